@@ -1,14 +1,13 @@
-"""Runs long work beside the event loop, so that other requests do not wait for it.
+"""Runs long synchronous work in threads, so that other requests do not wait.
 
-Reading, merging and validating an object takes time in proportion to its size and to what its schema and rules ask for.
-Small work runs in the event loop, where it is fastest. Large work runs in a thread: the interpreter takes turns between
-threads, and while such work runs the turns are short. The work must be pure: it may change only what belongs to its
-request.
+Decoding, merging and validating an object takes time in proportion to its size and to the complexity of its schema and
+rules. Small work runs in the event loop, where it is fastest. Large work runs in a thread: the interpreter switches
+between threads, in shorter intervals while such work runs. The work must be pure: it may change only data that belongs
+to its request.
 
-Each user has one thread at a time, so that a user who sends many large objects delays no others.
+Each user has one thread at a time, so that a user that sends many large objects does not delay others.
 
-Where the clock is not that of the machine, as in simulations, all work runs in the event loop, in the order in which it
-is asked for.
+If the clock is not the system clock, as in simulations, all work runs in the event loop, in the order of the calls.
 """
 
 import asyncio
@@ -24,37 +23,37 @@ from setpoint.objects.clock import Clock, SystemClock
 
 T = TypeVar("T")
 
-# The size of JSON in bytes from which on work on it runs in a thread. Below it, no step of a write takes more than a
-# few milliseconds, and the way to a thread and back would cost more.
+# The size of JSON in bytes from which on work runs in a thread. Below this, no step of a write takes more than a few
+# milliseconds, and switching threads would cost more.
 LEAST = 64 * 1024
 # Reading a byte of YAML takes about as long as reading this many bytes of JSON.
 YAML_FACTOR = 8
-# How many threads work at the same time. Each of them may keep the loop waiting for one turn.
+# The number of concurrent threads. Each of them may delay the loop by one switch interval.
 _THREADS = 6
-# How long a thread keeps the interpreter while another waits for it, in seconds. Python's own choice is 5 ms, and the
-# loop gives the interpreter away with each system call.
+# The switch interval of threads in seconds. Python's default is 5 ms, and the loop releases the interpreter with each
+# system call.
 _TURN = 0.001
-# A full garbage collection stops all threads for as long as it takes to visit every container, and large objects are
-# many. There are no cycles in them: while work runs in threads, only young containers are collected.
+# A full garbage collection stops all threads while visiting every container, and large objects have many. They contain
+# no cycles, so while work runs in threads, only young containers are collected.
 _RARELY = 1000
 
 
 class Offload:
-    """The threads of one server for long work. They are started when they are first needed."""
+    """The threads of one server for long work, started on first use."""
 
     def __init__(self, clock: Clock) -> None:
         self._inline = type(clock) is not SystemClock
-        # What the process has while no such work runs.
+        # The settings of the process while no such work runs.
         self._usual_turn, self._usual_collection = sys.getswitchinterval(), gc.get_threshold()
         self._threads: ThreadPoolExecutor | None = None
         self._busy: set[str] = set()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        # How many pieces of work went to a thread.
+        # The number of calls that ran in a thread.
         self.moved = 0
 
     async def run(self, user: str, work: Callable[[], T]) -> T:
-        """Returns what the work returns, and raises what it raises. Work that has begun runs to its end, even if
-        nobody waits for it any more."""
+        """Returns the result of the work, or raises its exception. Work that has begun runs to its end, even if the
+        caller is cancelled."""
         if self._inline:
             return work()
         if user in self._busy or len(self._busy) >= _THREADS:
@@ -77,7 +76,7 @@ class Offload:
         return await asyncio.wrap_future(started)
 
     def _take(self, user: str) -> None:
-        """Gives the user a thread."""
+        """Assigns a thread to the user."""
         if not self._busy:
             turn, collection = sys.getswitchinterval(), gc.get_threshold()
             if collection[2] != _RARELY:  # else another server in the process has such work
@@ -87,7 +86,7 @@ class Offload:
         self._busy.add(user)
 
     async def _turn_of(self, user: str) -> None:
-        """Returns when a thread is the user's, by then taken."""
+        """Waits until a thread is assigned to the user."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(user, deque()).append(turn)
         try:
@@ -98,7 +97,7 @@ class Offload:
             raise
 
     def _leave(self, user: str) -> None:
-        """Gives the threads that are free to those who wait, one each, in the order in which they began to wait."""
+        """Assigns free threads to waiting users, one each, in the order in which they began to wait."""
         self._busy.discard(user)
         for waiting in list(self._waiting):
             if len(self._busy) >= _THREADS:
@@ -106,7 +105,7 @@ class Offload:
             if waiting in self._busy:
                 continue
             line = self._waiting.pop(waiting)
-            # Those who gave up are passed over.
+            # Cancelled callers are skipped.
             while line and line[0].done():
                 line.popleft()
             if not line:
@@ -114,7 +113,7 @@ class Offload:
             self._take(waiting)
             line.popleft().set_result(None)
             if line:
-                # At the end, for the dict keeps the order of turns.
+                # Appended at the end: the dict keeps the order of turns.
                 self._waiting[waiting] = line
         if not self._busy:
             self._as_usual()
@@ -131,7 +130,7 @@ class Offload:
             self._threads.submit(_free, values)
 
     def close(self) -> None:
-        """Ends the threads when they have ended their work."""
+        """Shuts down the threads after their current work."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
         if self._busy:

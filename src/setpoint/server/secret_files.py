@@ -1,4 +1,4 @@
-"""Files that hold secrets: readable by our own user only, and never there by halves."""
+"""Files with secrets: readable by the current user only, and written atomically."""
 
 import os
 import secrets
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Puts a file in its place in one step: whoever reads it sees the old one or the new one, whole."""
+    """Replaces a file in one step: a reader sees the complete old or the complete new file."""
     made = _beside(path, data, mode)
     try:
         made.replace(path)
@@ -17,7 +17,8 @@ def write(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def write_once(path: Path, data: bytes) -> bytes:
-    """Writes a file if there is none yet. Returns what it holds: ours, or what somebody else was quicker to write."""
+    """Writes a file if it does not exist yet. Returns the content of the file, which another process may have written
+    first."""
     made = _beside(path, data, 0o600)
     try:
         with suppress(FileExistsError):

@@ -1,8 +1,8 @@
-"""The `timeout` query parameter: how long a request may take before its client is told that it took too long.
+"""The `timeout` query parameter: the time after which a request is answered with a timeout error.
 
-Whoever names a timeout is answered within it, by the server's clock; what the server allows at most is the bound of
-what can be asked for. Whoever names none costs nothing here: the edge sees to those (`http.limits`). A request that is
-late is not cut off: what it has begun to write it finishes, so nothing is ever half done, and only its answer is lost.
+A request with a timeout is answered in that time, by the server's clock, up to the server's own maximum. Requests
+without the parameter have no cost here: the edge limits them (`http.limits`). A late request is not cancelled: its
+write is completed, so no write is left half done, and only its response is lost.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from setpoint.server.codec.response import error_answer
 from setpoint.server.message import Request, Response
 from setpoint.server.requestinfo import is_long_running, request_info
 
-# Seconds that a request may take, and that a write of one object may.
+# The maximum seconds of a request, and of a write of one object.
 MOST: Final = 60.0
 MOST_FOR_WRITES: Final = 34.0
 
@@ -28,15 +28,15 @@ _Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Timeouts:
-    """Answers the requests that name a timeout."""
+    """Answers the requests that have a timeout."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # Late ones that are still at work: the event loop alone would not keep them.
+        # References to late requests that are still running: the event loop alone would not keep them alive.
         self._late: set[asyncio.Task[Response]] = set()
 
     async def answer(self, request: Request, handle: _Handle) -> Response:
-        """The answer of `handle`, or the error that it takes too long, or that the timeout is none."""
+        """Returns the response of `handle`, or an error if the request takes too long or the timeout is invalid."""
         query = parse_qs(request.query, keep_blank_values=True)
         watch = query["watch"][0] if "watch" in query else None
         info = request_info(request.method, request.path, watch)
@@ -58,7 +58,7 @@ class Timeouts:
     async def _within(self, seconds: float, late: APIError, request: Request, handle: _Handle) -> Response:
         handling = asyncio.create_task(handle(request))
         try:
-            # Most need not wait for anything, and no timer for them.
+            # Most requests complete without waiting, and need no timer.
             await self._clock.sleep(0)
             if not handling.done():
                 await self._wait(handling, seconds)

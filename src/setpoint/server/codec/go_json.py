@@ -1,7 +1,7 @@
-"""A patched built-in object as the real server's messages show it: JSON text in the order it has there.
+"""The text of a patched built-in object in error messages: JSON in the same field order as on kube-apiserver.
 
-What a patch left alone stands in the order of Go's structs, which are encoded before they are patched; what it reached
-into was read as a map, and has its keys in order. Clients compare messages, so the order counts.
+Unpatched parts have the order of Go's structs, which are encoded before the patch is applied; patched parts were read
+as maps and have sorted keys. Clients compare messages, so the order matters.
 """
 
 from setpoint.objects.gotext import compact_json
@@ -12,7 +12,7 @@ _TYPE_META = ("kind", "apiVersion")
 
 
 def patched_text(patched: Json, before: Object, api_version: str, kind: str) -> str:
-    """The text of a patched object; `before` is what was patched."""
+    """Returns the text of a patched object; `before` is the object before the patch."""
     return _text(patched, before, table().message_of(api_version, kind), touched=True)
 
 
@@ -37,7 +37,7 @@ def _text(value: Json, before: Json, message: str | None, touched: bool) -> str:
 
 
 def _fields(message: str) -> dict[str, Field]:
-    """The fields of a message in the order of Go's struct, those of embedded structs in their place."""
+    """Returns the fields of a message in the order of Go's struct, including those of embedded structs."""
     found: dict[str, Field] = {}
     for field in table().messages.get(message, ()):
         if field.is_embedded:

@@ -1,8 +1,8 @@
-"""Certificates: an authority of our own, and what it issues to servers and users.
+"""Certificates: a certificate authority, and the certificates that the authority issues to servers and users.
 
-Everything is made of and given as PEM text; where it is kept is not decided here. Keys are ECDSA on P-256, which every
-client knows and which are made in a fraction of a millisecond. Keys and serial numbers come from the system's source
-of randomness and from nowhere else, for chance that can be replayed is no secret.
+All input and output is PEM text; the caller decides on the storage. Keys are ECDSA on P-256, which every client
+supports and which are generated in a fraction of a millisecond. Keys and serial numbers come only from the system's
+source of randomness, because reproducible random numbers are not secret.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,10 +18,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LIFETIME = timedelta(days=365)
-# A certificate is replaced when so much of its life is left, or less.
+# A certificate is renewed when this time or less remains.
 RENEWAL = timedelta(days=90)
 
-# The names by which clients inside a cluster call the API server, and those by which this machine calls itself.
+# The names under which clients inside a cluster reach the API server, and the local names of this machine.
 KUBERNETES_NAMES = (
     "kubernetes",
     "kubernetes.default",
@@ -37,7 +37,7 @@ _MAX_NAME = 64  # characters that X.509 allows in a common name or an organizati
 
 
 class CertificateError(ValueError):
-    """What was to be a certificate or its key is none, or the two do not belong together."""
+    """An invalid certificate or key, or a pair that does not belong together."""
 
 
 class Pair(NamedTuple):
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
 
 class Authority:
-    """Signs certificates."""
+    """A certificate authority, which signs certificates."""
 
     def __init__(self, pair: Pair) -> None:
         """Raises CertificateError."""
@@ -66,7 +66,7 @@ class Authority:
 
     @classmethod
     def create(cls, now: datetime, name: str = "setpoint-ca") -> "Authority":
-        """A new authority, which trusts nobody but itself."""
+        """Creates a new, self-signed authority."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = (
@@ -83,14 +83,14 @@ class Authority:
         return self._certificate.not_valid_after_utc
 
     def issue_server(self, names: Iterable[str], now: datetime) -> Pair:
-        """A certificate for a server that is called by these names and addresses."""
+        """Returns a certificate for a server with these names and addresses."""
         found = [_general_name(name) for name in dict.fromkeys(names)]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
         return self._issue(subject, x509.SubjectAlternativeName(found), ExtendedKeyUsageOID.SERVER_AUTH, now)
 
     def issue_client(self, user: str, groups: Sequence[str], now: datetime, lifetime: timedelta | None = None) -> Pair:
-        """A certificate by which a client is this user, in these groups: for so long or a year, but no longer than the
-        authority lasts."""
+        """Returns a certificate that authenticates a client as this user, in these groups: valid for `lifetime` or a
+        year, but not longer than the authority."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, _checked(group, "group")) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, _checked(user, "user"))])
         return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime or LIFETIME)
@@ -121,14 +121,15 @@ class Authority:
         return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
 
     def still_serves(self, pair: Pair, names: Iterable[str], now: datetime) -> bool:
-        """Whether a serving certificate is ours, whole, covers these names and has enough of its life left."""
+        """Returns True if a serving certificate is valid, issued by this authority, covers these names and does not
+        expire soon."""
         try:
             certificate = x509.load_pem_x509_certificate(pair.certificate)
             key = serialization.load_pem_private_key(pair.key, None)
             certificate.verify_directly_issued_by(self._certificate)
             found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
-            return False  # whatever is wrong with it, a new one is the remedy
+            return False  # a new certificate solves any problem
         return (
             key.public_key() == certificate.public_key()
             and certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc - RENEWAL

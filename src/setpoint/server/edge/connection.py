@@ -1,9 +1,10 @@
-"""One connection: parses requests, has them answered one after the other, writes the answers.
+"""One connection: parses requests, passes them to the handler one after the other, and writes the responses.
 
-Requests may be pipelined; they are answered in order. What a client may cost is bounded everywhere: the size of a
-request, the requests that wait, the time each step takes, and the bytes that wait for a client that does not read.
+Requests may be pipelined; they are answered in order. The cost of a client is limited everywhere: the size of a
+request, the number of waiting requests, the time of each step, and the unsent bytes for a client that does not read.
 
-A handler that has begun is never cut off, even if the client has gone: what it writes, it finishes. A stream is.
+A running handler is never cancelled, even if the client has disconnected: its write is completed. A stream is
+cancelled.
 """
 
 import asyncio
@@ -40,14 +41,14 @@ _NEVER = float("inf")
 _WHOLE = (bytes, list)
 _WRITES = frozenset(("POST", "PUT", "PATCH"))
 _MAX_REPEATS = 256
-# How many collections one connection's reads are remembered of.
+# The maximum number of collections per connection whose reads have a fast path.
 _MAX_READS = 64
-# To copy a body of fewer bytes costs less than to hand over a second one.
+# Copying a smaller body costs less than a second write.
 _LARGE = 16 << 10
-# A larger body is written in pieces of so many bytes, so that to encrypt it does not keep the loop from others. As many
-# bytes may wait in the transport before it asks us to stop.
+# A larger body is written in pieces of this size, so that encryption does not block the loop. As many bytes may be
+# buffered in the transport before writing pauses.
 _PIECE = 64 << 10
-_new = tuple.__new__  # makes a named tuple in half the time
+_new = tuple.__new__  # creates a named tuple in half the time
 _CRASHED = "the server failed at this request; its log says why"
 _LATE = "request did not complete within the allotted timeout"
 
@@ -55,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
-    """The listener that a connection came in at."""
+    """The listener that accepted a connection."""
 
     handler: Handler
     repeat: Callable[[Request], Awaitable[Repeat | None]] | None
@@ -72,9 +73,10 @@ class Listener(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """The edge's side of one socket. `deadline` is when the listener's sweep looks into it, by the loop's own clock."""
+    """The server's side of one socket. `deadline` is the time, on the loop's clock, at which the listener's sweep
+    checks the connection."""
 
-    # Slots, for with so many attributes Python would look each of them up in a dictionary.
+    # Slots are faster than a dictionary for so many attributes.
     __slots__ = (
         "_asked",
         "_body",
@@ -128,7 +130,7 @@ class Connection(asyncio.Protocol):
         self._peer = Peer()
         self._transport: asyncio.Transport
         self.deadline = self._loop.time() + self._limits.request_seconds
-        # The request being read, and how many bytes came in since the parser last had something to tell of it.
+        # The request being read, and the number of bytes received since the last callback of the parser.
         self._reading = False
         self._in_head = False
         self._url = b""
@@ -137,25 +139,24 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._expecting = False
         self._untold = 0
-        # The head of the last request without a body that may come again, what is known of those with one, and how many
-        # requests the parser found in what it was fed.
+        # The head of the last request without a body, which may be repeated; the known header lines of requests with
+        # one; and the number of requests that the parser found in the current data.
         self._head = Head()
         self._envelope = Envelope()
         self._completed = 0
         self._repeatable = False
-        # What is still to be answered: a request, or the fault of one that could not be read; and whether the client
-        # will keep the connection, and knows HTTP/1.1.
+        # The pending requests, or the errors of unreadable ones, each with: keep the connection alive, and HTTP/1.1.
         self._turns: deque[tuple[Request | APIError, bool, bool]] = deque()
         self._turns_bytes = 0
         self._held_back = False
-        # Answers the turns, one after the other, from the first request to the end of the connection; what it waits for
-        # while there are none; whether it is at one.
+        # The task that answers all requests until the end of the connection; the future that it waits for while there
+        # are none; and True while a request is being answered.
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
         self._busy = False
         self._streaming = False
         self._chunked = True
-        # Nothing more is read from a deaf connection; an ending one answers what it has read.
+        # A deaf connection reads no more; an ending one answers the requests that have been read.
         self._deaf = False
         self._ending = False
         self._lost = False
@@ -163,21 +164,21 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._unsent = 0
-        # The request that is being answered, the seat that is given up when its answer is sent, and how much of that
-        # answer the transport was not given yet.
+        # The request being answered, the seat to release when its response is sent, and the number of bytes of the
+        # response that are not yet passed to the transport.
         self._asked: Request | None = None
         self._seat: Seat | None = None
         self._unwritten = 0
-        # Who counts the bytes of a stream that wait in the transport, for whom, and how many were counted.
+        # The counter of a stream's unsent bytes, the user they count for, and the number counted.
         self._counter: Counter | None = None
         self._user = ""
         self._counted = 0
-        # A WebSocket that the client offers, and, once it is one, its frames.
+        # The WebSocket handshake that the client offers and, once accepted, its frames.
         self._offer: websocket.Offer | None = None
         self._frames: Frames | None = None
         self._hears: Callable[[bytes], None] | None = None
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
@@ -195,7 +196,7 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         elif self._wake is not None:
             self._wake.cancel()
-        del self._parser  # as the task, it knows us as we know it
+        del self._parser  # as the task, the parser refers back to the connection
         self._listener.left(self)
 
     def data_received(self, data: bytes) -> None:
@@ -216,8 +217,8 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nobody has to accept the offer of another protocol: unless it is for a stream, the request is answered as
-            # it stands. What follows it on the connection is not for this parser.
+            # The server need not accept an upgrade to another protocol: unless the request is for a stream, the request
+            # is answered normally. Later data on the connection is not for this parser.
             self._deaf = self._ending = True
             self._frames = websocket.frames() if self._offer is not None else None
         except httptools.HttpParserCallbackError as error:
@@ -226,7 +227,7 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._refuse(BadRequest(f"malformed HTTP request: {error}"))
         else:
-            # So long a head; or half a header, which the parser keeps to itself, or a chunk of a body full of comments.
+            # The head is too long, or the parser buffers half a header or a chunk extension.
             if self._untold > self._limits.head_bytes:
                 limit = self._limits.head_bytes
                 self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
@@ -234,9 +235,9 @@ class Connection(asyncio.Protocol):
                 head.learn(data, self._headers)
 
     def eof_received(self) -> bool:
-        """The client sends no more. What it has asked for is still answered, but for a stream: nobody watches with half
-        a connection, and this is how a client that went away looks at first."""
-        over_tls = self._transport.get_extra_info("sslcontext") is not None  # asyncio's forgets it when it closes
+        """Handles the end of the client's data. Pending requests are still answered, except streams: a client that
+        disconnects looks like this at first, and no client watches over a half-closed connection."""
+        over_tls = self._transport.get_extra_info("sslcontext") is not None  # asyncio's transport loses this on close
         self.end()
         return self._busy and not self._streaming and not over_tls
 
@@ -253,7 +254,7 @@ class Connection(asyncio.Protocol):
         else:
             self._rest()
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         self._url, self._headers, self._repeats, self._body = b"", {}, 0, b""
@@ -266,13 +267,13 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
-            return  # a trailer: it comes too late to mean anything
+            return  # a trailer is ignored
         key = NAMES.get(name) or name.decode("latin-1").lower()
         text = value.decode("latin-1")
         headers = self._headers
         if key in headers:
             self._repeats += 1
-            if self._repeats > _MAX_REPEATS:  # joining them takes ever longer
+            if self._repeats > _MAX_REPEATS:  # joining them takes quadratic time
                 raise BadRequest(f"more than {_MAX_REPEATS} headers are there more than once")
             text = f"{headers[key]}\n{text}" if key.startswith(LISTED) else f"{headers[key]}, {text}"
         headers[key] = text
@@ -332,7 +333,7 @@ class Connection(asyncio.Protocol):
     # Answering.
 
     def _answer_read(self, method: str, target: str) -> bool:
-        """Answers a read like the last one, at once. False: it has to go the ordinary way."""
+        """Answers a repeated read through the fast path. Returns False if the request needs the pipeline."""
         collection, _, name = target.rpartition("/")
         found = self._head.reads.get(collection)
         now = self._loop.time()
@@ -348,7 +349,7 @@ class Connection(asyncio.Protocol):
         return True
 
     async def _learn_read(self, asked: Request, response: Response) -> None:
-        """Remembers how a read was answered, if the next ones may be answered alike."""
+        """Prepares the fast path for further reads of the same collection, if allowed."""
         collection = asked.path.rpartition("/")[0]
         head, now = self._head, self._loop.time()
         known = head.reads.get(collection)
@@ -371,17 +372,18 @@ class Connection(asyncio.Protocol):
             self._task = self._loop.create_task(self._answer())
 
     async def _answer(self) -> None:
-        """Answers whatever comes, till the end of the connection. One task does, for one for every request would cost
-        as much as parsing it."""
+        """Answers all requests until the end of the connection. One task does this, because a task per request would
+        cost as much as parsing the request."""
         try:
             await self._answer_all()
         finally:
             self._leave_seat()
-            # The task knows us as we know it: neither should wait for the collector.
+            # The task and the connection refer to each other: break the cycle, so that neither waits for the garbage
+            # collector.
             self._task = self._wake = None
 
     async def _answer_all(self) -> None:
-        """Answers what waits, in order, and then waits for more."""
+        """Answers the pending requests in order, and then waits for more."""
         turns, handler = self._turns, self._listener.handler
         while not self._transport.is_closing():
             if not turns:
@@ -447,7 +449,7 @@ class Connection(asyncio.Protocol):
                 self._transport.writelines(body)
 
     async def _send(self, method: str, response: Response, connection: str) -> None:
-        """Writes an answer that may be large, in pieces, each after the client has taken most of those before it."""
+        """Writes a possibly large response in pieces, each after the client has read most of the previous ones."""
         body = response.body
         whole = [body] if isinstance(body, bytes) else body if isinstance(body, list) else []
         transport, seat = self._transport, self._seat
@@ -477,7 +479,7 @@ class Connection(asyncio.Protocol):
             self._unwritten = 0
 
     def _backlog(self) -> int:
-        """Returns how many bytes wait for the client."""
+        """Returns the number of bytes that wait for the client."""
         return self._unwritten + self._transport.get_write_buffer_size()
 
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
@@ -497,7 +499,7 @@ class Connection(asyncio.Protocol):
             await stream.run(self)
         except Exception:
             _log.exception("a stream failed")
-            self._transport.abort()  # lest the client takes what it has for the whole
+            self._transport.abort()  # otherwise the client would take the incomplete body for the whole
         finally:
             self._streaming = False
             self._count(0)
@@ -510,13 +512,13 @@ class Connection(asyncio.Protocol):
                 self._transport.write(frames.output())
 
     def _rest(self) -> None:
-        """Waits for the next request, or the rest of it."""
+        """Waits for the next request, or for the rest of the current one."""
         seconds = self._limits.request_seconds if self._reading else self._limits.idle_seconds
         self.deadline = self._loop.time() + seconds
         if self._expecting:
             self._transport.write(CONTINUE)
 
-    # What a request sees: `exchange.Outlet`.
+    # The interface for requests: `Outlet`.
 
     @property
     def is_gone(self) -> bool:
@@ -529,13 +531,13 @@ class Connection(asyncio.Protocol):
         return True
 
     def _leave_seat(self) -> None:
-        """The answer is sent, or never will be."""
+        """Releases the seat when the response is sent or abandoned."""
         self._asked = None
         if self._seat is not None:
             self._seat.leave()
             self._seat = None
 
-    # What a stream sees: `exchange.Sink`.
+    # The interface for streams: `Sink`.
 
     def write(self, frame: Frame) -> bool:
         transport = self._transport
@@ -563,7 +565,7 @@ class Connection(asyncio.Protocol):
         self._counter, self._user = counter, user
 
     def _count(self, size: int) -> bool:
-        """Has the bytes counted that wait in the transport. False: there are too many for the user."""
+        """Updates the count of bytes in the transport's buffer. Returns False if there are too many for the user."""
         counter, counted = self._counter, self._counted
         if counter is None or (size <= _PIECE and not counted):
             return True
@@ -596,10 +598,10 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _hear(self, frames: "Frames", data: bytes) -> None:
-        """Passes the messages of a WebSocket's client on to who listens; the protocol's own frames are answered."""
+        """Passes the messages of a WebSocket to the listener, and answers control frames."""
         messages = frames.receive(data)
         answer = frames.output()
-        if answer and self._streaming:  # before, the offer is not taken yet
+        if answer and self._streaming:  # before that, the handshake is not complete
             self._transport.write(answer)
         if self._hears is not None:
             for message in messages:
@@ -609,15 +611,15 @@ class Connection(asyncio.Protocol):
         elif frames.has_ended:
             self._gone.set()
 
-    # Ending.
+    # Closing.
 
     def _refuse(self, error: APIError) -> None:
-        """Answers a request that cannot be read, in its turn. Where the next one would begin is not known."""
+        """Answers an unreadable request, in order. Reading stops, because the start of the next request is unknown."""
         self._deaf = True
         self._take_turn(error, False, True)
 
     def end(self) -> None:
-        """Answers what has been read, or begun to be; tells a stream to end; then closes."""
+        """Answers the requests that have been read, ends a stream, and then closes the connection."""
         self._ending = True
         self._gone.set()
         if not self._busy and not (self._reading and not self._deaf):
@@ -630,27 +632,27 @@ class Connection(asyncio.Protocol):
         if not linger or self._transport.is_closing():
             self._close()
             return
-        # To close while the client still sends would make its side drop the answer unread.
+        # If the server closed while the client still sends, the client's system would discard the response.
         self.deadline = _NEVER
         if self._transport.can_write_eof():
             self._transport.write_eof()
         self._loop.call_later(self._limits.linger_seconds, self._close)
 
     def _close(self) -> None:
-        """Closes once the client has taken what was written; the sweep sees to it that this comes to pass."""
+        """Closes after the client has read all written bytes; the sweep enforces a time limit."""
         if not self._lost:
             self.deadline = self._loop.time() + self._limits.stalled_seconds
             self._transport.close()
 
     def sweep(self, now: float) -> None:
-        """Ends what takes too long."""
+        """Ends the connection or the request if the deadline has passed."""
         if now < self.deadline:
             return
         if self._transport.is_closing():
             self._transport.abort()
         elif not self._writable.is_set():
             unsent = self._backlog()
-            if unsent < self._unsent:  # slow, but it reads
+            if unsent < self._unsent:  # slow, but reading
                 self._unsent = unsent
                 self.deadline = now + self._limits.stalled_seconds
             else:
@@ -662,7 +664,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def turn_away(self, error: APIError) -> None:
-        """Answers before anything was asked, and closes at once."""
+        """Answers with an error before reading a request, and closes the connection."""
         self._write_whole("", refusal(error), CLOSE)
         self._finish()
 
@@ -671,7 +673,8 @@ class Connection(asyncio.Protocol):
 
 
 def _pieces(whole: list[bytes]) -> Iterator[bytes | memoryview]:
-    """A body in pieces that take the loop a moment each. The list is used up: what is sent needs no memory."""
+    """Yields a body in pieces that each take the loop little time. Empties the list, so that sent parts free their
+    memory."""
     whole.reverse()
     while whole:
         part = whole.pop()
@@ -683,7 +686,7 @@ def _pieces(whole: list[bytes]) -> Iterator[bytes | memoryview]:
 
 
 def _origin_form(url: str) -> str:
-    """The path and query of a target that names its server too, as one sent to a proxy does."""
+    """Returns the path and query of a target in absolute form, as sent to proxies."""
     _, scheme, rest = url.partition("://")
     _, slash, path = rest.partition("/")
     return f"/{path}" if scheme and slash else "/" if scheme else url

@@ -1,8 +1,8 @@
-"""File descriptors: sees that connections leave some for the store, and tells when there are none left.
+"""File descriptors: reserves some for the store, and reports when none are left.
 
 Every connection takes a descriptor, and so does every file that a store opens. When a process has none left, the system
-refuses to accept connections, and event loops drop or postpone them without a word. So the last descriptors are kept
-from connections: who comes then is answered that the server is full, and existing connections go on.
+refuses to accept connections, and event loops drop or postpone them silently. So the last descriptors are reserved:
+further connections are answered that the server is full, and existing connections continue.
 """
 
 import errno
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from setpoint.objects.metrics import MetricFamily
 
 _log = logging.getLogger(__name__)
-# How many are kept from connections: this part of all, and no fewer and no more than so many.
+# The number of reserved descriptors: this fraction of all, within these limits.
 _PART, _FEWEST, _MOST = 0.1, 16, 256
 _SILENCE_SECONDS = 10.0
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE)
@@ -23,24 +23,24 @@ REMEDY = (
 
 
 def are_exhausted(error: BaseException) -> bool:
-    """Tells whether an error says that there are no descriptors left, of the process or of the system."""
+    """Returns True if an error means that the process or the system has no descriptors left."""
     return isinstance(error, OSError) and error.errno in _EXHAUSTED
 
 
 class Descriptors:
-    """Counts the descriptors of this process, and who was refused for want of them."""
+    """Counts the descriptors of this process, and the connections rejected for lack of them."""
 
     def __init__(self) -> None:
         self._limit = _soft_limit()
         reserve = min(max(int(self._limit * _PART), _FEWEST), _MOST, self._limit // 2)
-        # Descriptors have the lowest numbers there are: that of a new one says how many are in use.
+        # A new descriptor has the lowest free number, so its number tells the descriptors in use.
         self._most = self._limit - reserve
         self._refused = 0
         self._exhausted = 0
         self._silent_until = 0.0
 
     def admit(self, now: float) -> bool:
-        """Tells whether there is room for a connection that has just come. One without room is counted and logged."""
+        """Returns True if a new connection may be served. A rejected connection is counted and logged."""
         if not self._limit or self._newest() < self._most:
             return True
         self._refused += 1
@@ -48,7 +48,7 @@ class Descriptors:
         return False
 
     def look(self, now: float) -> None:
-        """Tells if there is no descriptor left at all: then the system itself keeps connections waiting."""
+        """Logs an error if no descriptor is left at all: the system then keeps new connections waiting."""
         if self._limit and self._newest() >= self._limit:
             self._exhausted += 1
             self._tell(now, "no connection can be accepted: all %d file descriptors are in use", self._limit)
@@ -67,7 +67,7 @@ class Descriptors:
             _log.error(f"{text}; {REMEDY}", *numbers)
 
     def families(self) -> Iterator[MetricFamily]:
-        """Returns what `/metrics` tells of it."""
+        """Yields the metrics of descriptors."""
         yield MetricFamily(
             "setpoint_connections_refused_total",
             "counter",
@@ -84,7 +84,7 @@ class Descriptors:
 
 
 def _soft_limit() -> int:
-    """Returns how many descriptors this process may have; 0 where that is not known, or unlimited."""
+    """Returns the maximum number of descriptors of this process; 0 if unknown or unlimited."""
     try:
         import resource
     except ImportError:  # there is none for Windows

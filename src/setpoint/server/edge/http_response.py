@@ -1,4 +1,4 @@
-"""The bytes of HTTP/1.1 answers, and what can be prepared of them is prepared once."""
+"""The bytes of HTTP/1.1 responses; constant parts are prepared once."""
 
 from datetime import datetime
 from email.utils import format_datetime
@@ -14,7 +14,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
-# Answers that never have a body, and so no length of one either.
+# Status codes without a body, and so without a length.
 _BODILESS = frozenset((204, 304))
 _NO_BREAKS = str.maketrans("\r\n\0", "   ")
 
@@ -27,17 +27,17 @@ def date_line(now: datetime) -> str:
 
 
 def start(response: Response) -> str:
-    """What an answer like this one begins with, but for what is its own: date, length, and what names its request."""
+    """Returns the start of responses like this one, without the date, the length and the audit ID."""
     lines = [f"{name}: {value}\r\n" for name, value in response.headers if name != "Audit-Id"]
     return _start(response.status, response.content_type) + "".join(lines)
 
 
 def head(response: Response, date: str, framing: str, connection: str = "") -> bytes:
-    """Status line and headers; `framing` and `connection` are the header lines that say how the body ends, and what
-    becomes of the connection."""
+    """Returns the status line and headers; `framing` and `connection` are the header lines for the end of the body and
+    the fate of the connection."""
     lines = [_start(response.status, response.content_type), date]
     for name, value in response.headers:
-        # A header is one line: what would end it early is shown as a space.
+        # A header is one line: line breaks are replaced by spaces.
         safe = value if value.isprintable() else value.translate(_NO_BREAKS)
         lines.append(f"{name}: {safe}\r\n")
     lines += (framing, connection, "\r\n")
@@ -52,19 +52,19 @@ def _start(status: int, content_type: str) -> str:
 
 
 def length(response: Response, size: int) -> str:
-    """The framing of a body whose size is known."""
+    """Returns the header line for a body of known size."""
     return "" if response.status in _BODILESS else f"Content-Length: {size}\r\n"
 
 
 CHUNKED = "Transfer-Encoding: chunked\r\n"
-# A body that ends with the connection, for those who know no chunks.
+# A body that ends with the connection, for clients without chunked encoding.
 UNTIL_CLOSED = ""
 
 CLOSE = "Connection: close\r\n"
-# Who speaks HTTP/1.0 must be told that the connection stays.
+# HTTP/1.0 clients need an explicit keep-alive.
 KEEP_ALIVE = "Connection: keep-alive\r\n"
 
 
 def refusal(error: APIError) -> Response:
-    """The answer of the edge itself to a request that does not reach the handler."""
+    """Returns the response of the edge to a request that does not reach the handler."""
     return Response(error.code, "application/json", _encode(error.to_status()) + b"\n")

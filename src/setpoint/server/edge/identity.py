@@ -1,8 +1,9 @@
-"""What a server proves itself with, kept in a directory: its authority, its certificate, the administrator's token.
+"""The credentials of a server, stored in a directory: its certificate authority, its certificate, the administrator's
+token.
 
-All of it is made at the first start and found again at the next, so that the clients of one life know the server of the
-next. Without a directory it lives and dies with the process. The certificate is renewed long before it expires, at the
-start or while the server runs; the authority is not.
+They are created at the first start and reused at later starts, so that clients keep trusting the server. Without a
+directory they exist only in the process. The certificate is renewed long before it expires, at the start or while the
+server runs; the authority is not.
 """
 
 import secrets
@@ -21,7 +22,7 @@ _END = b"-----END CERTIFICATE-----\n"
 
 
 def token(directory: Path | None) -> str:
-    """The administrator's token: the one that is kept, or a new one."""
+    """Returns the administrator's token: the stored one, or a new one."""
     made = secrets.token_urlsafe(32)
     if directory is None:
         return made
@@ -30,7 +31,8 @@ def token(directory: Path | None) -> str:
 
 
 def kept_authority(directory: Path, now: datetime) -> Authority:
-    """The authority that is kept in a directory. Raises OSError, or CertificateError if it cannot be used."""
+    """Returns the authority stored in a directory. Raises OSError, or CertificateError if the authority is invalid or
+    expired."""
     path = directory / _AUTHORITY
     try:
         authority = Authority(_parted(path.read_bytes()))
@@ -47,9 +49,9 @@ class Identity:
     renewal_seconds = 6 * 3600.0
 
     def __init__(self, names: Sequence[str], clock: Clock, directory: Path | None = None) -> None:
-        """Finds or makes them. `names` are what the server is called besides the names it always has.
+        """Loads or creates them. `names` are additional names of the server.
 
-        Raises OSError, or CertificateError if what the directory holds cannot be used.
+        Raises OSError, or CertificateError if the files in the directory are invalid.
         """
         self._names = (*KUBERNETES_NAMES, *names)
         self._clock = clock
@@ -62,7 +64,7 @@ class Identity:
         self._load()
 
     def renew(self) -> bool:
-        """Replaces the certificate if its time is near; connections from now on see the new one."""
+        """Replaces the certificate if it expires soon; later connections use the new one."""
         if self.authority.still_serves(self._serving, self._names, self._clock.now()):
             return False
         self._serving = self._issue()

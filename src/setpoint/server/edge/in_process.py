@@ -1,6 +1,7 @@
 """The client's transport to a server in the same process: a call, without sockets.
 
-Streams are handed over piece by piece; who does not take them is cut off when too much waits, as on a connection.
+Streams are passed on piece by piece; a reader that is too slow is cut off when too many bytes are buffered, as on a
+connection.
 """
 
 import asyncio
@@ -13,14 +14,14 @@ from setpoint.client.transport import Answer, Call, NoAnswerInTime, Stream, Tran
 from setpoint.server.message import LISTED, Frame, Handler, Peer, Request, Response
 from setpoint.server.message import Stream as ServedStream
 
-# How much of a stream may wait before its reader counts as too slow, and how much makes a busy writer wait.
+# The number of unread bytes at which a reader counts as too slow, and at which a writer waits in `drain`.
 _TOO_MUCH, _MUCH = 64 << 20, 1 << 20
 _PEER = Peer("in process", in_process=True)
 
 
 class LocalTransport:
-    """Carries requests to a handler. `headers` say who asks, and as what; without any it is `user`, in these groups, or
-    the administrator. `is_controller` is for the server's own controllers alone."""
+    """Sends requests to a handler. `headers` contain credentials; without them the user is `user`, with these groups,
+    or the administrator if that is empty. `is_controller` is only for the server's own controllers."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class LocalTransport:
 
 
 def _joint(name: str) -> str:
-    """What stands between the values of a header that has several."""
+    """Returns the separator between several values of a header."""
     return "\n" if name.startswith(LISTED) else ", "
 
 
@@ -99,7 +100,7 @@ def _answer(response: Response, body: bytes) -> Answer:
 
 
 class _Whole:
-    """An answer that was asked for as a stream and is none."""
+    """A complete response to a request for a stream."""
 
     def __init__(self, answer: Answer, body: bytes) -> None:
         self.answer = answer
@@ -114,7 +115,7 @@ class _Whole:
 
 
 class _Pipe:
-    """A stream between the server, to which it is a sink, and the client."""
+    """A stream between the server, which uses the pipe as a sink, and the client."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -127,7 +128,7 @@ class _Pipe:
         self._less: asyncio.Future[None] | None = None
 
     async def run(self, stream: ServedStream) -> None:
-        """Has the server write."""
+        """Runs the stream of the server, which writes to this pipe."""
         try:
             await stream.run(self)
         except Exception as error:
@@ -136,7 +137,7 @@ class _Pipe:
             self._ended = True
             _wake(self._more)
 
-    # The server's side: `exchange.Sink`.
+    # The server's side: `Sink`.
 
     def write(self, frame: Frame) -> bool:
         if self.closed:

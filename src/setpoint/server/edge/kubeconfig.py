@@ -1,14 +1,14 @@
-"""The kubeconfig by which clients find a server and prove who they are. Where it is written is not decided here."""
+"""The text of a kubeconfig with which clients connect and authenticate. The caller decides on the file."""
 
 from base64 import b64encode
 
 from setpoint.objects.tree import Object
 
 NAME = "setpoint"
-# The first line of what we write: a file that begins with it may be written over.
+# The first line of generated files: a file that begins with this line may be overwritten.
 MARK = "# Written by Setpoint. It is written anew at every start: changes made here are lost.\n"
 
-# The first line of a kubeconfig that was made for somebody, who keeps it.
+# The first line of a kubeconfig that was created for a user, who keeps the file.
 KEPT = "# Written by Setpoint: a user of its own, by a certificate. Keep it secret.\n"
 
 
@@ -24,9 +24,9 @@ def kubeconfig(
     context: str = NAME,
     mark: str = MARK,
 ) -> str:
-    """The text of a kubeconfig with one cluster, one user and one context; the authority is that of the server, PEM.
-    `mark` is its first line."""
-    from setpoint.objects import yamltext  # a server that writes none need not wait for it
+    """Returns the text of a kubeconfig with one cluster, one user and one context. `authority` is the server's
+    certificate authority in PEM; `mark` is the first line."""
+    from setpoint.objects import yamltext  # not needed by servers that write no kubeconfig
 
     where: Object = {"server": server}
     if authority is not None:
@@ -50,7 +50,7 @@ def kubeconfig(
 
 
 def is_ours(text: str) -> bool:
-    """Whether a file that holds this text may be replaced without losing what somebody else wrote."""
+    """Returns True if a file with this text may be replaced, because Setpoint wrote the file or the file is empty."""
     return not text.strip() or text.startswith((MARK, KEPT))
 
 

@@ -1,4 +1,4 @@
-"""Listens on sockets, makes a connection of each client, sweeps out the idle and the stuck, and shuts down in order."""
+"""Listens on sockets, creates a connection per client, closes idle and stuck connections, and shuts down gracefully."""
 
 import asyncio
 import errno
@@ -23,13 +23,13 @@ from setpoint.server.verbs.read_fast_path import Repeat
 _BACKLOG = 1024
 _DATE_SECONDS = 0.25
 _FULL = f"the server has no file descriptors left for another connection: {REMEDY}"
-# A peer whose machine is gone, with a watch on, is found out by the system after a minute and a half.
+# The system detects a client whose machine has crashed after a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 45), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
 
 
 class Listener:
-    """The edge of one server: any number of sockets in front of one handler. `repeat` says what answers for the next
-    reads of a client that has just read something, if anything does."""
+    """The edge of one server: any number of sockets in front of one handler. `repeat` returns a fast path for further
+    reads of a client, or None."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class Listener:
         self._empty = asyncio.Event()
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
-        """Listens on an address; port 0 picks a free one. Returns where it listens."""
+        """Listens on an address; port 0 picks a free port. Returns the actual address."""
         [(family, kind, protocol, _, address), *_] = await self.loop.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         sock = socket.socket(family, kind, protocol)
         try:
-            # Connections inherit these from the socket they come in at.
+            # Connections inherit these options from the listening socket.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for option, value in _KEEP_ALIVE:
@@ -76,7 +76,7 @@ class Listener:
         return found
 
     async def listen_unix(self, path: str) -> None:
-        """Listens on a unix socket that only our own user may open. One that nobody listens on any more is replaced."""
+        """Listens on a unix socket that only the current user may open. Replaces a socket without a listener."""
         _remove_abandoned(path)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -92,7 +92,8 @@ class Listener:
         self._paths.append(path)
 
     async def close(self, grace: float = 5.0) -> None:
-        """Takes no new connections, lets requests finish and streams end; after `grace` seconds cuts off the rest."""
+        """Accepts no new connections, lets requests finish and streams end, and cuts off the rest after `grace`
+        seconds."""
         self._closing = True
         if self._sweeping:
             self._sweeping.cancel()
@@ -140,7 +141,7 @@ class Listener:
         self.descriptors.look(now)
         self._sweeping = self.loop.call_later(self.limits.sweep_seconds, self._sweep)
 
-    # What connections ask.
+    # Called by connections.
 
     def joined(self, connection: Connection) -> None:
         self.connections.add(connection)
@@ -155,7 +156,7 @@ class Listener:
             self._empty.set()
 
     def date_line(self) -> str:
-        """The `Date` header; the clock is asked for it a few times a second at most."""
+        """Returns the `Date` header, which is updated a few times per second."""
         now = self.loop.time()
         if now >= self._date_until:
             self._date_until = now + _DATE_SECONDS
@@ -164,7 +165,7 @@ class Listener:
 
     @staticmethod
     def peer(transport: asyncio.BaseTransport) -> Peer:
-        """Who is at the other end."""
+        """Returns the client of a connection, with the names of its certificate."""
         address = transport.get_extra_info("peername")
         text = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else ""
         tls = transport.get_extra_info("ssl_object")
@@ -186,7 +187,7 @@ def _first(subject: Sequence[tuple[str, str]], name: str) -> str:
 
 
 def _remove_abandoned(path: str) -> None:
-    """Removes the socket that a server left behind which did not shut down in order."""
+    """Removes the socket of a server that did not shut down properly."""
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise FileExistsError(errno.EEXIST, "there is a file that is no socket", path)

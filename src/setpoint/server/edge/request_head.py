@@ -1,8 +1,8 @@
-"""The heads of requests, and what is known of them beforehand.
+"""Heads of requests, and a cache of their parsed form.
 
-A client says the same about itself in all its requests: on one connection the headers of those without a body are
-mostly the same to the byte, and those of the others but for a line or two. What was made of them once need not be made
-again, which saves half of what the edge does for a read.
+A client repeats its headers in all its requests: on one connection the headers of requests without a body are mostly
+identical bytes, and those of the others differ in a line or two. Reusing the parsed form saves half of the edge's work
+for a read.
 """
 
 import re
@@ -13,23 +13,23 @@ from setpoint.server.verbs.read_fast_path import Repeat
 
 _CRLF = b"\r\n"
 _VERSION = b"HTTP/1.1"
-# What may be in the target of a request: ASCII that can be seen.
+# The bytes allowed in the target of a request: visible ASCII.
 _VISIBLE = bytes(range(0x21, 0x7F))
 _END = b"\r\n\r\n"
-# Headers whose request is not over with its head and a body of a known length, or is not like the next one.
+# Headers of requests that do not end with the head or a body of known length, or that are not repeated.
 _SINGULAR = frozenset(("transfer-encoding", "expect", "upgrade", "proxy-connection"))
 _KEEP_ALIVE = "keep-alive"
-# Stands for the length that a body really has; a header that says another is no plain one.
+# Stands for the actual length of a body; a header with another length is left to the parser.
 _LENGTH = ("content-length", "")
-# A header that every parser reads alike: one space before the value, and none after it.
+# A header that every parser reads alike: one space before the value, and none after.
 _HEADER = re.compile(rb"([A-Za-z0-9-]+): ([!-~](?:[ -~]*[!-~])?)").fullmatch
-# Headers that every request has a value of its own for, and how many lines of others are remembered, how long ones.
+# Headers whose value changes with every request; the maximum number and length of cached header lines.
 _CHANGING = frozenset(("content-length", "audit-id", "traceparent", CAUSE_HEADER))
 _MAX_LINES, _MAX_LINE = 32, 2048
-_new = tuple.__new__  # makes a named tuple in half the time
+_new = tuple.__new__  # creates a named tuple in half the time
 
 METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
-# The names that come with most requests, as clients write them: to find one here is quicker than to make it.
+# The names of common headers as clients write them: a lookup is faster than decoding.
 NAMES = {
     name.encode(): name.lower()
     for name in (
@@ -41,7 +41,7 @@ NAMES = {
 
 
 class Read(NamedTuple):
-    """How the reads of one collection are answered, until when, and what such answers begin with."""
+    """The fast path for reads of one collection, its expiry, and the start of its responses."""
 
     repeat: Repeat
     until: float
@@ -49,7 +49,7 @@ class Read(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A whole request with a body."""
+    """A complete request with a body."""
 
     method: str
     target: str
@@ -58,8 +58,8 @@ class Sent(NamedTuple):
 
 
 class Envelope:
-    """Reads requests with a body that came whole and are of the plainest kind, line by line: most lines came before on
-    the same connection."""
+    """Parses complete requests with a body in the simplest format, line by line: most lines are known from earlier
+    requests on the same connection."""
 
     __slots__ = ("_known",)
 
@@ -67,7 +67,7 @@ class Envelope:
         self._known: dict[bytes, tuple[str, str]] = {}
 
     def read(self, data: bytes) -> Sent | None:
-        """The request, as the parser would find it; None for whatever is better left to the parser."""
+        """Returns the request as the parser would, or None if the request must be left to the parser."""
         top, _, body = data.partition(_END)
         line, *lines = top.split(_CRLF)
         found = _request_line(line)
@@ -89,7 +89,7 @@ class Envelope:
         return _new(Sent, (*found, headers, body))
 
     def _header(self, line: bytes) -> tuple[str, str] | None:
-        """A header of one plain line, remembered if it is likely to come again."""
+        """Parses a simple header line, and caches the result if the line is likely to be repeated."""
         plain = _HEADER(line)
         if plain is None:
             return None
@@ -101,24 +101,25 @@ class Envelope:
 
 
 class Head:
-    """The headers that came last on a connection without a body, as bytes and as what they mean."""
+    """The headers of the last request without a body on a connection, as bytes and parsed."""
 
     __slots__ = ("_block", "headers", "reads")
 
     def __init__(self) -> None:
         self._block: bytes | None = None
         self.headers: dict[str, str] = {}
-        # What is decided for requests with these headers, by the path of the collection that they read.
+        # The fast paths for requests with these headers, by the path of the collection.
         self.reads: dict[str, Read | None] = {}
 
     def learn(self, data: bytes, headers: dict[str, str]) -> None:
-        """Remembers a whole request, and the headers that the parser found in it."""
+        """Caches the head of a complete request, and the headers that the parser found."""
         line, separator, block = data.partition(_CRLF)
         if _request_line(line) is not None:
             self._block, self.headers, self.reads = separator + block, headers, {}
 
     def repeated(self, data: bytes) -> tuple[str, str] | None:
-        """The method and target of a request that has the same headers as the one remembered; None for all else."""
+        """Returns the method and target of a request with the same headers as the cached one; None for other
+        requests."""
         block = self._block
         if block is None or not data.endswith(block):
             return None
@@ -126,12 +127,13 @@ class Head:
 
 
 def may_repeat(headers: dict[str, str]) -> bool:
-    """Whether a request with these headers is over with its head, or with a body of the length that it says."""
+    """Returns True if a request with these headers ends with its head, or with a body of the stated length."""
     return _SINGULAR.isdisjoint(headers)
 
 
 def _request_line(line: bytes) -> tuple[str, str] | None:
-    """The method and target of the plainest kind of request line; whatever else there is, is for the parser."""
+    """Returns the method and target of a request line in the simplest format; None for all others, which the parser
+    handles."""
     parts = line.split(b" ")
     if len(parts) != 3:
         return None

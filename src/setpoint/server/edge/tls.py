@@ -1,4 +1,4 @@
-"""What TLS is like at our edge, whoever made the certificates; and serving with certificates that others keep."""
+"""The TLS settings of the edge, and serving with certificates that an external tool provides."""
 
 import os
 import ssl
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 
 class Certificates(NamedTuple):
-    """Files, all PEM: the certificate to serve with and its key, and the authorities whose certificates are users.
+    """PEM files: the serving certificate and its key, and the authorities that client certificates are verified with.
 
-    Without authorities no client is anybody by a certificate.
+    Without authorities, client certificates do not authenticate.
     """
 
     certificate: Path
@@ -19,7 +19,7 @@ class Certificates(NamedTuple):
 
 
 def server_context(client_authorities: str = "") -> ssl.SSLContext:
-    """TLS as we speak it. Clients may, but need not, prove who they are by a certificate of these authorities."""
+    """Returns the TLS context of a server. Clients may, but need not, present a certificate of these authorities."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -30,7 +30,7 @@ def server_context(client_authorities: str = "") -> ssl.SSLContext:
 
 
 def load_pair(context: ssl.SSLContext, pair: bytes) -> None:
-    """Has a context serve with a certificate and its key, both PEM; connections from now on see it."""
+    """Loads a certificate and its key, both PEM, into a context; later connections use them."""
     # The context reads certificates from files only.
     descriptor, path = tempfile.mkstemp(prefix="setpoint-", suffix=".pem")
     try:
@@ -42,12 +42,12 @@ def load_pair(context: ssl.SSLContext, pair: bytes) -> None:
 
 
 class Provided:
-    """Certificates that somebody else makes and renews, as a TLS context that follows the files."""
+    """Certificates that an external tool creates and renews, as a TLS context that follows the files."""
 
     renewal_seconds = 60.0
 
     def __init__(self, files: Certificates) -> None:
-        """Raises OSError, or ValueError if a file does not hold what it should."""
+        """Raises OSError, or ValueError if a file has invalid content."""
         self._files = files
         self._seen = self._times()
         authorities = ""
@@ -60,8 +60,8 @@ class Provided:
         self._load()
 
     def renew(self) -> bool:
-        """Reads the certificate again if it was replaced; connections from now on see the new one. Raises as the start
-        does, and then serves with the one it has."""
+        """Reloads the certificate if the files have changed; later connections use the new one. Raises as the
+        constructor does, and then keeps the current certificate."""
         times = self._times()
         if times == self._seen:
             return False
@@ -71,7 +71,7 @@ class Provided:
 
     def _load(self) -> None:
         try:
-            # Without a password at hand OpenSSL would ask for one at the terminal.
+            # Without a password, OpenSSL would prompt for one on the terminal.
             self.context.load_cert_chain(self._files.certificate, self._files.key, password="")
         except ssl.SSLError as error:
             raise ValueError(

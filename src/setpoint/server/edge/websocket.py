@@ -1,6 +1,6 @@
-"""The server's side of a WebSocket's handshake (RFC 6455), and what Kubernetes puts into its protocols.
+"""The server's side of the WebSocket handshake (RFC 6455), and Kubernetes' use of its protocols.
 
-A browser watches over a WebSocket: every event is a message of text. The frames are those of `client.http.frames`.
+A browser watches over a WebSocket: every event is a text message. The frames are those of `client.http.frames`.
 """
 
 from base64 import b64decode, urlsafe_b64decode
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from setpoint.client.http.frames import Frames
 
-# A client sends input in pieces, and no longer messages.
+# Clients send input in pieces, not in longer messages.
 _MAX_HEARD_BYTES = 1 << 20
-# The header that names the protocol which is spoken.
+# The header that names the chosen protocol.
 PROTOCOL = "Sec-WebSocket-Protocol"
-# How a browser, which cannot set headers, brings a token: among the protocols that it offers.
+# The protocol prefix with which a browser, which cannot set headers, sends a token.
 _BEARER = "base64url.bearer.authorization.k8s.io."
 
 
 class Offer(NamedTuple):
-    """What a client offers: its key, the protocols it knows, and the token that was among them."""
+    """The handshake of a client: its key, its protocols, and the token among them."""
 
     key: str
     protocols: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Offer(NamedTuple):
 
 
 def offered(headers: Mapping[str, str]) -> Offer | None:
-    """The offer in the headers of a request; None where there is none that can be taken."""
+    """Returns the handshake in the headers of a request; None if there is no acceptable one."""
     if headers.get("upgrade", "").lower() != "websocket" or headers.get("sec-websocket-version") != "13":
         return None
     key = headers.get("sec-websocket-key", "")
@@ -50,7 +50,7 @@ def _token(text: str) -> str:
 
 
 def accepted(offer: Offer, protocol: str = "") -> bytes:
-    """The answer that takes an offer."""
+    """Returns the response that accepts a handshake."""
     from websockets.utils import accept_key
 
     lines = [
@@ -65,7 +65,7 @@ def accepted(offer: Offer, protocol: str = "") -> bytes:
 
 
 def frames() -> "Frames":
-    """The frames of a WebSocket whose offer was taken."""
+    """Returns the frames of an accepted WebSocket."""
     from setpoint.client.http.frames import SERVER, Frames
 
     return Frames(SERVER, _MAX_HEARD_BYTES)

@@ -1,12 +1,12 @@
-"""The past of one object: every revision of it that is kept, who made it, out of what, and what it changed.
+"""The history of one object: every retained revision, with its actor, its cause, and its changes.
 
     GET /apis/setpoint.dev/v1/[namespaces/{namespace}/]{plural}[.{group}]/{name}/history[?limit=N&continue=REVISION]
 
-The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows to
-read the past names what it is the past of: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`.
-Beside that right one needs the one to `get` the object: nobody reads in the past what they may not read now. An object
-need not be there any more, and all the lives of its name since the creation of its namespace are told; with the right
-in the whole cluster, those before as well (`past_access`). The answer is an `ObjectHistory`, newest revision first:
+The resource is named as in `kubectl` and in error messages: `configmaps`, `deployments.apps`. So a rule that allows
+reading the history names the resource: group `setpoint.dev`, resource `deployments.apps/history`, verb `get`. The verb
+`get` on the object itself is also required: past states need the same right as the current one. The object may be
+deleted, and the history covers all objects of that name since the creation of the namespace; with the right
+cluster-wide, earlier ones as well (`past_access`). The response is an `ObjectHistory`, newest revision first:
 
     {"kind": "ObjectHistory", "apiVersion": "setpoint.dev/v1",
      "metadata": {"resourceVersion": "41", "continue": "17"},
@@ -15,17 +15,16 @@ in the whole cluster, those before as well (`past_access`). The answer is an `Ob
                 "cause": {"id": "…"},
                 "patch": [{"op": "replace", "path": "/data/k", "value": "v"}]}]}
 
-`patch` is the JSON Patch that makes the revision out of the one before it: a new object is added whole, and so is one
-whose predecessor is no longer kept; a deleted one is removed. `managedFields` and `resourceVersion` take no part, for
-the actor and the revision say it better. A cause is the request's audit id, or the reconcile of a controller with its
-key and, in `because`, the changes that it ran for. A reconcile is `verified` where one of the server's own controllers
-told of it, or a user with the right to `assert` `causes.setpoint.dev`; else it has `claimedBy`, the user who claims it.
-The whole object at a revision is at its own path, with
-`?at=REVISION`.
+`patch` is the JSON Patch from the previous revision to this one: a new object is added whole, and so is one whose
+previous revision is no longer retained; a deleted object is removed. `managedFields` and `resourceVersion` are omitted,
+because the actor and the revision carry that information. A cause is the request's audit ID, or the reconcile of a
+controller with its key and, in `because`, the changes that triggered the reconcile. A reconcile is `verified` if stated
+by one of the server's own controllers, or by a user with the right to `assert` `causes.setpoint.dev`; otherwise
+`claimedBy` names the user. The whole object at a revision is available at its own path, with `?at=REVISION`.
 
-A revision whose value was purged (`server/history/purge.py`) has the type `PURGED`, no patch, and in `purged` the user
-who had it removed, the time and the reason. `purges` lists the latest purges of the object, also those whose revisions
-are no longer kept.
+A revision whose value was purged (`server/history/purge.py`) has the type `PURGED`, no patch, and in `purged` the user,
+the time and the reason of the purge. `purges` lists the latest purges of the object, including those whose revisions
+are no longer retained.
 """
 
 from collections.abc import Sequence
@@ -48,15 +47,15 @@ from setpoint.server.watch.frames import kind_of
 from setpoint.store.contract import Entry, Item
 
 GROUP, VERSION = OWN_GROUP, "v1"
-# How many revisions an answer has, unless it was asked for less.
+# The default and maximum number of revisions in a response.
 _PAGE = 100
-# How many bytes the objects of an answer have together: with large objects there are fewer revisions in it.
+# The number of bytes of the objects of a response: with large objects, a response has fewer revisions.
 _PAGE_BYTES = 4 << 20
 
 
 async def history(context: Context, resource: Resource) -> Response:
-    """Answers with the past of an object. Raises NotFound where there is none, and Expired before the first revision
-    that the user may read."""
+    """Returns the history of an object. Raises NotFound if there is none, and Expired before the first revision that
+    the user may read."""
     info, store = context.info, context.services.store
     asked, name = resource.group_resource, info.name
     namespace = info.namespace if resource.namespaced else ""
@@ -67,7 +66,7 @@ async def history(context: Context, resource: Resource) -> Response:
         raise Expired(f"the history of {asked} {name!r} before revision {first} is that of an earlier namespace")
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()
-    # One more than is shown: the oldest one shown is compared with it.
+    # One more than shown, for the comparison with the oldest one shown.
     key = resource.storage.key(namespace, name)
     entries = [entry for entry in await store.history(key, before, limit + 1) if entry.revision >= first]
     purges = await tombstones(store, key, first) if before is None else []
@@ -96,8 +95,8 @@ async def history(context: Context, resource: Resource) -> Response:
 
 
 def _within_bytes(entries: list[Entry]) -> tuple[list[Entry], int]:
-    """Returns the newest entries, two at least, whose objects pass the size of a page with the last one, and how many
-    bytes these have. The last one is not shown: the one before it is compared with it."""
+    """Returns the newest entries, at least two, up to the one that exceeds the size of a page, and their total bytes.
+    The last one is not shown, but compared with the one after it."""
     size = 0
     for place, entry in enumerate(entries, 1):
         size += len(entry.value or b"")
@@ -117,7 +116,7 @@ def _number(context: Context, name: str) -> int | None:
 
 
 def _items(resource: Resource, entries: Sequence[Entry], limit: int) -> list[Object]:
-    """The newest entries, each with what it changed. Every object is decoded once."""
+    """Returns the newest entries, each with its patch. Every object is decoded once."""
     found: list[Object] = []
     trees = [_tree(resource, entry) for entry in entries]
     for place, entry in enumerate(entries[:limit]):
@@ -152,7 +151,7 @@ def _item(entry: Entry, patch: Json) -> Object:
 
 
 def told(entry: Entry) -> Object:
-    """A line of the log without the object: which revision, when, who and why."""
+    """Returns an entry of the log without the object: revision, time, actor and cause."""
     actor, cause = entry.actor, entry.cause
     item: Object = {"revision": str(entry.revision)}
     if entry.previous:

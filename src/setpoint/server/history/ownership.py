@@ -1,18 +1,18 @@
-"""One watch over all kinds, for who minds ownership: the garbage collector.
+"""One watch over all kinds for the garbage collector, which tracks ownership.
 
     GET /apis/setpoint.dev/v1/ownership?watch=true[&sendInitialEvents=true][&resourceVersion=REVISION]
 
-It tells of every object that has owners, or a finalizer by which its dependents go before it, when it comes or
-changes; and of every object that goes. Each is told with its apiVersion, its kind and the part of its metadata that
-matters here, in the order of the log. With `sendInitialEvents` it begins with what is there. A bookmark says when
-everything has been told that had happened when the request came; none comes after that.
+The watch reports the creation and change of every object that has owners, or a finalizer for the deletion of
+dependents; and the deletion of every object. Each event has the object's apiVersion, its kind and the relevant part of
+its metadata, in the order of the log. With `sendInitialEvents` the watch begins with the existing objects. A single
+bookmark marks the point at which all changes before the request have been sent.
 
-Where the store has its objects at hand, an object that is there is told together with which of its owner references, by
-their places, lead to an owner (`found`): nobody then has to ask for that owner. When it goes, that is told later.
+If the store holds its objects in memory, an event also lists in `found` the indexes of the owner references whose owner
+exists, so that the client need not request these owners. The deletion of an owner is reported later.
 
-A watch for each kind would cost a task and a connection each, and all of an object's metadata for each of its changes.
-This one looks for a few words in the bytes that were written, and most of what is written ends there. The right to it
-is the one to watch `ownership` in the group `setpoint.dev`.
+A watch per kind would cost a task and a connection each, and transfer all metadata of every changed object. This watch
+searches for a few words in the written bytes, and skips most writes. Access requires the verb watch on `ownership` in
+the group `setpoint.dev`.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_
 from setpoint.store.contract import Closed, Event, TooLate, Watch
 
 RESOURCE = "ownership"
-# What an object has in its bytes if it matters here. Where the words are there by chance, no harm is done.
+# The bytes of a relevant object contain one of these words. An accidental match does no harm.
 _WORDS = (b'"ownerReferences"', b'"foregroundDeletion"', b'"orphan"')
-# Nobody owns these, and there are many.
+# Events have no owners, and there are many.
 _EVENTS = "/core/events/"
 _PAGE = 250
-# How many owners of an object are looked for before others run.
+# The number of owners of an object that are looked up before other tasks run.
 _OWNERS = 256
 
 _encode = msgspec.json.Encoder().encode
@@ -79,7 +79,7 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 
 async def ownership(context: Context) -> Response:
-    """Answers with the watch."""
+    """Returns the response with the watch."""
     text = context.parameter("resourceVersion")
     try:
         after = parse_uint(text) if text else 0
@@ -94,13 +94,13 @@ async def ownership(context: Context) -> Response:
 
 
 class _Stream:
-    """One such watch."""
+    """One watch of ownership."""
 
     def __init__(self, services: Services, after: int, now: int, *, initial: bool) -> None:
         self._services = services
         self._at_hand = services.store if isinstance(services.store, AtHand) else None
         self._after = after
-        # What had happened when the request came.
+        # The revision at the time of the request.
         self._now = now
         self._initial = initial
 
@@ -122,7 +122,7 @@ class _Stream:
             watch.close()
 
     async def _send_all(self, sink: Sink) -> None:
-        """Sends what was there when the request came."""
+        """Sends the objects that existed at the time of the request."""
         store, last = self._services.store, ""
         while True:
             page = await store.range("/", last, _PAGE, self._now)
@@ -138,7 +138,7 @@ class _Stream:
             if not page.remaining:
                 break
             last = page.items[-1].key
-            await asyncio.sleep(0)  # a store in memory never waits: others have their turns between the pages
+            await asyncio.sleep(0)  # a store in memory never waits: this lets other tasks run between pages
         sink.write(_bookmark(self._now))
 
     async def _follow(self, sink: Sink, watch: Watch) -> None:
@@ -153,7 +153,7 @@ class _Stream:
                     return
 
     async def _line(self, event: Event) -> bytes:
-        """An event, if it matters."""
+        """Returns the line of an event, or empty bytes if the event is not relevant."""
         entry, previous = event
         if entry.value is None:
             if previous is None or entry.key.startswith(_EVENTS):
@@ -166,13 +166,13 @@ class _Stream:
         return event_line(kind_of(entry), _encode(told)) if told else b""
 
     async def _told(self, key: str, value: bytes, revision: int) -> _Told | None:
-        """Returns an object that is there, and which of its owners are. Where there are very many, others run
-        meanwhile."""
+        """Returns an existing object, with the indexes of its existing owners. Lets other tasks run if there are very
+        many."""
         found = self._object(key, value, revision)
         if found is None:
             return None
         namespace, owners = found.metadata.namespace, found.metadata.owner_references or ()
-        # The uid of what is at a place. Many references may name the same place: it is looked at once.
+        # The uid of the object at a place. Several references may name the same place, which is read once.
         uids: dict[tuple[str, str, str], str | None] = {}
         there: list[int] = []
         for number, owner in enumerate(owners):
@@ -186,7 +186,7 @@ class _Stream:
         return _Told(found.api_version, found.kind, found.metadata, there)
 
     def _uid_of(self, owner: _Owner, namespace: str) -> str | None:
-        """The uid of the object that is where an owner of an object in a namespace should be, if that is at hand."""
+        """Returns the uid of the object at the place of an owner reference, if the store has the object in memory."""
         if self._at_hand is None:
             return None
         group, _, version = owner.api_version.rpartition("/")
@@ -214,7 +214,7 @@ def _matters(key: str, value: bytes) -> bool:
 
 
 def _served(registry: Registry) -> Mapping[str, str]:
-    """The version to ask for the objects below each prefix: the one they are stored in, if it is served."""
+    """Returns the version to request objects with, by prefix: their storage version, if served."""
     found: dict[str, str] | None = registry.documents.get(RESOURCE)
     if found is None:
         found = registry.documents[RESOURCE] = {}
@@ -230,6 +230,6 @@ def _bookmark(revision: int) -> Frame:
 
 
 async def _end_with(sink: Sink, watch: Watch) -> None:
-    """Ends the watch when its client goes."""
+    """Ends the watch when the client disconnects."""
     await sink.wait_closed()
     watch.close()

@@ -1,20 +1,20 @@
-"""Removes the past values of one object for good.
+"""Permanently removes the past values of one object.
 
     POST /apis/setpoint.dev/v1/[namespaces/{namespace}/]{plural}[.{group}]/{name}/purge
     {"reason": "leaked in a ticket", "through": "40"}
 
-Removes every value that was replaced or deleted, or, with `through`, those of them that were written at or before a
-revision. The current object stays: delete it first to remove it too. The resource is named as in `history.py`; the
-right is the verb `purge` on `secrets/purge` in the group `setpoint.dev`. Among the default roles only cluster-admin has
-it. With the right in a namespace, only values from the current incarnation of the namespace are removed; earlier ones
-require the right cluster-wide.
+Removes every replaced or deleted value or, with `through`, those that were written at or before a revision. The current
+object remains: to remove its value too, delete the object first. The resource is named as in `history.py`; the right is
+the verb `purge` on `secrets/purge` in the group `setpoint.dev`. Of the default roles, only cluster-admin has this
+right. With the right in a namespace, only values from the current incarnation of the namespace are removed; earlier
+ones require the right cluster-wide.
 
 A store in etcd cannot remove the past of one key. There a purge compacts the whole cluster, up to the revision that
-replaced the last of the values, and defragments every member. It requires the right cluster-wide and, in the body,
+replaced the last of the values, and defragments every member. That requires the right cluster-wide and, in the body,
 `"confirmClusterWide": true`.
 
-The request is answered when the values cannot be read any more and their bytes are gone from the files of the store.
-A read of a removed value is answered with 410 (Expired), as is a watch that would replay it. The history shows the
+The response is sent when the values cannot be read any more and their bytes are gone from the files of the store. A
+read of a removed value is answered with 410 (Expired), as is a watch that would replay the value. The history shows the
 revision with the type `PURGED` and the tombstone. Archives (`setpoint export`) and audit logs are not covered.
 """
 
@@ -43,7 +43,7 @@ _MOST_REASON = 1024
 
 
 class PurgeRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The body of a request."""
+    """The body of a purge request."""
 
     reason: str
     through: str = ""
@@ -53,7 +53,7 @@ class PurgeRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
 
 
 async def purge(context: Context, resource: Resource) -> Response:
-    """Removes past values. Raises NotFound where there is no past, BadRequest and Forbidden."""
+    """Removes past values of an object. Raises NotFound if there is no past, BadRequest and Forbidden."""
     info, services = context.info, context.services
     store = services.store
     wanted = _request(context)
@@ -88,7 +88,7 @@ async def purge(context: Context, resource: Resource) -> Response:
 
 
 class Requested(NamedTuple):
-    """A demand for a purge: the request, its user and the reason."""
+    """A requested purge: its ID, its user, its cause and the reason."""
 
     id: str
     actor: Actor
@@ -97,9 +97,10 @@ class Requested(NamedTuple):
 
 
 async def remove(services: Services, selection: Selection, requested: Requested) -> int:
-    """Removes the selected values of one object and keeps a tombstone; returns how many there were.
+    """Removes the selected values of one object and writes a tombstone; returns the number of values.
 
-    The tombstone comes first: should the server end before the values are removed, it says that somebody asked for it.
+    The tombstone is written first: if the server stops before the values are removed, the tombstone records the
+    request.
     """
     store, moment = services.store, services.clock.now()
     id, actor, cause, reason = requested  # noqa: A001 - the field's own name
@@ -115,7 +116,7 @@ async def remove(services: Services, selection: Selection, requested: Requested)
     await bury(store, selection.key, record, actor, cause)
     try:
         page = await store.purge(selection, Purge(actor.user, moment.timestamp(), reason))
-        # Also where nothing was removed: compaction leaves remains of what it forgot in the files.
+        # Even if no value was removed: compaction leaves remains of compacted values in the files.
         await store.scrub(always=True)
     finally:
         forget(services, selection.key)
@@ -125,7 +126,7 @@ async def remove(services: Services, selection: Selection, requested: Requested)
 
 
 def forget(services: Services, key: str) -> None:
-    """Drops what the server itself has remembered of an object."""
+    """Removes an object from the caches of the server."""
     for resource in services.registry:
         if key.startswith(resource.storage.prefix):
             resource.changes.forget(key)
@@ -133,8 +134,8 @@ def forget(services: Services, key: str) -> None:
 
 
 async def follow(services: Services) -> None:
-    """Drops what the server has remembered of objects that another server of the same store purges, until the store is
-    closed."""
+    """Removes objects from the caches of the server when another server of the same store purges them, until the store
+    is closed."""
     while True:
         watch = services.store.watch(f"{PREFIX}/")
         try:
@@ -179,7 +180,7 @@ async def _through(context: Context, text: str) -> int | None:
 
 
 async def _is_allowed_everywhere(context: Context) -> bool:
-    """Tells whether the user may purge such objects in every namespace."""
+    """Returns True if the user may purge such objects in every namespace."""
     authorizer = context.services.authorizer
     await authorizer.prepare(context.user)
     return authorizer.decide(context.user, _everywhere(context.info)).allowed
@@ -194,11 +195,12 @@ async def _authorize_everywhere(context: Context) -> None:
 
 
 def _everywhere(info: RequestInfo) -> RequestInfo:
-    """The same request without its namespace."""
+    """Returns the same request without its namespace."""
     return info._replace(namespace="", in_namespace=False)
 
 
 async def _incarnation(services: Services, namespace: str) -> int:
-    """The revision that created the namespace. Without one, nothing of it is left that is not of an earlier one."""
+    """Returns the revision that created the namespace. If the namespace does not exist, returns a future revision, as
+    all values belong to an earlier incarnation."""
     item = await services.store.get(f"/core/namespaces/{namespace}")
     return item.created if item is not None else await services.store.revision() + 1

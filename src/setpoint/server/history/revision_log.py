@@ -1,17 +1,17 @@
-"""The log itself: which revision wrote what, when, who and why, across all kinds, without the objects.
+"""The log of all kinds: the revision, time, actor and cause of every write, without the objects.
 
     GET /apis/setpoint.dev/v1/revisions[?after=REVISION][&limit=N][&objects=true]
     GET /apis/setpoint.dev/v1/revisions?time=2026-01-31T12:00:00Z
 
-The answer is a `RevisionList`, oldest first, whose items are as those of an `ObjectHistory` with the `object` that each
-wrote in place of the patch. With `time` there are no items: `metadata.at` is the last revision that had been written by
-then, at which everything can be read with `?at=REVISION`. What a revision changed is for the history of its object to
-tell, which takes the right to read that; the right to this is the one to `list` `revisions.setpoint.dev`.
+The response is a `RevisionList`, oldest first, whose items are those of an `ObjectHistory` with a reference to the
+written `object` in place of the patch. With `time` there are no items: `metadata.at` is the last revision written by
+then, at which all objects can be read with `?at=REVISION`. The changes of a revision are part of the history of its
+object, which needs a right of its own; this endpoint requires the verb `list` on `revisions.setpoint.dev`.
 
-With `objects` each item has the whole object too, as it is stored, as `value` (null where it was deleted), its `key`,
-and the revision that `created` it: for who takes a copy of everything. That takes the rights to list each of the
-resources and to get its history, in the whole cluster. An answer is then as long as is easy to hold; `continue` says
-after which revision the next begins.
+With `objects` each item also has the whole object in its storage version, as `value` (null if deleted), its `key`, and
+the revision that `created` the object, for full copies. That requires the rights to list each of the resources and to
+get its history, cluster-wide. The size of a response is then limited; the next one starts after the revision in
+`continue`.
 """
 
 from datetime import UTC, datetime
@@ -34,14 +34,14 @@ from setpoint.server.request.context import Context
 from setpoint.store.contract import Entry
 
 _PAGE = 500
-# With the objects: how many there are at most, how many are read at once at first, and how many bytes are enough.
+# With objects: the maximum number of items, the number of entries in the first read, and the size at which a page ends.
 _WHOLE_PAGE = 4000
 _STEP = 64
 _PAGE_BYTES = 4 << 20
 
 
 async def revisions(context: Context) -> Response:
-    """Answers with a part of the log, or with the revision at a time."""
+    """Returns a part of the log, or the revision at a time."""
     store = context.services.store
     metadata: Object = {"resourceVersion": str(await store.revision()), "oldest": str(await store.oldest())}
     items: list[Object] = []
@@ -64,7 +64,7 @@ async def revisions(context: Context) -> Response:
 
 
 async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object], int]:
-    """A part of the log with the objects, and after which revision it goes on; 0 where nothing follows."""
+    """Returns a part of the log with objects, and the revision to continue after; 0 at the end of the log."""
     store, prefixes = context.services.store, _prefixes(context.registry)
     allowed: set[Resource] = set()
     items: list[Object] = []
@@ -87,13 +87,13 @@ async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object]
         if len(entries) < step:
             return items, 0
         after = entries[-1].revision
-        # Values are worked out from those before them: the more at once, the less for each.
+        # The store computes values from earlier ones: larger reads cost less per entry.
         step = min(4 * step, limit) if size < _PAGE_BYTES // 8 else _STEP
     return items, after
 
 
 async def _at(context: Context, moment: datetime) -> int:
-    """The last revision that had been written at a time. Raises Expired for one before all that is kept."""
+    """Returns the last revision written by a time. Raises Expired for a time before the oldest retained entry."""
     moments = context.services.moments
     found = await moments.at(moment.timestamp())
     if found is not None:
@@ -123,18 +123,18 @@ def _number(context: Context, name: str) -> int:
 
 
 def _prefixes(registry: Registry) -> dict[str, Resource]:
-    """The resource whose objects lie below each prefix, in the version they are stored in."""
+    """Returns the resources by the prefix of their keys, in their storage version."""
     return {resource.storage.prefix: resource.in_storage_version for resource in registry}
 
 
 def _resource(entry: Entry, prefixes: dict[str, Resource]) -> Resource | None:
-    """Which resource an entry is about; None for what is no object of a kind that is served."""
+    """Returns the resource of an entry; None if the entry is not an object of a served kind."""
     parts = entry.key.split("/", 3)
     return prefixes.get("/".join(parts[:3]) + "/") if len(parts) == 4 else None
 
 
 def _item(entry: Entry, prefixes: dict[str, Resource]) -> Object | None:
-    """A line of the log; None for what is no object of a kind that is served."""
+    """Returns an item of the response; None if the entry is not an object of a served kind."""
     resource = _resource(entry, prefixes)
     if resource is None:
         return None

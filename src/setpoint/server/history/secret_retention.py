@@ -1,8 +1,8 @@
-"""Retention by age for the past values of Secrets: off unless a bound is set.
+"""Retention by age for the past values of Secrets: off unless a limit is set.
 
-A value of a Secret that was replaced or deleted longer ago than the bound is purged (`server/history/purge.py`). Every
-round visits the Secrets in pages, so that other requests are served in between, and removes the bytes from the files
-once at its end. A tombstone of the user `system:retention` is kept for a year.
+A value of a Secret that was replaced or deleted longer ago than the limit is purged (`server/history/purge.py`). Every
+round reads the Secrets in pages, so that other requests are served in between, and removes the bytes from the files
+once at the end. A tombstone of the user `system:retention` is kept for a year.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from setpoint.store.contract import Closed, Purge, Selection, StoreError
 SECRETS = "/core/secrets/"
 USER = "system:retention"
 _PAGE = 100
-# A round comes when a quarter of the bound has passed, but neither all the time nor hardly ever.
+# The interval between rounds is a quarter of the limit, within these bounds.
 _PART = 4
 _LEAST_SECONDS, _MOST_SECONDS = 60.0, 3600.0
 _KEPT_SECONDS = 365 * 24 * 3600.0
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class SecretRetention:
-    """The rounds of one server."""
+    """The purge rounds of one server."""
 
     def __init__(self, services: Services, seconds: float) -> None:
         self._services = services
@@ -41,7 +41,7 @@ class SecretRetention:
         return min(max(self._seconds / _PART, _LEAST_SECONDS), _MOST_SECONDS)
 
     async def run(self) -> None:
-        """Makes rounds until the store is closed, the first one at once."""
+        """Runs rounds until the store is closed; the first one starts immediately."""
         while True:
             try:
                 await self.round()
@@ -52,7 +52,7 @@ class SecretRetention:
             await self._services.clock.sleep(self.pause)
 
     async def round(self) -> int:
-        """Purges the values that are too old; returns how many there were."""
+        """Purges the values that are too old; returns their number."""
         store, now = self._services.store, self._services.clock.now()
         reason = f"older than {self._seconds:g} seconds"
         selection = Selection(SECRETS, is_prefix=True, before=now.timestamp() - self._seconds)

@@ -1,7 +1,7 @@
-"""The records of purges: who had past values of an object removed, when and why.
+"""The records of purges: the user that removed past values of an object, the time, and the reason.
 
-A record is a value of the store beside the objects, under a key that no resource has. So it is durable, is in every
-snapshot, reaches every replica, and survives compaction. The latest records of an object are kept in one value.
+A record is a value of the store, under a key that no resource has. So records are durable, are part of every snapshot,
+reach every replica, and survive compaction. The latest records of an object are stored in one value.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from setpoint.objects.tree import Object
 from setpoint.store.contract import ExpectationFailed, Store
 
 PREFIX = "/purges"
-# How many records of one object are kept.
+# The number of records kept per object.
 _MOST = 20
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def key_of(key: str) -> str:
-    """The key of the records of an object."""
+    """Returns the key of the records of an object."""
     return PREFIX + key
 
 
@@ -35,8 +35,8 @@ async def tombstones(store: Store, key: str, since: int = 0) -> list[Object]:
 async def bury(
     store: Store, key: str, record: Object, actor: Actor, cause: Cause | None, *, ttl: float | None = None
 ) -> None:
-    """Adds a record, or replaces the one with the same id. With `ttl` the records expire after so many seconds, unless
-    there are others than this one."""
+    """Adds a record, or replaces the one with the same ID. With `ttl` the records expire after so many seconds, unless
+    the object has other records."""
     while True:
         item = await store.get(key_of(key))
         records = [] if item is None else _decode(item.value)

@@ -1,7 +1,7 @@
-"""Health checks and how they are answered, for the server itself and for whoever serves health beside it.
+"""Health checks and their responses, for the server itself and for other health endpoints.
 
-`?verbose` lists the checks, `?exclude=NAME` leaves one out. Why a check failed is told only where that check is asked
-for by name: whoever may ask for health need not be told more.
+`?verbose` lists the checks, `?exclude=NAME` omits one. The reason of a failure is included only if that check is
+requested by name, because clients with access to health need not see more.
 """
 
 import asyncio
@@ -14,20 +14,21 @@ from setpoint.server.message import Response
 
 _TEXT = "text/plain; charset=utf-8"
 _NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
-# Seconds. Whoever asks for health waits a second or so; a check that hangs has failed.
+# Seconds. Clients wait a second or so for health; a check that hangs has failed.
 _PATIENCE = 2.0
 _log = logging.getLogger(__name__)
 
 
 class Probe(NamedTuple):
-    """One thing that must be well. `probe` raises what is wrong."""
+    """One health check. `probe` raises an exception if the check fails."""
 
     name: str
     probe: Callable[[], Awaitable[None]]
 
 
 async def answer(path: str, probes: Sequence[Probe], query: Mapping[str, Sequence[str]]) -> Response | None:
-    """The answer for the path of all these checks, such as `/readyz`, or of one below it; None for one that is not."""
+    """Returns the response for the path of all checks, such as `/readyz`, or of one check below; None for an unknown
+    check."""
     name, _, wanted = path.strip("/").partition("/")
     if not wanted:
         return await _all(name, probes, query)
@@ -66,12 +67,12 @@ async def _all(name: str, probes: Sequence[Probe], query: Mapping[str, Sequence[
 
 
 async def _problem(probe: Probe) -> str | None:
-    """What is wrong; None where all is well."""
+    """Returns the reason of a failed check; None if the check succeeds."""
     try:
         async with asyncio.timeout(_PATIENCE):
             await probe.probe()
     except TimeoutError as error:
         return str(error) or f"no answer within {_PATIENCE:g} s"
-    except Exception as error:  # whatever it is, it is what is wrong
+    except Exception as error:  # any exception is a failed check
         return str(error) or type(error).__name__
     return None

@@ -1,4 +1,4 @@
-"""Access reviews: may I, may somebody else, what may I do. The server's authorizer knows."""
+"""Access reviews: SubjectAccessReview and its variants, answered by the server's authorizer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,16 +17,16 @@ _AUTHORIZATION = GroupKind("authorization.k8s.io", "")
 _LOCAL = "LocalSubjectAccessReview"
 _SELF = "SelfSubjectAccessReview"
 _RULES = "SelfSubjectRulesReview"
-# About as many bytes of JSON take as long as a rule to read and to write.
+# Reading and writing a rule takes about as long as this many bytes of JSON.
 RULE_BYTES = 100
 
 
 async def answer_access_review(context: Context, kind: str, tree: Object) -> None:
-    """Writes the answer into one of the reviews of `authorization.k8s.io`."""
+    """Writes the status of a review of `authorization.k8s.io` into the review."""
     spec = tree.setdefault("spec", {})
     if kind == _RULES:
         status = await _rules(context, spec)
-        # Nothing of the question comes back, as on the real server.
+        # The spec is not returned, as on kube-apiserver.
         tree |= {"metadata": {}, "spec": {}, "status": status}
         return
     if kind == _LOCAL:
@@ -69,7 +69,7 @@ def _path_request(attributes: Mapping[str, str]) -> RequestInfo:
 
 
 async def _rules(context: Context, spec: Object) -> Object:
-    """All rules that the user has, each as a role has it."""
+    """Returns the status with all rules of the user, in the form that roles have."""
     namespace = spec.get("namespace")
     if not namespace:
         raise BadRequest("no namespace on request")
@@ -98,7 +98,7 @@ def _parts(rule: Object, names_of_parts: Sequence[str]) -> Object:
 
 
 def _errors(kind: str, tree: Object, spec: Object) -> list[FieldError]:
-    """What is wrong with the question."""
+    """Returns the validation errors of the review."""
     of_resource, of_path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     found = []
     if (of_resource is None) == (of_path is None):
@@ -121,7 +121,7 @@ def _errors(kind: str, tree: Object, spec: Object) -> list[FieldError]:
 
 
 def _shown_path(attributes: Mapping[str, str] | None) -> Object | None:
-    """As the real server's own type has it, whose names errors show."""
+    """Returns the attributes with the field names of kube-apiserver's internal type, which errors show."""
     if attributes is None:
         return None
     return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
@@ -151,7 +151,8 @@ def _selector_errors(attributes: Object, name: str) -> list[FieldError]:
 
 
 def _requirement_errors(requirement: Object, of_labels: bool, path: str) -> list[FieldError]:
-    """An operator that nobody knows may be one that a newer client knows: it is no error."""
+    """Returns the errors of one requirement. An unknown operator is no error, because a newer client may know the
+    operator."""
     key, operator, values = requirement.get("key") or "", requirement.get("operator"), requirement.get("values") or ()
     found = [] if key or of_labels else [required(f"{path}.key", "must be specified")]
     if operator in ("In", "NotIn") and not values:
@@ -167,7 +168,8 @@ def _requirement_errors(requirement: Object, of_labels: bool, path: str) -> list
 
 
 def _ignored_selectors(attributes: Object) -> list[str]:
-    """The selectors that cannot be read, wholly or in part. No rule looks at them: the answer is the same without."""
+    """Returns messages about selectors that cannot be parsed, completely or in part. Rules do not evaluate selectors,
+    so the decision does not change."""
     found = []
     for name, is_understood in (("fieldSelector", _is_field_requirement), ("labelSelector", _is_label_requirement)):
         selector = attributes.get(name) or {}

@@ -1,4 +1,4 @@
-"""POST: a new object."""
+"""POST: creates an object."""
 
 from setpoint.objects.meta import fill_namespace
 from setpoint.server.codec.request_body import read_object

@@ -1,4 +1,4 @@
-"""What is posted and never stored (a Binding, an Eviction, a TokenRequest) is admitted like what is."""
+"""Admission of objects that are posted and never stored (a Binding, an Eviction, a TokenRequest)."""
 
 from setpoint.objects.tree import Object
 from setpoint.server.ports import CREATE, Operation
@@ -8,7 +8,8 @@ from setpoint.server.request.write_options import WriteOptions
 
 
 async def admitted(context: Context, resource: Resource, name: str, tree: Object, options: WriteOptions) -> Object:
-    """What admission makes of it. Raises what refuses it."""
+    """Runs admission for a posted object and returns the mutated object. Raises the error of a plugin that rejects the
+    object."""
     info, admission = context.info, context.services.admission
     operation = Operation(
         CREATE,

@@ -1,4 +1,4 @@
-"""DELETE: the way of an object out of the log, at once or when its finalizers and its time allow it."""
+"""DELETE: removes an object, immediately or after its finalizers and its grace period."""
 
 from datetime import timedelta
 from typing import NamedTuple
@@ -20,7 +20,8 @@ from setpoint.store.contract import ExpectationFailed, Item, Write
 
 
 class Deleted(NamedTuple):
-    """What came of a deletion: the object as it is now, or was last, and whether it is gone."""
+    """The result of a deletion: the current or last state of the object, and True for `gone` if the object was
+    removed."""
 
     tree: Object
     body: bytes
@@ -40,7 +41,7 @@ async def delete(context: Context, resource: Resource) -> Response:
 
 
 async def delete_collection(context: Context, resource: Resource) -> Response:
-    """Deletes what a list with the same parameters shows, and answers with that list."""
+    """Deletes the objects that a list with the same parameters returns, and returns that list."""
     options = delete_options(context)
     selected = await select(context, resource)
     held = await resource.prepare(selected.items)
@@ -66,8 +67,8 @@ async def delete_object(
     asked_for: str | None = None,
     admitted: bool = False,
 ) -> Deleted:
-    """Deletes one object, or takes the next step towards it. `asked_for` is what the request calls it, where that is
-    not its name; `admitted` says that admission was asked before, about something else."""
+    """Deletes one object, or marks the object for deletion. `asked_for` is the name in the request, if that is not the
+    object's name; `admitted` is True if admission has already run, for another object."""
     store, admission = context.services.store, context.services.admission
     key = resource.storage.key(namespace, name)
     item = await store.get(key)
@@ -99,7 +100,7 @@ def _check_preconditions(resource: Resource, name: str, options: DeleteOptions, 
 
 
 async def _delete_once(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
-    """One attempt. Raises ExpectationFailed where somebody else has written since the item was read."""
+    """Makes one attempt. Raises ExpectationFailed if the object has changed since `item` was read."""
     strategy = resource.strategy
     tree = await context.decoded(resource, item)
     begun = None if meta.is_being_deleted(tree) else strategy.begin_deletion(tree, context.services.clock)
@@ -124,13 +125,13 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
         return stored
     if options.dry_run:
         return Deleted(tree, stored.body, True)
-    # Given no time at all, it goes at once, but not before everybody was told that it will.
+    # With a grace period of zero, the object is removed immediately, but watches see the mark for deletion first.
     left = await context.services.store.get(item.key)
     return Deleted(tree, stored.body, True) if left is None else await _remove(context, resource, left, options)
 
 
 def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers that the object has from now on: those of the garbage collector by how the client wants it."""
+    """Returns the new finalizers of the object; those of the garbage collector depend on the propagation policy."""
     present = meta.finalizers(tree)
     if not resource.strategy.has_dependents:
         return present
@@ -149,7 +150,7 @@ def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> lis
 
 
 def _mark(context: Context, tree: Object) -> None:
-    """Marks an object that its finalizers keep as being deleted."""
+    """Marks an object with finalizers as being deleted."""
     metadata = tree["metadata"]
     if "deletionTimestamp" not in metadata:
         _bump(metadata)
@@ -163,7 +164,8 @@ def _bump(metadata: Object) -> None:
 
 
 def _grant_time(context: Context, resource: Resource, tree: Object, options: DeleteOptions) -> int | None:
-    """Sets how long the object has. None: it has been told already, and nothing changes."""
+    """Sets the grace period of the object. Returns None if the object is already terminating and the period does not
+    change."""
     metadata = tree["metadata"]
     requested = options.grace_period_seconds
     if requested is not None and requested < 0:
@@ -185,7 +187,7 @@ def _grant_time(context: Context, resource: Resource, tree: Object, options: Del
 
 
 async def _store(context: Context, resource: Resource, item: Item, tree: Object, options: DeleteOptions) -> Deleted:
-    """Stores the object on its way out."""
+    """Stores an object that is marked for deletion."""
     value = await resource.encoded(tree)
     revision = item.revision
     if not options.dry_run and value != item.value:
@@ -196,7 +198,7 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
 
 
 async def _remove(context: Context, resource: Resource, item: Item, options: DeleteOptions) -> Deleted:
-    """Takes an object out of the log. It is shown as it was last, at the revision of its deletion."""
+    """Removes an object from the log. The result is its last state, with the revision of the deletion."""
     tree = await context.decoded(resource, item)
     revision = item.revision
     if not options.dry_run:

@@ -1,4 +1,4 @@
-"""GET of one object, as it is or, with `at=REVISION`, as it was."""
+"""GET of one object: the current state or, with `at=REVISION`, a past one."""
 
 from setpoint.objects.errors import Expired, NotFound
 from setpoint.server.codec.response import object_answer
@@ -20,7 +20,8 @@ async def get(context: Context, resource: Resource) -> Response:
 
 
 async def read(context: Context, resource: Resource) -> Item:
-    """The stored object that a request names, as of when it asks for it. Raises NotFound, Expired or Timeout."""
+    """Returns the stored object that a request names, at the requested revision. Raises NotFound, Expired or
+    Timeout."""
     info, services = context.info, context.services
     at: int | None = None
     if context.request.query:

@@ -1,4 +1,4 @@
-"""PATCH: a change to the stored object, in one of four languages, or a configuration to apply to it."""
+"""PATCH: JSON patch, merge patch, strategic merge patch, or server-side apply."""
 
 import re
 from collections.abc import Callable
@@ -53,7 +53,7 @@ async def patch(context: Context, resource: Resource) -> Response:
 
 
 def check_media_type(given: str, resource: Resource) -> None:
-    """Refuses a language that the resource does not speak."""
+    """Raises UnsupportedMediaType for a patch type that the resource does not support."""
     if resource.is_custom:
         if given not in (JSON_PATCH, MERGE_PATCH, APPLY):
             raise UnsupportedMediaType.of([JSON_PATCH, MERGE_PATCH, APPLY])
@@ -62,16 +62,16 @@ def check_media_type(given: str, resource: Resource) -> None:
 
 
 class Patch(NamedTuple):
-    """A patch, ready to be applied: as often as it takes."""
+    """A parsed patch, which can be applied repeatedly."""
 
     apply: Callable[[Object], Json]
-    # What strict validation has against its text.
+    # The duplicate and unknown fields of its text, for strict validation.
     repeated: list[str]
-    # The patch itself, where errors show it instead of what it makes of an object.
+    # The patch itself, if errors show the patch instead of the patched object.
     shown: Json = None
 
     def text(self, resource: Resource, before: bytes) -> str:
-        """What errors show of the patch; `before` is the object that it was applied to."""
+        """Returns the text that errors show; `before` is the object that the patch was applied to."""
         if self.shown is not None:
             return format_v(self.shown)
         live = codec.decode(before)
@@ -82,7 +82,7 @@ class Patch(NamedTuple):
 
 
 async def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
-    """The patch in the body. Raises BadRequest."""
+    """Parses the patch in the body. Raises BadRequest."""
     return await context.offload(lambda: _read_patch(context, resource, given, options), resource=resource)
 
 
@@ -129,7 +129,7 @@ async def _patch(context: Context, resource: Resource, change: Patch, options: W
 
 
 def patched_object(context: Context, resource: Resource, change: Patch, options: WriteOptions, live: Object) -> Object:
-    """What a patch makes of an object, decoded like a body."""
+    """Applies a patch to an object and decodes the result like a body."""
     before = codec.encode(live)
     tree = change.apply(live)
     try:
@@ -153,7 +153,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
 
 
 def _conversion_text(text: str) -> str:
-    """A strategic merge is not decoded but converted, and its faults are told in other words."""
+    """Translates a decoding error: the result of a strategic merge is converted, not decoded, and has other
+    messages."""
     found = _UNMARSHAL.match(text)
     if found is None:
         return text
@@ -169,7 +170,7 @@ def _conversion_text(text: str) -> str:
 
 
 def _check_place(context: Context, resource: Resource, tree: Object) -> None:
-    """A patch changes neither the name nor the namespace."""
+    """Raises BadRequest if a patch changes the name or the namespace."""
     info = context.info
     refuse_name(tree["metadata"].get("name", ""), info.name)
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
@@ -180,7 +181,7 @@ def _invalid_patch(shown: str, why: str) -> Invalid:
 
 
 async def _apply(context: Context, resource: Resource, options: WriteOptions) -> Written:
-    """Server-side apply: the configuration becomes part of the object, which is made if need be."""
+    """Server-side apply: merges the configuration into the object, or creates the object."""
     info = context.info
     config, repeated = await read_configuration(context, options)
 
@@ -222,7 +223,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
 
 
 def complete(resource: Resource, tree: Object) -> None:
-    """Gives an object that a configuration was merged into the shape and the defaults of its kind."""
+    """Applies the shape and the defaults of the kind to the result of an apply."""
     try:
         resource.shape.complete(tree)
     except ValueError as error:
@@ -231,7 +232,8 @@ def complete(resource: Resource, tree: Object) -> None:
 
 
 def _plain_json(body: bytes) -> Object | None:
-    """The object in a body that is JSON, as most configurations are, and gives no key twice. YAML takes longer."""
+    """Returns the object of a JSON body without duplicate keys, the usual case; None for other bodies. YAML takes
+    longer."""
     if not body.startswith(b"{"):
         return None
     try:
@@ -243,7 +245,7 @@ def _plain_json(body: bytes) -> Object | None:
 
 
 async def read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
-    """The configuration of an apply, and the keys that it gives twice."""
+    """Returns the configuration of an apply, and its duplicate keys."""
     body = context.request.body
     if (plain := await context.offload(lambda: _plain_json(body))) is not None:
         return plain, []
@@ -251,12 +253,12 @@ async def read_configuration(context: Context, options: WriteOptions) -> tuple[O
 
 
 def _read_yaml(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
-    from setpoint.objects import yamltext  # most configurations are JSON, and a server starts without the parser
+    from setpoint.objects import yamltext  # most configurations are JSON: the import does not delay the start
 
     try:
         document = yamltext.load(context.request.body)
     except BadRequest as error:
-        # What looks like JSON is taken for it at first, and found wanting later than what does not.
+        # A body that looks like JSON fails at a later stage than others, with another message.
         is_json = context.request.body.lstrip().startswith(b"{")
         where = "error decoding patch: error converting YAML to JSON" if is_json else "error encoding patch"
         raise BadRequest(f"{where}: {error.message}") from None

@@ -1,4 +1,4 @@
-"""What clients do with pods beyond reading and writing them: binding, evicting, and what needs a node."""
+"""Subresources of pods: binding, eviction, and those that require a node."""
 
 from setpoint.objects import conditions, labels, meta
 from setpoint.objects.errors import (
@@ -28,13 +28,14 @@ from setpoint.store.contract import ExpectationFailed
 
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-# Parameters of CONNECT that are no plain text.
+# Parameters of CONNECT that are not plain text.
 _FLAGS, _LISTS = frozenset(("stdin", "stdout", "stderr", "tty")), frozenset(("command", "ports"))
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
 async def bind(context: Context, resource: Resource) -> Response:
-    """POST of a Binding: puts a pod on a node. Also answers for the resource `bindings`, whose body names the pod."""
+    """Answers the POST of a Binding: assigns a pod to a node. Also serves the resource `bindings`, whose body names the
+    pod."""
     options = write_options(context, "CreateOptions")
     tree = await _body(context, GroupVersionKind("", "v1", "Binding"), "io.k8s.api.core.v1.Binding")
     pods = context.registry.resource("", "v1", "pods") or resource
@@ -52,7 +53,7 @@ async def bind(context: Context, resource: Resource) -> Response:
         item = await store.get(key)
         if item is None:
             raise NotFound.of(pods.group_resource, name)
-        # A scheduler writes what nobody else may: the rules for updates of pods do not hold for it.
+        # The rules for updates of pods do not apply to the scheduler.
         value = pods.encode(_bound(context, pods.item(item), node, metadata))
         if options.dry_run:
             break
@@ -83,7 +84,7 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
 
 
 async def evict(context: Context, resource: Resource) -> Response:
-    """POST of an Eviction: deletes a pod, if the disruption budgets allow it."""
+    """Answers the POST of an Eviction: deletes a pod if the disruption budgets allow the disruption."""
     write = write_options(context, "CreateOptions")
     tree = await _body(context, GroupVersionKind("policy", "v1", "Eviction"), "io.k8s.api.policy.v1.Eviction")
     metadata, name = tree.get("metadata") or {}, context.info.name
@@ -99,7 +100,8 @@ async def evict(context: Context, resource: Resource) -> Response:
 
 
 async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:
-    """Takes the eviction off the budget that covers the pod. Raises TooManyRequests where nothing is left of it."""
+    """Subtracts the eviction from the disruption budget of the pod. Raises TooManyRequests if the budget is
+    exhausted."""
     budgets = context.registry.resource("policy", "v1", "poddisruptionbudgets")
     finished = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
     if budgets is None or finished or meta.is_being_deleted(pod):
@@ -136,7 +138,7 @@ def _covers(budget: Object, pod: Object) -> bool:
 
 
 async def connect(context: Context, resource: Resource) -> Response:
-    """Exec, attach, port-forward and proxy: somebody is let in, or not."""
+    """Runs admission for exec, attach, port-forward and proxy, which then fail because there is no node."""
     info, admission = context.info, context.services.admission
     operation = Operation(
         CONNECT, resource, info.namespace, info.name, info.subresource, _connect_options(context, resource), None
@@ -147,7 +149,7 @@ async def connect(context: Context, resource: Resource) -> Response:
 
 
 def _connect_options(context: Context, resource: Resource) -> Object:
-    """What a client asks for, of the URL, as an object."""
+    """Returns the options of the URL as an object."""
     kind = resource.kind_at(context.info.subresource)
     found: Object = {"kind": kind.kind, "apiVersion": kind.api_version}
     for name, values in context.query.items():
@@ -163,14 +165,14 @@ def _connect_options(context: Context, resource: Resource) -> Object:
 
 
 async def need_node(context: Context, resource: Resource) -> Response:
-    """Logs, exec, attach, port-forward and proxy: the node would answer, and there is none."""
+    """Raises BadRequest for logs, exec, attach, port-forward and proxy, which only a node can serve."""
     await read(context, resource)
     name = context.info.name
     raise BadRequest(f"{resource.singular} {name} does not have a host assigned")
 
 
 async def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
-    """The body of a request, which must be of the kind."""
+    """Returns the body of a request, which must be of the given kind."""
     return await context.offload(lambda: _read(context, gvk, definition), body_size(context))
 
 

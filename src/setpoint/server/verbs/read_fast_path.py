@@ -1,10 +1,10 @@
-"""Reads that repeat: what is decided for one request of a client holds for its next one, as long as nothing changes
-that it was decided by.
+"""A fast path for repeated reads: the decisions for one request of a client are reused for its next requests, as long
+as their inputs are unchanged.
 
-A client that reads objects of one collection over and over says the same about itself each time: who it is, what it may
-do and in which form it wants its answer need not be found out again for every object. A `Repeat` is what was decided,
-by the stages of the pipeline themselves; it answers for objects that the store has at hand, and hands everything else
-back to the pipeline. It is for those who are exempt from fair sharing, and only where nobody keeps books of requests.
+A client that reads many objects of one collection sends the same credentials and headers each time, so authentication,
+authorization and content negotiation need not be repeated for every object. A `Repeat` holds the decisions that the
+stages of the pipeline made; it answers for objects in the memory of the store, and returns all other requests to the
+pipeline. It is used only for users that are exempt from flow control, and only if requests are not audited.
 """
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -17,34 +17,35 @@ from setpoint.store.contract import Item
 if TYPE_CHECKING:
     from setpoint.server.request.observer import Observer
 
-# After how many seconds a decision is made anew although nothing is known to have changed.
+# The seconds after which decisions are made again even without a known change.
 MOMENT = 1.0
-# Larger answers may be sent compressed.
+# Larger responses may be sent compressed.
 _LARGE = 64 << 10
 _FOUND = Response(200, "application/json")
 
 
 @runtime_checkable
 class AtHand(Protocol):
-    """A store that can tell what a key has without waiting."""
+    """A store that can return the value of a key without waiting."""
 
     def peek(self, key: str) -> Item | None: ...
 
 
 @runtime_checkable
 class Standing(Protocol):
-    """An authenticator that can tell how long what it found out holds."""
+    """An authenticator that knows how long a result remains valid."""
 
-    # Another object whenever the same credentials may mean somebody else, or nobody.
+    # Replaced by another object whenever the same credentials may belong to another user, or become invalid.
     epoch: object
 
     def stands(self, request: Request, seconds: float) -> bool:
-        """Tells whether a request would be authenticated again for some seconds, as long as `epoch` is the same."""
+        """Returns True if the same request would be authenticated for further `seconds`, while `epoch` stays the
+        same."""
 
 
 class Repeat:
-    """Answers for the objects of one collection as the pipeline would. It is for members of `system:masters` alone,
-    whose rights depend on who they are and on nothing else."""
+    """Answers reads of the objects of one collection as the pipeline would. Only for members of `system:masters`, whose
+    rights depend on no stored object."""
 
     __slots__ = ("_authenticator", "_context", "_epoch", "_observer", "_prefix", "_registry", "_resource", "_store")
 
@@ -57,7 +58,7 @@ class Repeat:
         authenticator: Standing,
         epoch: object,
     ) -> None:
-        """`epoch` is the authenticator's from before the user of the context was found out."""
+        """`epoch` is the authenticator's epoch from before the user of the context was authenticated."""
         self._context = context
         self._authenticator = authenticator
         self._epoch = epoch
@@ -68,7 +69,8 @@ class Repeat:
         self._prefix = resource.storage.key(context.info.namespace, "")
 
     def read(self, name: str) -> bytes | None:
-        """The answer's body; None: ask the pipeline. What a path may say beside a name is for the pipeline to read."""
+        """Returns the body of the response, or None if the request must go through the pipeline, for example because
+        the path has a query or escaped characters."""
         if self._context.services.registry is not self._registry or "%" in name or "?" in name or not name:
             return None
         if self._authenticator.epoch is not self._epoch:
@@ -81,5 +83,5 @@ class Repeat:
         return self._resource.render(item.value, item.revision) + b"\n"
 
     def audit_id(self) -> str:
-        """What names the request in the answer."""
+        """Returns a new audit ID for the response."""
         return self._context.services.ids.uid()

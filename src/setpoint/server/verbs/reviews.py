@@ -1,7 +1,6 @@
-"""Reviews: questions in the form of objects. They are answered and never stored.
+"""Reviews: requests in the form of objects, which are answered and never stored.
 
-Who am I, and whose token is this, are answered here, as the server's authenticator knows; what one may do, in
-`access_reviews`.
+SelfSubjectReview and TokenReview are answered here, by the server's authenticator; access reviews in `access_reviews`.
 """
 
 from setpoint.objects.errors import BadRequest
@@ -19,7 +18,7 @@ from setpoint.server.verbs.access_reviews import RULE_BYTES, answer_access_revie
 
 
 async def review(context: Context, resource: Resource) -> Response:
-    """POST of any of the reviews."""
+    """Answers the POST of any review."""
     options = write_options(context, "CreateOptions")
     tree = await read_object(context, resource, options.field_validation)
     if resource.kind == "SelfSubjectReview":

@@ -1,7 +1,7 @@
-"""The scale subresource: the number of replicas of an object, in the one form that all autoscalers know.
+"""The scale subresource: the number of replicas of an object, in the form that all autoscalers use.
 
-A Scale is never stored. It is made of its object, changed like an object, and what became of its replicas, and of who
-owns them, goes back into the object.
+A Scale is never stored. A Scale is computed from its object and changed like an object; then the new number of
+replicas, and the ownership of that field, are written to the object.
 """
 
 from collections.abc import Callable
@@ -44,12 +44,12 @@ _GROUP, _VERSION = SCALE_VERSION.split("/")
 _DEFINITION = "io.k8s.api.autoscaling.v1.Scale"
 _REPLICAS = Scale(spec_replicas_path=".spec.replicas", status_replicas_path=".status.replicas")
 
-# Makes of the Scale of the stored object the one that is wanted, its managedFields included.
+# Returns the wanted Scale, with its managedFields, given the Scale of the stored object.
 Change = Callable[[Object], Object]
 
 
 class ScaleStrategy(Strategy):
-    """A Scale has no rules of its own, but a table."""
+    """The columns of a Scale, which has no other rules."""
 
     columns = (
         NAME._replace(format=""),
@@ -71,7 +71,7 @@ class ScaleStrategy(Strategy):
 
 @cache
 def _scales() -> Resource:
-    """What a body that is a Scale is decoded as, and answered as."""
+    """Returns the resource that a Scale body is decoded and answered as."""
     return Resource(
         group=_GROUP,
         version=_VERSION,
@@ -136,7 +136,7 @@ async def _answer(context: Context, scale: Object) -> Response:
 
 
 async def _write(context: Context, resource: Resource, change: Change, options: WriteOptions) -> Written:
-    """Changes an object through its Scale."""
+    """Updates an object through its Scale."""
     name = context.info.name
 
     def put(tree: Object, scale: Object) -> Object:
@@ -184,7 +184,7 @@ def _check_uid(resource: Resource, name: str, wanted: str | None, live: Object) 
 
 
 def scale_of(resource: Resource, tree: Object) -> Object:
-    """The Scale of an object."""
+    """Returns the Scale of an object. Raises Invalid if a custom resource lacks the replicas field."""
     where = _where(resource)
     found = read_scale(tree, where)
     if found.wanted is None and resource.is_custom:
@@ -201,14 +201,14 @@ def scale_of(resource: Resource, tree: Object) -> Object:
 
 
 def _selector(tree: Object) -> str:
-    """The selector of a built-in object as text. That of a ReplicationController is a plain map."""
+    """Returns the selector of a built-in object as text. That of a ReplicationController is a plain map."""
     selector = (tree.get("spec") or {}).get("selector") or {}
     plain = not ("matchLabels" in selector or "matchExpressions" in selector)
     return str(labels.from_labels(selector) if plain else labels.from_object(selector))
 
 
 def _where(resource: Resource) -> Scale:
-    """Where an object has its replicas."""
+    """Returns the paths of the replicas in an object."""
     version = resource.crd.version(resource.version) if resource.crd else None
     if version is None or version.subresources is None or version.subresources.scale is None:
         return _REPLICAS
@@ -216,7 +216,7 @@ def _where(resource: Resource) -> Scale:
 
 
 def _paths(resource: Resource) -> dict[str, tuple[str, ...] | None]:
-    """The path of the replicas in every version of the object."""
+    """Returns the path of the replicas in every version of the object."""
     found: dict[str, tuple[str, ...] | None] = {}
     for api_version, member in resource.family.items():
         has_scale = "scale" in member.subresources

@@ -1,4 +1,4 @@
-"""Which objects of a collection a request means, and reading them: as of which revision, how many, from where on."""
+"""Selects and reads the objects of a list: at the requested revision, with a limit, from a continue token on."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,12 +16,12 @@ from setpoint.server.request.slices import COMPARED, ranged
 from setpoint.server.watch import freshness
 from setpoint.store.contract import Item, Store, TooEarly, TooLate
 
-# How many keys are read at a time where most of them may not match.
+# The number of keys per read if most of them may not match.
 _CHUNK = 500
 
 
 class _Start(NamedTuple):
-    """From where a list is read: at which revision (None: the newest), after which key, at most how many."""
+    """The start of a list: its revision (None: the newest), the key to start after, and the limit."""
 
     at: int | None
     after: str
@@ -29,7 +29,7 @@ class _Start(NamedTuple):
 
 
 async def select(context: Context, resource: Resource) -> ObjectPage:
-    """Reads what a list means. Raises BadRequest, Invalid, Expired or Timeout."""
+    """Reads the objects of a list. Raises BadRequest, Invalid, Expired or Timeout."""
     options = await list_options(context)
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
     store = context.services.store
@@ -62,7 +62,7 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
         if at is not None and not await is_within_reach(context, resource, at):
             raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))
         return _Start(at, scope + position.last, options.limit)
-    # Who takes any state gets all of it: that is how the caches of clients are filled.
+    # A list with resource version 0 ignores the limit, as clients fill their caches this way.
     limit = 0 if options.resource_version == "0" else options.limit
     if options.at is not None:
         return _Start(options.at, "", limit)
@@ -87,7 +87,8 @@ def _selected(
 async def _select_one(
     store: Store, resource: Resource, selector: ObjectSelector, key: str, start: _Start
 ) -> ObjectPage:
-    """Reads the only object that can match. The revision first: what happens after it is for a watch to tell."""
+    """Reads the only object that can match. The revision is read first, so that a watch from there reports all later
+    changes."""
     revision = await store.revision() if start.at is None else start.at
     item = await store.get(key, revision)
     if item is None or key <= start.after:
@@ -99,7 +100,8 @@ async def _select_one(
 async def _select_matching(
     context: Context, resource: Resource, selector: ObjectSelector, scope: str, start: _Start
 ) -> ObjectPage:
-    """Reads on until there are enough matches, at one revision. How many more there are would cost reading them."""
+    """Reads until there are enough matches, all at one revision. The number of remaining matches is unknown: counting
+    would require reading them."""
     at, after, limit = start
     found: list[Item] = []
     while True:

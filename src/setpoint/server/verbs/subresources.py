@@ -1,7 +1,7 @@
-"""The subresources that are not simply the object again: what answers for each, by verb.
+"""The handlers of subresources that have a form of their own, by verb.
 
-All others (status, finalize, approval, ephemeralcontainers, resize) are written like the object itself; what may be
-changed through each of them is a rule of the kind.
+All others (status, finalize, approval, ephemeralcontainers, resize) are written like the object itself; the strategy of
+the kind decides on the fields that each of them may change.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
-"""TokenRequest: a token for a service account, such as pods get, or `kubectl create token` asks for.
+"""TokenRequest: a token for a service account, as pods get and `kubectl create token` requests.
 
-It is posted to the account's subresource `token` and never stored: the answer is the completed request, and the token.
+The request is posted to the account's subresource `token` and never stored: the response is the completed request with
+the token.
 """
 
 from functools import cache
@@ -34,7 +35,7 @@ _KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 @cache
 def _requests() -> Resource:
-    """What the body is decoded as, and answered as."""
+    """Returns the resource that the body is decoded and answered as."""
     api_version = str(GroupVersion(_GROUP, _VERSION))
     return Resource(
         group=_GROUP,
@@ -50,7 +51,7 @@ def _requests() -> Resource:
 
 
 async def issue_token(context: Context, resource: Resource) -> Response:
-    """POST of a TokenRequest."""
+    """Answers the POST of a TokenRequest."""
     requests = _requests()
     options = write_options(context, "CreateOptions")
     tree = await read_object(context, requests, options.field_validation)
@@ -95,7 +96,7 @@ def _check_names(context: Context, metadata: Object) -> None:
 
 
 def _complete(context: Context, tree: Object, account: Object, now: str) -> None:
-    """Fills in what the request leaves open, and refuses what is of another account or out of bounds."""
+    """Sets the defaults of the request, and rejects a request for another account or with values out of range."""
     metadata, spec, name = tree["metadata"], tree["spec"], context.info.name
     uid, given = meta.uid(account), metadata.get("uid")
     if given and given != uid:
@@ -121,7 +122,7 @@ def _errors(spec: Object) -> list[FieldError]:
 
 
 async def _bound(context: Context, reference: Object | None) -> dict[str, TokenReference]:
-    """What the token is to end with, by what claims call it."""
+    """Returns the objects that the token is bound to, by claim name."""
     if not reference:
         return {}
     group_version, kind = GroupVersion.parse(reference.get("apiVersion", "")), reference.get("kind", "")

@@ -1,4 +1,4 @@
-"""PUT: an object in the place of the stored one."""
+"""PUT: replaces the stored object."""
 
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object, copy
@@ -19,7 +19,7 @@ async def update(context: Context, resource: Resource) -> Response:
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
 
     def replaced(_: Object) -> Object:
-        # Anew for every attempt: what becomes of it on the way is not the client's body any more.
+        # A copy for every attempt, because later steps change the object.
         made: Object = copy(tree)
         return made
 

@@ -1,8 +1,8 @@
-"""Watches: what there is, if that is asked for, and then every change, in the order of the log.
+"""Watches: the initial events if requested, and then every change, in the order of the log.
 
-A watch is a place in the log. It holds no queue: while its client takes its time, its place waits, and if the log is
-cut off behind it the client is told that it is too late. Watches that have caught up are told together, and a frame is
-made once for all that send it.
+A watch is a position in the log, without a queue: while its client reads slowly, its position waits, and if the log is
+compacted beyond that position the client receives a 410 error. Watches that have caught up with the log share one
+fan-out, and each frame is made once for all watches that send that frame.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, MODIFI
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-# Seconds: between two bookmarks; from the last one to the end; the least that a watch lasts, unless it was told.
+# Seconds: between two bookmarks; from the last check to the end; the minimum duration of a watch without a timeout.
 BOOKMARK_INTERVAL = 60.0
 _FAREWELL = 2.0
 _LEAST_DURATION = 1800.0
-# How many bytes are written before the client is given time to take them, and how many initial events share a frame.
+# The number of bytes written before the watch waits for the client, and the size of a frame of initial events.
 _BURST = 256 * 1024
 _FRAME = 32 * 1024
 
@@ -48,21 +48,21 @@ async def watch(context: Context, resource: Resource) -> Response:
     options = await list_options(context, watch=True)
     if context.info.name:
         options = options._replace(field_selector=_named(options.field_selector, context.info.name))
-    # What is wrong with the request is found before the stream begins, and so is where "from now on" is.
+    # Validates the request, and determines the start revision, before the stream begins.
     after = options.revision or await context.services.store.revision()
     return Response(200, JSON, WatchStream(context, resource, options, after))
 
 
 def _named(selector: fields.Selector, name: str) -> fields.Selector:
-    """The selector of a watch of one object, as the oldest clients ask for it."""
+    """Returns the selector of a watch of one object by name, a form that the oldest clients use."""
     if not selector.is_everything and selector.exact(NAME) != name:
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     return fields.Selector((*selector.requirements, fields.Requirement(NAME, name)))
 
 
 async def _converted(resource: Resource, events: Sequence[Event], *, selects: bool) -> Held:
-    """Has the objects of events converted: as they are, and as they were where a selector, or their end, asks for it.
-    Raises ConversionFailed."""
+    """Converts the objects of events in advance: the new objects, and the old ones if a selector or a deletion needs
+    them. Raises ConversionFailed."""
     items: list[Item] = []
     for entry, previous in events:
         if entry.value is not None:
@@ -79,24 +79,25 @@ class WatchStream:
         self._context = context
         self._services = context.services
         self._options = options
-        # Everything up to this revision was written; where it is not, there is nothing to write before it.
+        # All events up to this revision have been written.
         self.reached = after
         self._sink: Sink
-        # How it follows the log: along with others, or alone until it has caught up with them.
+        # The source of events: the fan-out that is shared with other watches, or a cursor of its own until the watch
+        # has caught up.
         self._fanout: Fanout | None = None
         self._cursor: Watch | None = None
         self._over = False
-        # How much was written since the client was last given time.
+        # The number of bytes written since the watch last waited for the client.
         self._pending = 0
-        # The uid of the namespace that is watched; empty for a watch of the whole cluster.
+        # The uid of the watched namespace; empty for a watch of the whole cluster.
         self._namespace_uid = ""
-        # The part of the past that may not be told.
+        # The part of the past that the user may not read.
         self._past = Past()
         self._registry = context.registry
         self._follow(resource)
 
     def _follow(self, resource: Resource) -> None:
-        """Watches a resource, or what has taken its place."""
+        """Watches a resource, or the resource that replaced the previous one."""
         options = self._options
         self._resource = resource
         self._selector = ObjectSelector(
@@ -110,7 +111,7 @@ class WatchStream:
         self._form = form_of(self._context, resource, negotiate_stream(self._context, resource))
 
     async def run(self, sink: Sink) -> None:
-        """Sends everything there is to send. Returns at the end of the watch."""
+        """Sends all events. Returns at the end of the watch."""
         self._sink = sink
         await self._note_namespace()
         self._services.watches.add(self)
@@ -147,15 +148,15 @@ class WatchStream:
         if self._fanout is not None:
             self._fanout.unsubscribe(self)
 
-    # Beside the log
+    # Background tasks
 
     async def _end_with_client(self) -> None:
-        """Ends the watch when its client goes."""
+        """Ends the watch when the client disconnects."""
         await self._sink.wait_closed()
         self._end()
 
     async def _mind(self) -> None:
-        """Sends bookmarks now and then, and ends the watch when its time is over."""
+        """Sends bookmarks periodically, and ends the watch at its timeout or when the user loses access."""
         clock = self._services.clock
         end = clock.monotonic() + self._duration()
         while (left := end - clock.monotonic()) > 0:
@@ -171,12 +172,12 @@ class WatchStream:
         self._end()
 
     def tell_progress(self) -> None:
-        # One that is catching up has something better to send.
+        # A watch that is catching up sends events instead.
         if self._options.allow_bookmarks and self._fanout is not None:
             self._write(Frame(self._bookmark(self._fanout.revision(self))))
 
     def _duration(self) -> float:
-        """How long the watch lasts. Watches that began together do not end together."""
+        """Returns the duration of the watch in seconds. A random part prevents watches from ending at the same time."""
         if self._options.timeout_seconds:
             return float(self._options.timeout_seconds)
         return _LEAST_DURATION * (1 + self._services.ids.random())
@@ -184,7 +185,7 @@ class WatchStream:
     # Sending
 
     async def _send_initial_events(self) -> None:
-        """Sends what there is."""
+        """Sends an ADDED event for every existing object."""
         options, store, selector = self._options, self._services.store, self._selector
         await freshness.wait_for(store, self._services.clock, options.revision)
         page = await ranged(self._context, selector.prefix)
@@ -213,21 +214,22 @@ class WatchStream:
         self.reached = page.revision
 
     async def _write_lines(self, lines: Sequence[bytes]) -> None:
-        """Writes events together, for each that is written by itself costs the edge more than it has in it."""
+        """Writes several events in one frame, because the cost per frame at the edge is higher than that of its
+        content."""
         if lines:
             self._write(Frame(b"".join(lines)))
         if self._pending > _BURST:
             await self._drain()
 
     async def _send_changes(self) -> None:
-        """Sends what happens, until the watch is over."""
+        """Sends changes until the watch ends."""
         store = self._services.store
         while not self._over:
             prefix = self._selector.prefix
             current = await store.revision()
             if self._over:
                 return
-            # Who waits for a revision to come waits alone.
+            # A watch from a future revision follows the log alone.
             subscription = self._board(prefix) if self.reached <= current else None
             if subscription is not None:
                 await subscription
@@ -248,10 +250,10 @@ class WatchStream:
                 await self._drain()
 
     def _board(self, prefix: str) -> "asyncio.Future[None] | None":
-        """Goes on with the others, if there are none ahead of it."""
+        """Subscribes to the shared fan-out, unless the watch is behind."""
         converts = self._resource.fetch is not None
         if converts and self._selects:
-            # It needs more of each event than the others.
+            # This watch needs more of each event than the others.
             return None
         prepare = partial(_converted, self._resource, selects=False) if converts else None
         fanout = self._resource.fanouts.of(self._services.store, prefix, self.reached, prepare)
@@ -261,8 +263,8 @@ class WatchStream:
         return subscription
 
     def tell(self, events: Sequence[Event]) -> bool:
-        """Sends events. False: the client needs time to take them, or the watch has to look around. Raises TooLate for
-        those of a past that the watch may not tell."""
+        """Sends events. Returns False if the client needs time to read, or if the registry has changed. Raises TooLate
+        for events of a past that the user may not read."""
         if self._namespace_uid and not self._may_go_on():
             self._over = True
             return False
@@ -292,7 +294,7 @@ class WatchStream:
         return not self._over and self._pending <= _BURST and self._services.registry is self._registry
 
     def _write_frames(self, frames: Sequence[Frame]) -> None:
-        """Writes frames, several as one: to copy what is small takes less time than to hand each over."""
+        """Writes frames, joined into one: copying small frames takes less time than writing each."""
         if len(frames) == 1:
             self._write(frames[0])
         elif frames:
@@ -310,7 +312,8 @@ class WatchStream:
             self._over = True
 
     def _kind(self, event: Event) -> str:
-        """What an event is to a watch with selectors: objects come into its sight, and go out of it."""
+        """Returns the type of an event for a watch with selectors: an object that begins to match is ADDED, and one
+        that ceases to match is DELETED. Empty if the event is not sent."""
         entry, previous = event
         matches, key = self._selector.matches, entry.key
         before = previous is not None and matches(key, previous, entry.previous)
@@ -319,7 +322,7 @@ class WatchStream:
         return DELETED if before else ""
 
     def _bookmark(self, revision: int, annotations: Object | None = None) -> bytes:
-        """Tells that everything up to a revision was told."""
+        """Returns a bookmark: all events up to the revision have been sent."""
         metadata: Object = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
@@ -327,23 +330,23 @@ class WatchStream:
         tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return event_line(BOOKMARK, self._form.bookmark(tree))
 
-    # What is watched
+    # The watched resource and namespace
 
     async def _note_namespace(self) -> None:
-        """Remembers which incarnation of its namespace is watched."""
+        """Records the uid of the watched namespace."""
         if self._context.info.namespace:
             await self._services.namespaces.current()
             self._namespace_uid = self._current_namespace_uid()
 
     def _current_namespace_uid(self) -> str:
-        """Returns the uid of the namespace as it is now; empty where there is none."""
+        """Returns the uid of the current namespace; empty if the namespace does not exist."""
         namespace = self._services.namespaces
         found = namespace.peek(namespace.prefix + self._context.info.namespace)
         return "" if found is None else str(found["metadata"]["uid"])
 
     def _may_go_on(self) -> bool:
-        """Tells whether the watch may tell of its namespace, which may have been deleted and created again: its rights
-        in the earlier one are none in the new one."""
+        """Returns True if the user may watch the namespace. If the namespace was deleted and created again, access is
+        checked again, because rights in the old namespace do not apply to the new one."""
         uid = self._current_namespace_uid()
         if uid in ("", self._namespace_uid):
             return True
@@ -351,13 +354,13 @@ class WatchStream:
         return self._is_allowed()
 
     def _is_allowed(self) -> bool:
-        """Tells whether the user may still watch this."""
+        """Returns True if the user is still authorized for this watch."""
         context = self._context
         return self._services.authorizer.decide(context.user, asked(context)).allowed
 
     async def _check_begun(self) -> None:
-        """Checks that the watch may begin where it is to begin: not too far in the past, and for a custom resource not
-        before its definition, for what lies there was of another one. Raises TooLate."""
+        """Checks that the start of the watch is allowed: not too old and, for a custom resource, not before the
+        creation of its definition, because earlier objects belonged to another definition. Raises TooLate."""
         self._past = await past_of_watch(self._context, self._resource, self.reached)
         if self._resource.crd is None:
             return
@@ -366,7 +369,8 @@ class WatchStream:
             raise TooLate(self.reached, item.created)
 
     def _keep_up(self) -> bool:
-        """Follows the resource where its definition has changed. False: it is gone."""
+        """Continues with the new resource if its definition has changed. Returns False if the resource is no longer
+        served."""
         if self._services.registry is not self._registry:
             self._registry = self._services.registry
             found = self._current()
@@ -377,6 +381,6 @@ class WatchStream:
         return True
 
     def _current(self) -> Resource | None:
-        """The resource as it is served now."""
+        """Returns the currently served version of the resource, or None."""
         old = self._resource
         return self._services.registry.resource(old.group, old.version, old.resource)

@@ -1,4 +1,4 @@
-"""The forms in which a watch tells its events: whole objects, their metadata, or rows of a table."""
+"""The forms of the events of a watch: whole objects, their metadata, or rows of a table."""
 
 from typing import Protocol
 
@@ -18,24 +18,24 @@ _decode = msgspec.json.Decoder(dict).decode
 
 
 class Form(Protocol):
-    """How the objects of one watch are written."""
+    """The form of the objects of one watch."""
 
     @property
     def name(self) -> str:
-        """The name under which watches of this form share their frames; empty: they do not."""
+        """The name under which watches of this form share their frames; empty if they do not share."""
 
     def item(self, item: Item) -> bytes:
-        """A stored object, as an initial event shows it."""
+        """Returns a stored object in the form of an initial event."""
 
     def event(self, kind: str, event: Event) -> bytes:
-        """The object of an event, which is of some type to this watch."""
+        """Returns the object of an event, whose type for this watch is `kind`."""
 
     def bookmark(self, tree: Object) -> bytes:
-        """A bookmark, given as the object it nearly is."""
+        """Returns a bookmark, given as an object with metadata only."""
 
 
 class WholeForm:
-    """Objects as they are."""
+    """Whole objects."""
 
     name = "object"
 
@@ -49,7 +49,7 @@ class WholeForm:
         entry, previous = event
         if kind != DELETED and entry.value is not None:
             return self._resource.render(entry.value, entry.revision)
-        # What is gone, or out of sight, is shown as it last was, at the revision at which it went.
+        # A deleted or no longer matching object is shown in its last state, with the revision of this event.
         return self._resource.render_replaced(previous or b"", entry.previous, entry.revision)
 
     def bookmark(self, tree: Object) -> bytes:
@@ -57,7 +57,7 @@ class WholeForm:
 
 
 class PartialForm(WholeForm):
-    """The metadata of objects alone."""
+    """Only the metadata of objects."""
 
     def __init__(self, resource: Resource, api_version: str) -> None:
         super().__init__(resource)
@@ -75,7 +75,8 @@ class PartialForm(WholeForm):
 
 
 class TableForm(WholeForm):
-    """Tables of one row. Only the first of a watch names its columns; rows tell ages, so each watch has its own."""
+    """Tables of one row. Only the first table of a watch has column definitions; rows contain ages, so frames are not
+    shared."""
 
     name = ""
 
@@ -103,7 +104,7 @@ class TableForm(WholeForm):
 
 
 def form_of(context: Context, resource: Resource, accepted: Accepted) -> Form:
-    """The form that a client accepts."""
+    """Returns the form that a client accepts."""
     if accepted.form == TABLE:
         return TableForm(context, resource, accepted.api_version)
     if accepted.form == PARTIAL:

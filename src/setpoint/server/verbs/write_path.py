@@ -1,8 +1,8 @@
-"""From an object to the log: what every write does once its body is decoded.
+"""The write path: the steps of every write after decoding of its body.
 
-`create_object` and `update_object` are the second half of the pipeline: mutate, validate, persist. They are also what
-the server itself writes with. An update reads, changes and writes again until nobody has written in between; a write
-that changes nothing is none.
+`create_object` and `update_object` are the second half of the pipeline: mutate, validate, persist. The server uses them
+for its own writes too. An update reads, changes and writes the object, and repeats after a conflict with another write;
+an update without changes writes no entry.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 
-# How often a generated name is tried, and how often a patch is applied to what others changed meanwhile.
+# The number of attempts with generated names, and of attempts of a patch after conflicts.
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
@@ -38,7 +38,7 @@ Transform = Callable[[Object], Object]
 
 
 class Written(NamedTuple):
-    """What came of a write: the finished JSON of the object, the object itself, and whether it is new."""
+    """The result of a write: the JSON of the object, the object itself, and True if the object is new."""
 
     body: bytes
     tree: Object
@@ -46,17 +46,17 @@ class Written(NamedTuple):
 
 
 class Lens(NamedTuple):
-    """How admission sees what is written through an endpoint whose kind is another than that of the object."""
+    """The view that admission plugins have of a write through an endpoint with another kind than that of the object."""
 
     show: Transform
-    # Gives the object with what became of what was shown of it.
+    # Returns the object with the changes that admission made to the view.
     put: Callable[[Object, Object], Object]
 
 
 async def create_object(
     context: Context, resource: Resource, tree: Object, options: WriteOptions, *, managed: bool = False
 ) -> Written:
-    """Stores a new object. `managed` says that its managedFields are right already, as after an apply."""
+    """Stores a new object. `managed` is True if its managedFields are already set, as after an apply."""
     metadata = tree["metadata"]
     if metadata.get("resourceVersion", "") in ("", "0"):
         metadata.pop("resourceVersion", None)
@@ -69,7 +69,7 @@ async def create_object(
     operation = Operation(
         "CREATE",
         resource,
-        # A namespace takes place in itself.
+        # The namespace of a Namespace is the Namespace itself.
         metadata.get("namespace", "") or (name if resource.group_resource == _NAMESPACES else ""),
         name,
         "",
@@ -119,7 +119,8 @@ async def _store_new(
                     raise ExpectationFailed(key, ABSENT, item)
                 return Written(resource.encoding.encode(tree), tree, True)
             if "resourceVersion" in metadata:
-                # As late as the real server says it: an object that is wrong hears of that, and a dry run of nothing.
+                # Checked as late as on kube-apiserver: other errors of the object come first, and a dry run does not
+                # check this.
                 raise BadRequest("resourceVersion should not be set on objects to be created")
             revision = await services.persist(
                 resource,
@@ -141,8 +142,9 @@ async def _store_new(
 
 
 async def _encoded(context: Context, resource: Resource, tree: Object, size: int) -> tuple[bytes, Held]:
-    """What is to be stored of an object, and what keeps it at hand in the version of the request. Where somebody else
-    converts, it is made sure beforehand that the object comes back: nothing is stored that cannot be shown."""
+    """Returns the bytes to store for an object, and a value that keeps its conversion to the version of the request
+    cached. If a webhook converts, the conversion back is tested first, so that no object is stored which cannot be
+    read."""
     if resource.convert is same_version or not resource.is_custom:
         is_large = context.takes_long(size, resource)
         return await context.offload(lambda: resource.encode(tree, large=is_large), size, resource), ()
@@ -153,7 +155,7 @@ async def _encoded(context: Context, resource: Resource, tree: Object, size: int
 
 
 async def _rendered(resource: Resource, value: bytes, revision: int) -> bytes:
-    """What is stored, as the request shows it."""
+    """Returns the JSON of a stored value in the version of the request."""
     if resource.fetch is None:
         return resource.render(value, revision)
     return await resource.converting(lambda: resource.render(value, revision))
@@ -168,7 +170,7 @@ async def _managed(
     options: WriteOptions,
     size: int = 0,
 ) -> Object:
-    """A changed, or new, object with its managedFields. `size` is about that of the object."""
+    """Returns a new or changed object with its managedFields. `size` is the approximate size of the object."""
     if resource.fetch is None:
 
         def managed() -> Object:
@@ -182,12 +184,12 @@ async def _managed(
             lambda: manager.update(old, new, options.field_manager), also=_owned_elsewhere(resource, old, new)
         )
     except ConversionFailed:
-        # As where objects do not fit their types: that nobody can tell who owns what is no reason to refuse a write.
+        # As for objects that do not match their types: unknown field ownership is no reason to reject a write.
         return manager.unchanged(old, new)
 
 
 def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> list[Wanted]:
-    """The conversions that it takes to compare objects in the versions that others own fields of them in."""
+    """Returns the conversions required to compare the objects in the versions of other managers' fields."""
     if old is None:
         return []
     own, entries = resource.api_version, old["metadata"].get("managedFields") or ()
@@ -199,14 +201,14 @@ def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> lis
 async def _allocate(
     context: Context, resource: Resource, tree: Object, old: Object | None, options: WriteOptions
 ) -> None:
-    """Gives an object the addresses and ports that it is to have, of those that no other has."""
+    """Allocates addresses and ports to an object. Raises Invalid if they are not available."""
     give = context.services.allocations.give
     if errors := await give(context, resource, tree, old, dry_run=options.dry_run):
         raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
 
 
 def requester(user: User) -> Object:
-    """Who asks, as the kinds that keep it have it."""
+    """Returns the user in the form of the kinds that store their requester."""
     extra = {name: list(values) for name, values in user.extra.items()}
     found = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
     return {name: value for name, value in found.items() if value}
@@ -236,7 +238,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
 
 
 async def _checked(context: Context, resource: Resource, size: int, check: "_Check") -> None:
-    """Runs a check, beside the event loop where it may take long."""
+    """Runs a check, in a thread if the check may take long."""
     if not context.takes_long(size, resource):
         try:
             check(quick=True)
@@ -247,7 +249,7 @@ async def _checked(context: Context, resource: Resource, size: int, check: "_Che
 
 
 class _Check(Protocol):
-    """Raises Invalid. With `quick`, raises Lengthy instead where it may take long."""
+    """Raises Invalid. With `quick`, raises Lengthy instead of doing long work."""
 
     def __call__(self, *, quick: bool = False) -> None: ...
 
@@ -274,7 +276,7 @@ def _kind_of(resource: Resource, tree: Object) -> GroupKind:
 
 
 def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
-    """A custom resource says its kind itself, and may say a wrong one."""
+    """Returns the error for a custom resource whose body has another kind."""
     return [invalid("kind", tree["kind"], f"must be {resource.kind}")]
 
 
@@ -300,12 +302,12 @@ async def update_object(
     create: Callable[[], Awaitable[Written]] | None = None,
     lens: Lens | None = None,
 ) -> Written:
-    """Changes a stored object.
+    """Updates a stored object.
 
-    `transform` makes the new object of a copy of the stored one, which it may use up; it is asked again where somebody
-    else has written meanwhile. A resourceVersion or uid in what it gives is a precondition. `managed` says that it
-    keeps the managedFields itself. `create` is asked where there is no object. Where the uid is no precondition,
-    another one is a change that is not allowed. Admission sees the object through the lens, if there is one.
+    `transform` returns the new object, given a copy of the stored one, which it may change; after a conflict with
+    another write, `transform` is called again. A resourceVersion or uid in the result is a precondition. `managed` is
+    True if `transform` maintains the managedFields. `create` is called if the object does not exist. If the uid is not
+    a precondition, another uid is an invalid change. `lens` gives admission another view of the object.
     """
     store = context.services.store
     key = resource.storage.key(context.info.namespace, name)
@@ -318,7 +320,7 @@ async def update_object(
                 try:
                     return await create()
                 except AlreadyExists:
-                    # Somebody else was faster: then it is an update after all.
+                    # Another client created the object first, so this is an update.
                     item = await store.get(key)
                     if item is None:
                         raise
@@ -347,7 +349,7 @@ async def update_object(
                 item = failed.actual
                 continue
             if value is None:
-                # What is gone is answered as it would have been stored, at the revision it was last stored at.
+                # The response shows a deleted object in the form that would have been stored, with its last revision.
                 await context.services.after_delete(context, resource, new)
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             new["metadata"]["resourceVersion"] = str(revision)
@@ -359,7 +361,7 @@ async def update_object(
 
 
 async def _transformed(context: Context, resource: Resource, item: Item, transform: Transform) -> tuple[Object, Object]:
-    """A stored object, and what is to become of it."""
+    """Returns the stored object and the transformed object."""
     if resource.fetch is None:
         size = len(item.value)
         return await context.offload(lambda: (resource.item(item), transform(resource.item(item))), size, resource)
@@ -390,7 +392,7 @@ def _check_preconditions(
 
 
 def _upstream_key(resource: Resource, key: str) -> str:
-    """The key as the real server would show it."""
+    """Returns the key in the form of kube-apiserver's etcd keys."""
     place = key.removeprefix(resource.storage.prefix)
     group = f"{resource.group}/" if resource.is_custom else ""
     return f"/registry/{group}{resource.resource}/{place}"
@@ -408,7 +410,7 @@ async def _changed(
     lens: Lens | None,
     size: int,
 ) -> Object:
-    """The object as it is to be stored: managed, admitted, prepared and found right."""
+    """Returns the object to store: with managedFields, after admission, prepared and validated."""
     services = context.services
     _remove_duplicate_owners(context, new["metadata"])
     if not managed:
@@ -439,7 +441,7 @@ async def _changed(
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:
-    """Restores what this endpoint may not change, and counts what it did."""
+    """Restores the fields that this endpoint may not change, and increments the generation if needed."""
     strategy, stored = resource.strategy, old["metadata"]
     meta.restore_system_fields(new["metadata"], stored)
     if "status" in resource.subresources:
@@ -495,7 +497,7 @@ def _check_changed(
 
 
 def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
-    """Whether an update took away the last that kept a deleted object."""
+    """Returns True if an update removed the last finalizer of an object marked for deletion."""
     metadata, stored = new["metadata"], old["metadata"]
     return (
         "deletionTimestamp" in stored
@@ -506,7 +508,7 @@ def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
 
 
 def refuse_name(found: str, wanted: str) -> None:
-    """An object must have the name that the request has."""
+    """Raises BadRequest if the name of the object differs from the name in the URL."""
     if not found:
         raise BadRequest(f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided")
     if found != wanted:

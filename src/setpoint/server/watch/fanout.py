@@ -1,7 +1,7 @@
 """Fan-out of changes to many watches of the same objects.
 
 Watches that have caught up with the log subscribe to the fan-out of their resource and prefix: one task follows the log
-and tells each subscriber in turn, which costs next to nothing a subscriber. A subscriber that cannot take more is
+and passes the events to each subscriber, at a very low cost per subscriber. A subscriber that cannot take more is
 unsubscribed, follows the log alone until it has caught up, and subscribes again. So no subscriber waits for another.
 """
 
@@ -15,13 +15,13 @@ from setpoint.store.contract import Event, Store, StoreError
 
 Prepare: TypeAlias = Callable[[Sequence[Event]], Awaitable[object]]
 
-# How many subscribers are told before others may run: about half a millisecond over TLS.
+# The number of subscribers that are served before other tasks run: about half a millisecond over TLS.
 _TURN = 16
 
 
 async def prepared(prepare: Prepare, events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
-    """The events, all at once where `prepare` returns for all of them, and what that gives is held meanwhile. Where it
-    fails they come revision by revision up to the one that it fails for."""
+    """Yields all events at once if `prepare` succeeds for them, and keeps the prepared value meanwhile. If `prepare`
+    fails, yields the events revision by revision up to the failing one."""
     try:
         held = await prepare(events)
     except APIError:
@@ -41,21 +41,20 @@ class Subscriber(Protocol):
 
     @property
     def reached(self) -> int:
-        """It has been told everything up to this revision."""
+        """The revision up to which the watch has received all events."""
 
     def tell(self, events: Sequence[Event]) -> bool:
-        """Takes events, whole revisions of them, at once; what it was told before it passes over. False: it has taken
-        them, and is unsubscribed."""
+        """Receives events of whole revisions without waiting, and ignores those already received. Returns False to be
+        unsubscribed after these events."""
 
 
 class Fanout:
-    """The subscribers of one prefix, and the task that tells them."""
+    """The subscribers of one prefix, and the task that serves them."""
 
     def __init__(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> None:
         self._watch = store.watch(prefix, after)
         self._prepare = prepare
-        # There is no event between this revision and the place of the watch that has not been handed to all
-        # subscribers.
+        # All events between this revision and the position of the watch have been passed to all subscribers.
         self._last = after
         self._waits = False
         self._subscribers: dict[Subscriber, asyncio.Future[None]] = {}
@@ -67,8 +66,8 @@ class Fanout:
         return len(self._subscribers)
 
     def subscribe(self, subscriber: Subscriber) -> "asyncio.Future[None] | None":
-        """Subscribes a watch. The future is done when the watch is unsubscribed, or fails with what went wrong. None:
-        the watch is behind, and has to catch up first."""
+        """Subscribes a watch. The future completes when the watch is unsubscribed, or fails with the error that ended
+        the fan-out. Returns None if the watch is behind and has to catch up first."""
         if subscriber.reached < self._last:
             return None
         loop = asyncio.get_running_loop()
@@ -78,7 +77,7 @@ class Fanout:
         return subscription
 
     def unsubscribe(self, subscriber: Subscriber, error: Exception | None = None) -> None:
-        """Unsubscribes a watch, if it is subscribed."""
+        """Unsubscribes a watch, if subscribed."""
         subscription = self._subscribers.pop(subscriber, None)
         if subscription is not None and not subscription.done():
             if error is None:
@@ -89,12 +88,13 @@ class Fanout:
             self._end()
 
     def revision(self, subscriber: Subscriber) -> int:
-        """Returns the revision up to which a watch was told everything; once unsubscribed it may miss later ones."""
+        """Returns the revision up to which a watch has received all events; once unsubscribed, the watch may miss later
+        ones."""
         told_all = self._waits and subscriber in self._subscribers
         return max(subscriber.reached, self._watch.revision) if told_all else subscriber.reached
 
     def _end(self) -> None:
-        """Nobody is left: whoever comes next begins anew."""
+        """Ends the fan-out when no subscriber is left; the next one starts a new fan-out."""
         self.is_over = True
         self._watch.close()
 
@@ -116,7 +116,8 @@ class Fanout:
             self._end()
 
     async def _tell(self, events: Sequence[Event]) -> None:
-        # Who boards from here on has been told of them already, or it would have had to catch up.
+        # A watch that subscribes from here on has already received these events; otherwise it would have to catch up
+        # first.
         self._last = events[-1].entry.revision
         for place, subscriber in enumerate(tuple(self._subscribers)):
             if place and place % _TURN == 0:
@@ -133,7 +134,7 @@ class Fanout:
 
 
 class Fanouts:
-    """The relays of one resource, by prefix, as far as anybody rides along."""
+    """The fan-outs of one resource that have subscribers, by prefix."""
 
     def __init__(self) -> None:
         self._fanouts: dict[str, Fanout] = {}
@@ -143,8 +144,8 @@ class Fanouts:
         return sum(fanout.subscribers for prefix in prefixes if (fanout := self._fanouts.get(prefix)) is not None)
 
     def of(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> Fanout:
-        """The relay of a prefix; where there is none, one that begins after a revision, and lets `prepare` return
-        before it tells of events."""
+        """Returns the fan-out of a prefix. If there is none, creates one that starts after a revision, and awaits
+        `prepare` before passing on events."""
         found = self._fanouts.get(prefix)
         if found is None or found.is_over:
             for over in [place for place, fanout in self._fanouts.items() if fanout.is_over]:

@@ -1,4 +1,4 @@
-"""Changes as watchers see them: one event of the log, and the frames that tell it, each made once for all of them."""
+"""Events of watches: the frames for the changes in the log, each made once for all watches."""
 
 from collections.abc import Callable
 
@@ -7,26 +7,26 @@ from setpoint.server.watch.stored_labels import labels_of
 from setpoint.store.contract import Entry, Event
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
-PURGED = "PURGED"  # in a history only: a watch is never told an entry that lost its value
+PURGED = "PURGED"  # only in a history: a watch never receives an entry without its value
 
-# What is remembered: watchers follow the log closely, so they want the same few changes at about the same time.
+# The limits of the cache: watches follow the log closely, so they need the same few changes at about the same time.
 _REMEMBERED = 256
 _REMEMBERED_BYTES = 4 << 20
 _REMEMBERED_LABELS = 16
 
 
 def event_line(kind: str, body: bytes) -> bytes:
-    """The line of a watch that tells an event of some type."""
+    """Returns the line of a watch for an event."""
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
 
 def event_frame(kind: str, body: bytes) -> Frame:
-    """That line as a frame of its own."""
+    """Returns the line of an event as a frame."""
     return Frame(event_line(kind, body))
 
 
 def kind_of(entry: Entry) -> str:
-    """What an entry of the log is to who watches everything."""
+    """Returns the event type of an entry of the log, for a watch without selectors."""
     if entry.purged is not None:
         return PURGED
     if entry.value is None:
@@ -35,7 +35,7 @@ def kind_of(entry: Entry) -> str:
 
 
 class Changes:
-    """The frames of the latest changes of a resource, by form, type, revision and key."""
+    """A cache of the frames of the latest changes of a resource, by form, type, revision and key."""
 
     def __init__(self) -> None:
         self._frames: dict[tuple[str, str, int, str], Frame] = {}
@@ -43,8 +43,9 @@ class Changes:
         self._labels: dict[bytes, dict[str, str] | None] = {}
 
     def labels(self, value: bytes) -> dict[str, str] | None:
-        """The labels of a stored object, which all watches with selectors want to know of the latest ones."""
-        # Bytes know their hash once they were asked for it, and the log hands the same ones to everybody.
+        """Returns the labels of a stored object. Cached, as all watches with selectors need those of the latest
+        objects."""
+        # Bytes cache their hash, and the log passes the same bytes object to all watches.
         if value not in self._labels:
             if len(self._labels) >= _REMEMBERED_LABELS:
                 del self._labels[next(iter(self._labels))]
@@ -52,13 +53,13 @@ class Changes:
         return self._labels[value]
 
     def forget(self, key: str) -> None:
-        """Drops the frames of an object, and all labels: they are remembered by the whole object."""
+        """Removes the frames of an object from the cache, and all labels, which are cached by the whole object."""
         for place in [place for place in self._frames if place[3] == key]:
             self._bytes -= len(self._frames.pop(place).payload)
         self._labels.clear()
 
     def frame(self, form: str, kind: str, event: Event, make: Callable[[str, Event], bytes]) -> Frame:
-        """The frame that tells an event; `make` makes its object where nobody has asked for it yet."""
+        """Returns the frame of an event; `make` returns the JSON of the object if the frame is not cached."""
         entry = event.entry
         key = (form, kind, entry.revision, entry.key)
         found = self._frames.get(key)

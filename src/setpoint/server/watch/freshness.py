@@ -1,10 +1,10 @@
-"""Reading at a revision: waiting for one that is not there yet, and the answers where one is out of reach."""
+"""Reads at a revision: waiting for a future one, and the errors for unavailable ones."""
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Expired, StatusCause, Timeout
 from setpoint.store.contract import Store
 
-# How long a read waits for a revision, how often it looks, and how far ahead one is hopeless.
+# The seconds that a read waits for a revision, the polling interval, and the distance at which waiting is pointless.
 _PATIENCE = 3.0
 _INTERVAL = 0.05
 _HOPELESS = 1_000_000
@@ -13,7 +13,7 @@ TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
 async def wait_for(store: Store, clock: Clock, revision: int) -> int:
-    """Returns the current revision once it has reached one; Timeout if that takes too long."""
+    """Waits until the store reaches a revision, and returns the current one. Raises Timeout if that takes too long."""
     current = await store.revision()
     if current >= revision:
         return current
@@ -27,7 +27,7 @@ async def wait_for(store: Store, clock: Clock, revision: int) -> int:
 
 
 def too_large(revision: int, current: int) -> Timeout:
-    """The answer to who asks for a revision that does not exist yet."""
+    """Returns the error for a revision that does not exist yet."""
     cause = StatusCause("ResourceVersionTooLarge", "Too large resource version")
     return Timeout(
         f"Timeout: Too large resource version: {revision}, current: {current}",
@@ -38,5 +38,5 @@ def too_large(revision: int, current: int) -> Timeout:
 
 
 def too_old(revision: int, oldest: int) -> Expired:
-    """The answer to a watch from a revision that is no longer kept."""
+    """Returns the error for a watch from a revision that has been compacted."""
     return Expired(f"too old resource version: {revision} ({oldest})")

@@ -5,17 +5,17 @@ from setpoint.store.contract import Store
 
 
 class HistoryWindow:
-    """The recent past that needs no right of its own: what was current within some seconds.
+    """The recent past that needs no special right: revisions that were current within the last seconds.
 
-    The age of a revision is that of the entry that superseded it. Both ends of what is known are remembered, so that
-    most questions need no read of the log.
+    The age of a revision is that of the entry that superseded the revision. Both limits of the known range are cached,
+    so that most calls need no read of the log.
     """
 
     def __init__(self, clock: Clock, store: Store, seconds: float) -> None:
         self._clock = clock
         self._store = store
         self._seconds = seconds
-        # A revision that was superseded at a time, and the newest one that is known to be too old.
+        # A revision with the time at which it was superseded, and the newest revision known to be too old.
         self._superseded: tuple[int, float] | None = None
         self._too_old = -1
 
@@ -25,7 +25,7 @@ class HistoryWindow:
         return self._clock.now().timestamp() - self._seconds
 
     async def contains(self, revision: int) -> bool:
-        """Tells whether a revision was current within the window."""
+        """Returns True if a revision was current within the window."""
         store = self._store
         if revision <= self._too_old or revision < await store.oldest():
             return False

@@ -1,13 +1,12 @@
-"""Finds the revision at a time, also where the clock was set back or forward.
+"""Finds the revision at a time, even if clocks were set back or forward.
 
-The log keeps the times that clocks told, and these need not grow: a clock is set back, or was ahead for a while. The
-revision at a time is the last one, in the order of the log, whose recorded time is not after it. So a clock that was
-ahead for an hour hides nothing that was written after it was corrected, and asking for a later time never gives an
-earlier revision.
+The log records clock times, which need not increase: a clock may be set back, or be ahead for a while. The revision at
+a time is the last one, in the order of the log, whose recorded time is not later. So a clock that was ahead for an hour
+hides no write after its correction, and a later time never gives an earlier revision.
 
-The index has, of all entries, those that can be an answer: each whose time is before the times of all later entries.
-They are in order by revision and by time, so one is found by halving. The index is built at the first question, page by
-page, and then only ever reads what is new. It takes 16 bytes for each entry that is kept.
+The index contains the entries that can be a result: those whose time is before the times of all later entries. They are
+sorted by revision and by time, which allows a binary search. The index is built on first use, page by page, and
+afterwards reads only new entries. The index takes 16 bytes per retained entry.
 """
 
 from array import array
@@ -18,21 +17,21 @@ from typing import Protocol, runtime_checkable
 from setpoint.store.contract import Store
 
 _PAGE = 4096
-# Where a page comes with the objects.
+# The page size if pages include the objects.
 _LOG_PAGE = 500
 
 
 @runtime_checkable
 class Timed(Protocol):
-    """A store that tells the times of its entries without the rest of them."""
+    """A store that returns the times of its entries without their content."""
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
-        """The revisions and times of entries after a revision, in the order of the log; some of them, where there are
-        more than so many. Whole revisions."""
+        """Returns the revisions and times of entries after a revision, in the order of the log; up to about `limit` of
+        them, in whole revisions."""
 
 
 class Moments:
-    """The times of a log, as far as it was read."""
+    """The times of a log, as far as the log has been read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,7 +41,7 @@ class Moments:
         self._read = 0
 
     async def at(self, time: float) -> int | None:
-        """The last revision whose recorded time is not after a time; None where all that is kept is later."""
+        """Returns the last revision whose recorded time is not after `time`; None if all retained entries are later."""
         oldest, newest = await self._store.oldest(), await self._store.revision()
         if newest < self._read:  # the store was restored from a backup
             self._revisions, self._times, self._read = array("q"), array("d"), 0
@@ -57,11 +56,11 @@ class Moments:
         place = bisect_right(self._times, time)
         if not place or self._revisions[place - 1] < oldest:
             return None
-        # After the last entry nothing was written, up to the newest revision there is.
+        # The last entry remains current up to the newest revision.
         return max(newest, self._revisions[-1]) if place == len(self._times) else self._revisions[place - 1]
 
     async def begins(self) -> float | None:
-        """The earliest time that has an answer; None where nothing is kept."""
+        """Returns the earliest time that has a result; None if there are no entries."""
         oldest = await self._store.oldest()
         return next((time for each, time in zip(self._revisions, self._times, strict=True) if each >= oldest), None)
 

@@ -1,4 +1,4 @@
-"""The labels of stored objects, read without building the rest of them."""
+"""The labels of stored objects, decoded without the rest of the objects."""
 
 import msgspec
 
@@ -15,5 +15,5 @@ _decode = msgspec.json.Decoder(_Labelled).decode
 
 
 def labels_of(value: bytes) -> dict[str, str] | None:
-    """The labels of an object, None where it has none."""
+    """Returns the labels of an object, or None if there are none."""
     return _decode(value).metadata.labels

@@ -217,7 +217,7 @@ def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
     elif field.type == "bytes":
         yield from _keep(field, "stop > pos", "data[pos:stop]" if keep_bytes else "base64(data, pos, stop)")
     elif field.type in SPECIAL:
-        # Given twice, which no encoder does, the last counts; Go would merge ports and schemas.
+        # If such a field occurs twice, which no encoder does, the last one counts; Go would merge ports and schemas.
         yield f"value = {_name(field.type)}(data, pos, stop)"
         yield from _keep(field, "value is not None", "value")
     else:
@@ -228,7 +228,7 @@ def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
 
 
 def _keep(field: Field, test: str, value: str) -> Iterator[str]:
-    """Keeps a value, or only if the test holds where Go leaves the field out otherwise."""
+    """Yields the lines that store a value; only under the condition `test` if Go omits empty values of the field."""
     name = repr(field.name)
     can_be_empty = field.type in SCALARS or (field.type not in SPECIAL and _is_list(field.type))
     if field.is_pointer or not (field.omit_zero or (field.omit_empty and can_be_empty)):
@@ -239,7 +239,7 @@ def _keep(field: Field, test: str, value: str) -> Iterator[str]:
 
 
 def _several(field: Field, size: int, test: str) -> Iterator[str]:
-    """Reads all values of a list, or entries of a map, that follow each other."""
+    """Yields the lines that read all consecutive values of a list, or entries of a map."""
     name = repr(field.name)
     if field.stands_for_message:
         yield "values = found"

@@ -1,1 +1,1 @@
-"""Discovery: what the server serves, told in the two forms that clients know."""
+"""Discovery: the served groups and resources, in the two forms that clients support."""

@@ -10,21 +10,21 @@ from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource, Subresource
 
 GROUP, VERSION, KIND = "apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"
-# Clients tell this form from the other by the parameters of the answer's media type.
+# Clients recognize this form by the parameters of the media type.
 CONTENT_TYPE = f"application/json;g={GROUP};v={VERSION};as={KIND}"
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Document(msgspec.Struct, frozen=True):
-    """An encoded document, and the name of just this state of it."""
+    """An encoded document and its ETag."""
 
     body: bytes
     etag: str
 
 
 def document(registry: Registry, *, core: bool) -> Document:
-    """What `/api` (for the core group) or `/apis` (for all others) answers. Made once for each registry."""
+    """Returns the document of `/api` (the core group) or `/apis` (all others). Cached per registry."""
     key = f"aggregated discovery of {'core' if core else 'groups'}"
     found = registry.documents.get(key)
     if not isinstance(found, Document):
@@ -34,7 +34,7 @@ def document(registry: Registry, *, core: bool) -> Document:
 
 
 def group_discovery_list(registry: Registry, *, core: bool) -> Object:
-    """The core group alone, or all others, with everything that is in them."""
+    """Returns the core group alone, or all others, with all versions and resources."""
     items = []
     for name, versions in groups(registry).items():
         if (name == "") is core:
@@ -73,7 +73,7 @@ def _subresource(resource: Resource, subresource: Subresource) -> Object:
 
 
 def _response_kind(resource: Resource, subresource: Subresource | None = None) -> Object:
-    """The kind that is served. Built-in resources leave out the group and version that they are in."""
+    """Returns the served kind. Built-in resources omit their own group and version."""
     kind = subresource.kind if subresource and subresource.kind else resource.gvk
     if not resource.is_custom and kind.group_version == resource.gvk.group_version:
         return {"group": "", "version": "", "kind": kind.kind}

@@ -1,4 +1,4 @@
-"""Answers for `/api` and `/apis`, and for the groups and versions below them."""
+"""Serves `/api` and `/apis`, and the groups and versions below them."""
 
 from setpoint.objects.errors import NotAcceptable, NotFound
 from setpoint.objects.gvk import GroupVersion
@@ -14,8 +14,8 @@ _JSON = ("application", "json")
 
 
 class Discovery:
-    """What kinds there are, for clients that find their way by asking: all at once, or without `aggregated` only group
-    by group, as older servers tell it."""
+    """Discovery of the served kinds: aggregated in one document, or without `aggregated` only group by group, as on
+    older servers."""
 
     def __init__(self, aggregated: bool = True) -> None:
         self._aggregated = aggregated
@@ -49,13 +49,13 @@ def _document(context: Context, parts: list[str]) -> Object | None:
 
 
 def _refuse_unknown(context: Context, parts: list[str]) -> None:
-    """What is unknown below a group of the server's own is not found, with a Status; elsewhere there is no page."""
+    """Raises NotFound for an unknown path of a built-in group; all other unknown paths get the plain 404 page."""
     if legacy.is_builtin_group(context.registry, "" if parts[0] == "api" else parts[1]):
         raise NotFound.resource()
 
 
 async def _root(context: Context, *, core: bool, at_once: bool) -> Response:
-    """`/api` or `/apis`, in the form that the client prefers of those it names."""
+    """Returns `/api` or `/apis`, in the form that the client prefers."""
     if _wants_aggregated(context.request.headers.get("accept", ""), at_once):
         found = aggregated.document(context.registry, core=core)
         return _cached(context, found)
@@ -66,7 +66,7 @@ async def _root(context: Context, *, core: bool, at_once: bool) -> Response:
 
 
 def _cached(context: Context, found: aggregated.Document) -> Response:
-    """The document, or only the word that the client has it already."""
+    """Returns the document, or 304 if the client already has the document."""
     headers = (("Cache-Control", "public"), ("ETag", found.etag), ("Vary", "Accept"))
     if is_known(context, found.etag):
         return Response(304, "", b"", headers)
@@ -74,7 +74,7 @@ def _cached(context: Context, found: aggregated.Document) -> Response:
 
 
 def _wants_aggregated(header: str, at_once: bool) -> bool:
-    """Whether the first clause that can be answered asks for the aggregated form. Raises NotAcceptable."""
+    """Returns True if the first acceptable clause requests the aggregated form. Raises NotAcceptable."""
     check_produced(header)
     if not header:
         return False

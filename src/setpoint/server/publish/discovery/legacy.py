@@ -1,6 +1,6 @@
-"""Discovery one document a group and version: APIVersions, APIGroupList, APIGroup and APIResourceList.
+"""Discovery with one document per group and version: APIVersions, APIGroupList, APIGroup and APIResourceList.
 
-Every client knows this form; those that know the aggregated one need it no longer.
+Every client supports this form; newer ones use the aggregated form instead.
 """
 
 import base64
@@ -17,7 +17,7 @@ _WHILE_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def groups(registry: Registry) -> Mapping[str, Sequence[GroupVersion]]:
-    """The versions of each group, the preferred one first, in the order of discovery. The core group is "".
+    """Returns the versions of each group, the preferred one first, in the order of discovery. The core group is "".
 
     Definitions may add versions to a built-in group; those come after its own.
     """
@@ -26,18 +26,18 @@ def groups(registry: Registry) -> Mapping[str, Sequence[GroupVersion]]:
         found.setdefault(gv.group, []).append(gv)
     builtin = registry.builtin_group_versions
     for versions in found.values():
-        # The order of built-in versions is that of the registry, which is no matter of their names.
+        # Built-in versions keep the order of the registry, which does not depend on their names.
         versions.sort(key=lambda gv: (0,) if gv in builtin else (1, *version_priority(gv.version)))
     return found
 
 
 def is_builtin_group(registry: Registry, name: str) -> bool:
-    """Whether a group is one of the server's own."""
+    """Returns True if a group is built in."""
     return any(gv.group == name for gv in registry.builtin_group_versions)
 
 
 def api_versions(address: str) -> Object:
-    """What `/api` answers; `address` is where the client reached the server."""
+    """Returns the document of `/api`; `address` is the address that the client connected to."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -46,13 +46,13 @@ def api_versions(address: str) -> Object:
 
 
 def group_list(registry: Registry) -> Object:
-    """What `/apis` answers."""
+    """Returns the document of `/apis`."""
     shown = [_group(name, versions) for name, versions in groups(registry).items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": shown}
 
 
 def group(registry: Registry, name: str) -> Object | None:
-    """What `/apis/{name}` answers; None where there is no such group."""
+    """Returns the document of `/apis/{name}`; None if there is no such group."""
     versions = groups(registry).get(name)
     if not name or versions is None:
         return None
@@ -65,7 +65,7 @@ def _group(name: str, versions: Sequence[GroupVersion]) -> Object:
 
 
 def resource_list(registry: Registry, gv: GroupVersion) -> Object | None:
-    """What `/api/v1` and `/apis/{group}/{version}` answer; None where there is no such version."""
+    """Returns the document of `/api/v1` and `/apis/{group}/{version}`; None if there is no such version."""
     resources = registry.group_versions.get(gv)
     if resources is None:
         return None
@@ -74,7 +74,7 @@ def resource_list(registry: Registry, gv: GroupVersion) -> Object | None:
 
 
 def _entries(registry: Registry, resource: Resource) -> Iterator[Object]:
-    """A resource and its subresources as entries of an APIResourceList."""
+    """Yields a resource and its subresources as entries of an APIResourceList."""
     entry: Object = {
         "name": resource.resource,
         "singularName": resource.singular,
@@ -105,7 +105,7 @@ def _subresource(resource: Resource, subresource: Subresource) -> Object:
 
 
 def verbs(registry: Registry, resource: Resource) -> Sequence[str]:
-    """What can be done with a resource; one whose definition is on its way out takes nothing new."""
+    """Returns the verbs of a resource; one whose definition is terminating accepts no new objects."""
     if resource.crd is not None:
         crd = registry.definitions.get(resource.crd.name, resource.crd)
         if any(found.type == TERMINATING and found.status == "True" for found in crd.status.conditions or ()):
@@ -114,7 +114,7 @@ def verbs(registry: Registry, resource: Resource) -> Sequence[str]:
 
 
 def storage_version_hash(resource: Resource) -> str:
-    """Changes with the version in which objects are stored; empty for what is not stored."""
+    """Returns a hash that changes with the storage version; empty if objects are not stored."""
     if "watch" not in resource.verbs:
         return ""
     stored = GroupVersion.parse(resource.storage.api_version)

@@ -1,1 +1,1 @@
-"""The paths that are no resources: the server's version, health and metrics, and the list of what there is."""
+"""The paths that are not resources: version, health, metrics, and the index of paths."""

@@ -1,4 +1,4 @@
-"""Answers for `/healthz`, `/livez` and `/readyz` of the server, and for each of their checks below them."""
+"""Serves `/healthz`, `/livez` and `/readyz`, and each of their checks below them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -11,18 +11,18 @@ from setpoint.server.request.context import Context
 
 
 class Check(NamedTuple):
-    """One thing that must be well. `probe` raises what is wrong."""
+    """One health check. `probe` raises an exception if the check fails."""
 
     name: str
     probe: Callable[[Context], Awaitable[None]]
 
 
 async def _ping(context: Context) -> None:
-    """The server answers: that is all."""
+    """Always succeeds."""
 
 
 async def _store(context: Context) -> None:
-    """The store can be read."""
+    """Succeeds if the store can be read."""
     await context.services.store.revision()
 
 
@@ -30,7 +30,7 @@ PING, STORE = Check("ping", _ping), Check("store", _store)
 
 
 class Health:
-    """Whether the server is alive, and whether it is ready for requests: all checks and those of readiness."""
+    """The health endpoints: `/healthz` and `/livez` run all basic checks, `/readyz` the readiness checks as well."""
 
     def __init__(self, readiness: Sequence[Check] = ()) -> None:
         checks = (PING, STORE)
@@ -42,7 +42,7 @@ class Health:
 
     @property
     def paths(self) -> list[str]:
-        """All paths that this answers for."""
+        """All paths of the health endpoints."""
         found = [f"/{name}" for name in self._checks]
         return found + [f"/{name}/{check.name}" for name, checks in self._checks.items() for check in checks]
 

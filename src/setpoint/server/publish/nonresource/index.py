@@ -1,4 +1,4 @@
-"""Answers for `/`: the list of all paths that are no resources."""
+"""Serves `/`: the list of all paths that are not resources."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from setpoint.server.request.context import Context
 
 
 class Index:
-    """What there is, for who looks around."""
+    """The index of paths."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths

@@ -1,8 +1,7 @@
-"""Counts requests, and answers for `/metrics` in the text format of Prometheus.
+"""Counts requests, and serves `/metrics` in the text format of Prometheus.
 
-The names are those of kube-apiserver where it has the same thing, so that dashboards find them. What a request is
-counted under is bounded: requests for what is not served are counted together, and so is everything beyond some
-thousands of series.
+The names are those of kube-apiserver for the same metrics, so that dashboards work. The number of series is limited:
+requests for unserved resources are counted together, and so are all requests beyond some thousands of series.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ _FINISHED = (bytes, list)
 
 
 class _Series(NamedTuple):
-    """What requests are counted under. All is empty but the verb for what is no resource."""
+    """The labels of a series. All but the verb are empty for paths that are not resources."""
 
     verb: str
     group: str = ""
@@ -43,14 +42,14 @@ _OTHERS = _Series("OTHER")
 
 
 class _Tally:
-    """The requests of one series that were answered with one code."""
+    """The requests of one series with one status code."""
 
     __slots__ = ("buckets", "code", "seconds", "series", "streams")
 
     def __init__(self, series: _Series, code: int) -> None:
         self.series = series
         self.code = code
-        # How many took how long: as many as fit into each bucket but not into the one before.
+        # The number of requests by duration: each bucket excludes those of the previous one.
         self.buckets = [0] * (len(_BUCKETS) + 1)
         self.seconds = 0.0
         self.streams = 0
@@ -61,12 +60,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[_Series, int], _Tally] = {}
-        # The same by what a request says, for requests of a sort that was seen before.
+        # The same tallies by the attributes of a request, for known combinations.
         self._by_request: dict[tuple[str, str, str, str, str, bool, bool, int], _Tally] = {}
         self._open_streams: dict[_Series, int] = {}
 
     def observe(self, context: Context, response: Response, seconds: float) -> Response:
-        """Counts a request that was answered. The answer comes back, the same but for streams, which count on."""
+        """Counts an answered request. Returns the response; a stream is wrapped, to count the stream while open."""
         verb, _, _, group, version, namespace, resource, name, subresource, _, _ = context.info
         key = (verb, group, version, resource, subresource, not name, not namespace, response.status)
         known = self._by_request.get(key)
@@ -80,7 +79,7 @@ class Metrics:
         return response
 
     def _first(self, key: tuple[str, str, str, str, str, bool, bool, int], context: Context) -> _Tally:
-        """The tally of a sort of request that is new, remembered if it is one of a bounded number."""
+        """Returns the tally of a new combination, cached if the number of such combinations is limited."""
         series = _series(context)
         tally = self._tally(series, key[-1])
         if tally.series == series and series is not _OTHERS and series.subresource == context.info.subresource:
@@ -105,7 +104,7 @@ class Metrics:
             process_families(),
             await _store_families(context),
         )
-        # The page may have a hundred thousand lines: others get their turn while it is written.
+        # The page may have a hundred thousand lines: other requests run while the page is written.
         lines = []
         for line in exposition(list(parts)):
             lines.append(f"{line}\n")
@@ -114,7 +113,7 @@ class Metrics:
         return Response(200, CONTENT_TYPE, "".join(lines).encode())
 
     def _families(self) -> Iterator[MetricFamily]:
-        """How the requests went."""
+        """Yields the metrics of requests."""
         tallies = list(self._tallies.values())
         totals = [
             ({**tally.series._asdict(), "code": str(tally.code)}, sum(tally.buckets) + tally.streams)
@@ -137,7 +136,7 @@ class Metrics:
 
 
 class _Counted:
-    """A stream that is counted while it runs."""
+    """A stream that is counted while open."""
 
     def __init__(self, stream: Stream, series: _Series, running: dict[_Series, int]) -> None:
         self._stream = stream
@@ -166,7 +165,7 @@ def _series(context: Context) -> _Series:
 
 
 async def _store_families(context: Context) -> list[MetricFamily]:
-    """What the store says of itself."""
+    """Returns the metrics of the store."""
     store = context.services.store
     stored: dict[str, Resource] = {}
     for resource in context.registry:

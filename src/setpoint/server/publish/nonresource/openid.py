@@ -1,4 +1,4 @@
-"""Answers for `/.well-known/openid-configuration` and `/openid/v1/jwks`: how others verify service accounts' tokens."""
+"""Serves `/.well-known/openid-configuration` and `/openid/v1/jwks`, with which others verify service account tokens."""
 
 import msgspec
 

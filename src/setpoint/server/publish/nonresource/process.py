@@ -1,6 +1,6 @@
-"""What `/metrics` tells of the process that the server runs in: the usual `process_…` of Prometheus' own libraries.
+"""The metrics of the server's process: the usual `process_…` metrics of Prometheus' client libraries.
 
-Each is there where the system can say it: all of them on Linux, the time of the processor elsewhere.
+Each metric is present if the system provides the value: all of them on Linux, only the processor time elsewhere.
 """
 
 import os
@@ -14,7 +14,7 @@ _PROC = Path("/proc")
 
 
 def process_families(proc: Path = _PROC) -> Iterator[MetricFamily]:
-    """The measurements of this process; `proc` is where Linux shows them."""
+    """Yields the metrics of this process; `proc` is the root of Linux' process information."""
     times = os.times()
     yield _family("cpu_seconds_total", "counter", "Processor time in seconds.", times.user + times.system)
     with suppress(OSError, ValueError, IndexError):
@@ -29,7 +29,7 @@ def _seen_by_linux(proc: Path) -> Iterator[MetricFamily]:
     yield _family("open_fds", "gauge", "Open file descriptors.", len(os.listdir(proc / "self/fd")))
     if most := _most_descriptors(proc):
         yield _family("max_fds", "gauge", "File descriptors that may be open.", most)
-    # After the name, which may hold anything, the start is the twentieth field: in ticks after the machine's own start.
+    # After the name, which may contain any characters, the start time is the twentieth field, in ticks since the boot.
     fields = (proc / "self/stat").read_text().rpartition(")")[2].split()
     booted = next(line.split()[1] for line in (proc / "stat").read_text().splitlines() if line.startswith("btime"))
     started = int(booted) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -37,7 +37,7 @@ def _seen_by_linux(proc: Path) -> Iterator[MetricFamily]:
 
 
 def _most_descriptors(proc: Path) -> int:
-    """How many may be open; 0 where there is no limit."""
+    """Returns the maximum number of open descriptors; 0 if unlimited."""
     lines = (proc / "self/limits").read_text().splitlines()
     limit = next(line.split()[3] for line in lines if line.startswith("Max open files"))
     return int(limit) if limit.isdigit() else 0

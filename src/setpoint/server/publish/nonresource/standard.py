@@ -1,4 +1,4 @@
-"""All plain paths that a server has, together: what `Server(plain=...)` is given."""
+"""The handlers of all paths that are not resources, for `Server(plain=...)`."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ _PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/version")
 def standard(
     metrics: Metrics | None = None, readiness: Sequence[Check] = (), *, aggregated_discovery: bool = True
 ) -> Sequence[Plain]:
-    """Discovery, OpenAPI, version, health, metrics and the list of paths.
+    """Returns the handlers of discovery, OpenAPI, version, health, metrics and the index of paths.
 
-    `metrics` is the one that the server reports its requests to (`Server(observer=...)`); `readiness` are checks for
-    `/readyz` beside those that every server has; without `aggregated_discovery` clients ask group by group. Each server
-    needs a sequence of its own.
+    `metrics` is the observer of the server's requests (`Server(observer=...)`); `readiness` are additional checks for
+    `/readyz`; without `aggregated_discovery` clients read discovery group by group. Each server needs a sequence of its
+    own.
     """
     health = Health(readiness)
     index = Index([*_PATHS, *OPENID_PATHS, *health.paths])

@@ -1,4 +1,4 @@
-"""Answers for `/version`: which Kubernetes this server behaves like, and what it is itself."""
+"""Serves `/version`: the emulated Kubernetes version, and the version of Setpoint."""
 
 import platform
 
@@ -14,7 +14,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def version() -> Object:
-    """What `/version` answers. Clients read the numbers, and `gitVersion` as a semantic version."""
+    """Returns the document of `/version`. Clients read the numbers, and `gitVersion` as a semantic version."""
     major, minor, _ = RELEASE.removeprefix("v").split(".")
     machine = platform.machine()
     return {
@@ -35,7 +35,7 @@ def version() -> Object:
 
 
 class VersionPage:
-    """Tells clients what they talk to."""
+    """Serves the version document."""
 
     def __init__(self) -> None:
         self._version = version()

@@ -1,7 +1,7 @@
-"""The definitions of the built-in kinds as they are published, in either version of OpenAPI.
+"""The published definitions of the built-in kinds, in either version of OpenAPI.
 
-They differ from those the server works with by the words for types that write their JSON themselves, by the place of
-references, and by the descriptions.
+They differ from the server's own in the schemas of types with custom JSON, in the prefix of references, and in the
+descriptions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from setpoint.schema import builtin
 V3_PREFIX, V2_PREFIX = "#/components/schemas/", "#/definitions/"
 GVK = "x-kubernetes-group-version-kind"
 
-# Types that write their JSON themselves, in version 3 and in version 2.
+# Types with custom JSON, in version 3 and in version 2.
 _OPAQUE: Mapping[str, tuple[Object, Object]] = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": (
         {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
@@ -29,8 +29,8 @@ _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 
 
 def definition(name: str, gv: GroupVersion | None, *, v2: bool = False) -> Object:
-    """The definition of that name, the caller's own. Some stand for kinds of many groups: named are those of the core
-    group and of `gv`; all without it."""
+    """Returns a copy of the definition of that name. Some stand for kinds of many groups: the result lists those of the
+    core group and of `gv`, or all if `gv` is None."""
     tree = _published(name, v2=v2)
     kinds = tree.get(GVK)
     if gv is not None and kinds and len(kinds) > 1:
@@ -40,7 +40,7 @@ def definition(name: str, gv: GroupVersion | None, *, v2: bool = False) -> Objec
 
 
 def closure(names: Iterable[str]) -> list[str]:
-    """The built-in definitions of those names and all that they refer to, in order."""
+    """Returns the names of these built-in definitions and of all that they refer to, sorted."""
     known = builtin.names()
     todo, found = [name for name in names if name in known], set[str]()
     while todo:
@@ -69,13 +69,13 @@ def _refs_in(node: Object) -> Iterator[str]:
 def _published(name: str, *, v2: bool) -> Object:
     opaque = _OPAQUE.get(name)
     node = dict(opaque[v2]) if opaque else _node(builtin.definition(name), v2=v2)
-    # The server keeps what it does not know there; to clients it says no more than that it is an object.
+    # The server preserves unknown fields there; the published schema is just an object.
     node.pop(_KEEPS_UNKNOWN, None)
     return _described(node, builtin.descriptions(name), v2=v2)
 
 
 def _described(node: Object, texts: Mapping[str, str], *, v2: bool) -> Object:
-    """The node, which is the caller's own, with the descriptions of itself and its fields."""
+    """Adds the descriptions of the node and its fields to the node, which belongs to the caller."""
     if "" in texts:
         node["description"] = texts[""]
     for name, child in node.get("properties", {}).items():
@@ -87,7 +87,7 @@ def _described(node: Object, texts: Mapping[str, str], *, v2: bool) -> Object:
 
 
 def _node(node: Object, *, v2: bool) -> Object:
-    """A copy of a node in the words of either version."""
+    """Returns a copy of a node in the syntax of either version."""
     found: Object = {}
     for keyword, value in node.items():
         match keyword:
@@ -101,7 +101,7 @@ def _node(node: Object, *, v2: bool) -> Object:
                 continue
             case _:
                 found[keyword] = value
-    # In version 3 nothing may stand beside a reference.
+    # In version 3 no keyword may stand beside a reference.
     if not v2 and "$ref" in found and len(found) > 1:
         found["allOf"] = [{"$ref": found.pop("$ref")}]
     return found

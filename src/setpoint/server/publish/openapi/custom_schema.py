@@ -1,8 +1,8 @@
-"""The schema of a custom resource as it is published: what its definition says, with what every object has.
+"""The published schema of a custom resource: the schema of its definition, with the fields that every object has.
 
-Version 2 knows less than a definition may say, and kubectl trips over some of what it does know (an untyped value with
-properties, a list without items): that is left out there. Documents never fail for a definition: one whose schema is
-too deep to walk is published as an object of any shape.
+Version 2 supports less than a definition may contain, and kubectl fails on some valid schemas (an untyped value with
+properties, a list without items): these parts are omitted there. Documents never fail because of a definition: a schema
+that is too deep to process is published as an object of any shape.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _NOT_IN_V2 = frozenset(("allOf", "anyOf", "oneOf", "not", "default", "nullable"))
-# Definitions that have the descriptions that all objects, and all lists, share.
+# Definitions with the descriptions that all objects, and all lists, share.
 _SOME_KIND, _SOME_LIST = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.ConfigMapList"
 
 
 def definitions(resource: Resource, *, v2: bool = False) -> Mapping[str, Object]:
-    """The definitions of a custom resource and of its lists, by name."""
+    """Returns the definitions of a custom resource and of its lists, by name."""
     gv = resource.gvk.group_version
     list_kind = gv.with_kind(resource.list_kind)
     name = definition_names.definition_name(resource.gvk)
@@ -76,7 +76,7 @@ def _list(resource: Resource, name: str, *, v2: bool) -> Object:
 
 
 def _object_fields(*, v2: bool) -> Object:
-    """The fields that every object has."""
+    """Returns the fields that every object has."""
     texts = builtin.descriptions(_SOME_KIND)
     return {
         "apiVersion": {"type": "string", "description": texts["apiVersion"]},
@@ -93,14 +93,15 @@ def _reference(name: str, description: str = "", *, v2: bool) -> Object:
 
 
 def _node(schema: Object, *, v2: bool) -> Object:
-    """A copy of a schema in the words of either version, with the fields of embedded objects."""
+    """Returns a copy of a schema in the syntax of either version, with the fields of embedded objects."""
     found: Object = {}
     opaque = v2 and (schema.get("nullable") or schema.get(_KEEPS_UNKNOWN))
     for keyword, value in schema.items():
         if value is None or (v2 and keyword in _NOT_IN_V2):
             continue
         if keyword in ("properties", "items", "type") and opaque:
-            # Whatever may be null has no type in version 2; of what keeps unknown fields only an object loses its own.
+            # Nullable values have no type in version 2; of values that preserve unknown fields, only objects lose their
+            # type.
             if keyword == "type" and not schema.get("nullable") and value != "object":
                 found[keyword] = value
         elif keyword == "properties" and isinstance(value, dict):
@@ -129,7 +130,7 @@ def _fields(fields: Object, *, v2: bool) -> Object:
 
 
 def _settle_v2(found: Object, schema: Object) -> None:
-    """Takes back what does not hold together any more after something was left out."""
+    """Removes keywords that are invalid after other keywords were omitted."""
     if found.get("type") == "array" and "items" not in found:
         del found["type"]
     fields, values = schema.get("properties") or {}, schema.get("additionalProperties")
@@ -145,7 +146,7 @@ def _is_nullable(schema: Json) -> bool:
 
 
 def _says_either(schema: Object) -> bool:
-    """Whether a schema says itself that its value is a number or a string."""
+    """Returns True if a schema already states that its value is a number or a string."""
     parts = schema.get("allOf") or ()
     return schema.get("anyOf") == _EITHER or any(part.get("anyOf") == _EITHER for part in parts[:1])
 

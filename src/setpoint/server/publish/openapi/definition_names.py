@@ -14,19 +14,20 @@ _K8S = ".k8s.io"
 
 
 def definition_name(kind: GroupVersionKind) -> str:
-    """The name of a custom resource's definition: the group from its end, the version, the kind."""
+    """Returns the name of a custom resource's definition: the reversed group, the version, the kind."""
     group = ".".join(reversed(kind.group.split(".")))
     return f"{group}.{kind.version}.{kind.kind}"
 
 
 def tag(gv: GroupVersion) -> str:
-    """What the operations of a group and version have in common: `apps_v1`, `exampleCom_v1`."""
+    """Returns the common tag of the operations of a group and version: `apps_v1`, `exampleCom_v1`."""
     first, *others = _words(gv)
     return f"{first}{''.join(_title(word) for word in others)}_{gv.version}"
 
 
 def operation_id(gv: GroupVersion, verb: str, rest: str) -> str:
-    """`list` and `PodForAllNamespaces` in the core group are `listCoreV1PodForAllNamespaces`."""
+    """Returns an operation ID: `list` and `PodForAllNamespaces` in the core group are
+    `listCoreV1PodForAllNamespaces`."""
     group = "".join(_title(word) for word in _words(gv))
     return f"{verb}{group}{_title(gv.version)}{rest}"
 
@@ -40,5 +41,5 @@ def _title(word: str) -> str:
 
 
 def root_path(gv: GroupVersion) -> str:
-    """Where a group and version is served, without the first slash: `api/v1`, `apis/apps/v1`."""
+    """Returns the path of a group and version, without the first slash: `api/v1`, `apis/apps/v1`."""
     return f"apis/{gv}" if gv.group else f"api/{gv}"

@@ -1,9 +1,9 @@
-"""Answers for `/openapi/v3` and what is below it, and for `/openapi/v2`.
+"""Serves `/openapi/v3`, its documents, and `/openapi/v2`.
 
-Documents are made when they are first asked for. What names them (the hash in their address, their ETag) is computed
-from what they are made of, not from the finished document: the index, which clients read before everything else, costs
-next to nothing. A change of a definition changes the registry, and with it the hashes of just the documents it is in.
-The modules that make documents are loaded when the first one is made.
+Documents are created on first request. Their names (the hash in their address, their ETag) are computed from their
+inputs, not from the finished document, so the index, which clients read first, is cheap. A change of a definition
+changes the registry, and with it the hashes of only the affected documents. The modules that create documents are
+imported with the first one.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _JSON = "application/json"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-# What clients say, and what they get.
+# The accepted media types, and the media types of the responses.
 _V3_TYPES: Mapping[str, str] = {_JSON: _JSON}
 _V2_TYPES: Mapping[str, str] = {
     _JSON: _JSON,
@@ -41,7 +41,7 @@ _V2_TYPES: Mapping[str, str] = {
 }
 _VERSION = "version"
 _HASHES = "openapi hashes"
-# Another release may tell of the same resources in another way.
+# Another release may describe the same resources differently.
 _MADE_BY = f"{VERSION} {RELEASE}".encode()
 _A_YEAR = timedelta(days=365)
 
@@ -59,10 +59,10 @@ class OpenAPI:
     """The OpenAPI documents of one server."""
 
     def __init__(self) -> None:
-        # Documents take long enough to make to hold up other requests: a thread makes them, one after the other.
+        # Creating documents would block other requests for too long: a thread does so, one document at a time.
         self._making = asyncio.Lock()
         self._fingerprints: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
-        # Documents of version 3 by hash; those that no longer stand in the index go when another one is made.
+        # Documents of version 3 by hash; those that are no longer in the index are removed when another one is created.
         self._documents: dict[str, bytes] = {}
         # Fragments of version 2 by media type: those of custom resources, and the one of all built-in resources.
         self._fragments: dict[str, WeakKeyDictionary[Resource, Fragment]] = {
@@ -84,7 +84,7 @@ class OpenAPI:
                 return None
 
     def hashes(self, registry: Registry) -> Mapping[str, str]:
-        """The hash of each document of version 3, by its path. Computed once for each registry."""
+        """Returns the hash of each document of version 3, by path. Cached per registry."""
         found: dict[str, str] | None = registry.documents.get(_HASHES)
         if found is None:
             found = {root_path(gv): self._hash(members) for gv, members in registry.group_versions.items()}
@@ -96,7 +96,7 @@ class OpenAPI:
         return digest(b"".join([_MADE_BY, *(self._fingerprint(resource) for resource in members)]))
 
     def _fingerprint(self, resource: Resource) -> bytes:
-        """Differs for resources whose parts of a document differ."""
+        """Returns a hash that differs for resources whose parts of a document differ."""
         found = self._fingerprints.get(resource)
         if found is None:
             found = self._fingerprints[resource] = digest(_encode(_ingredients(resource))).encode()
@@ -110,7 +110,7 @@ class OpenAPI:
         headers = [("ETag", etag)]
         if is_known(context, etag):
             return Response(304, "", b"", headers)
-        # The type is the real server's: clients do not look at it.
+        # The content type is kube-apiserver's: clients ignore it.
         return Response(200, "text/plain; charset=utf-8", body, headers)
 
     async def _version_3(self, context: Context, path: str) -> Response | None:
@@ -186,7 +186,7 @@ def _make(registry: Registry, path: str) -> bytes:
 
 
 def _ingredients(resource: Resource) -> list[object]:
-    """What the parts of a document that tell of a resource are made of."""
+    """Returns the inputs of the parts of a document that describe a resource."""
     subresources = [[name, found.verbs, str(found.kind)] for name, found in resource.subresources.items()]
     crd = resource.crd
     versions = [found for found in crd.spec.versions if found.name == resource.version] if crd else []
@@ -203,7 +203,7 @@ def _ingredients(resource: Resource) -> list[object]:
 
 
 def _negotiated(context: Context, types: Mapping[str, str]) -> str:
-    """The media type of the answer. Raises NotAcceptable."""
+    """Returns the media type of the response. Raises NotAcceptable."""
     header = context.request.headers.get("accept", "")
     if not header:
         return _JSON

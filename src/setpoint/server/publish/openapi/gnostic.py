@@ -1,6 +1,6 @@
 """The parts of an OpenAPI version 2 document as messages of gnostic's `openapi.v2`, which client-go reads.
 
-Values of any type (enums, extensions) travel as YAML text there; what is written is JSON, which is YAML too.
+Values of any type (enums, extensions) are encoded as YAML text; the text is JSON, which is valid YAML.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,19 +16,19 @@ _PARAMETERS = 9
 
 
 def named_path(name: str, path: Object) -> bytes:
-    """One path, as a field of `Paths`."""
+    """Returns one path, as a field of `Paths`."""
     found = [message(number, _operation(path[method])) for method, number in _METHODS.items() if method in path]
     found += [message(_PARAMETERS, _parameter(parameter)) for parameter in path.get("parameters", ())]
     return message(2, text(1, name) + message(2, b"".join(found)))
 
 
 def named_schema(name: str, schema: Json) -> bytes:
-    """One schema, as a field of `Definitions` or `Properties`."""
+    """Returns one schema, as a field of `Definitions` or `Properties`."""
     try:
         content = _schema(schema)
     except (RecursionError, OverflowError, TypeError, ValueError):
-        # It is a definition that somebody sent. Whatever is in it, the document of all others does not fail for it:
-        # what cannot be said is left open.
+        # A user wrote this definition. The document of all others must not fail because of its content: an invalid
+        # schema is left empty.
         content = b""
     return message(1, text(1, name) + message(2, content))
 
@@ -52,7 +52,7 @@ def _response(code: str, response: Object) -> bytes:
 
 
 def _parameter(parameter: Object) -> bytes:
-    """A `ParametersItem`."""
+    """Returns a `ParametersItem`."""
     name, place, description = parameter["name"], parameter["in"], parameter.get("description", "")
     required = parameter.get("required", False)
     if place == "body":
@@ -68,7 +68,7 @@ def _parameter(parameter: Object) -> bytes:
 
 
 def _schema(schema: Json) -> bytes:
-    """A `Schema`."""
+    """Returns a `Schema`."""
     if not isinstance(schema, dict):
         return b""
     found = [write(schema[keyword]) for keyword, write in _KEYWORDS.items() if keyword in schema]
@@ -92,7 +92,7 @@ def _string_list(number: int, value: str) -> bytes:
 
 def _additional_properties(value: Json) -> bytes:
     if isinstance(value, bool):
-        # One of two: the field is there even if it says false.
+        # The field is part of a oneof, so it is written even if false.
         return message(21, b"\x10\x01" if value else b"\x10\x00")
     return message(21, message(1, _schema(value)))
 

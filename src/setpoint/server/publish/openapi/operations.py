@@ -1,4 +1,4 @@
-"""The paths of a resource and the operations on them, in a form that both versions of OpenAPI are written from."""
+"""The paths of a resource and their operations, in a form from which both versions of OpenAPI are generated."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Parameter(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """What one method does at a path."""
+    """The operation of one method at a path."""
 
     method: str
     action: str
@@ -33,18 +33,18 @@ class Operation(NamedTuple):
     description: str
     kind: GroupVersionKind
     parameters: Sequence[Parameter] = ()
-    # The name of the definition of the body; empty where there is none.
+    # The name of the definition of the body; empty if there is none.
     body: str = ""
     consumes: Sequence[str] = ()
     body_required: bool = True
-    # The name of the definition of the answer (empty: plain text), and the codes it comes with.
+    # The name of the definition of the response (empty: plain text), and its status codes.
     answer: str = ""
     produces: Sequence[str] = _BODIES
     codes: Sequence[int] = (200,)
 
 
 class Path(NamedTuple):
-    """A path, the parameters that all its methods take, and its operations."""
+    """A path, the parameters that all its methods share, and its operations."""
 
     path: str
     parameters: Sequence[Parameter]
@@ -98,7 +98,7 @@ _LOG = (
 
 
 class _Form(NamedTuple):
-    """How a verb is told: its method, `x-kubernetes-action`, first word of the operation id, and description."""
+    """The description of a verb: its method, `x-kubernetes-action`, first word of the operation ID, and text."""
 
     method: str
     action: str
@@ -122,7 +122,7 @@ _FORMS: Mapping[str, _Form] = {
 
 
 def paths(resource: Resource) -> Iterator[Path]:
-    """Everything that can be done with a resource, path by path."""
+    """Yields all paths of a resource, with their operations."""
     root = "/" + definition_names.root_path(resource.gvk.group_version)
     collection, shared = f"{root}/{resource.resource}", [_PRETTY]
     if resource.namespaced:
@@ -143,7 +143,8 @@ def paths(resource: Resource) -> Iterator[Path]:
 
 
 def _watch_paths(resource: Resource, root: str, name: Parameter) -> Iterator[Path]:
-    """The paths of watches from before lists had a parameter for it. Custom resources never had them."""
+    """Yields the legacy paths of watches, from before lists had a parameter for watching. Custom resources never had
+    them."""
     collection, shared = f"{root}/{resource.resource}", [_PRETTY]
     if resource.namespaced:
         yield _watch_path(resource, collection, shared, f"{resource.kind}ListForAllNamespaces")
@@ -174,7 +175,7 @@ def _path(resource: Resource, path: str, shared: Sequence[Parameter], verbs: Seq
 
 
 def _is_connection(subresource: Subresource) -> bool:
-    """Whether it is a stream between a client and a node, of which OpenAPI has nothing to say."""
+    """Returns True for a stream between a client and a node, which OpenAPI does not describe."""
     return subresource.kind is not None and subresource.kind.kind.endswith("Options")
 
 
@@ -223,17 +224,17 @@ def _operation(resource: Resource, verb: str, scoped: str, subresource: Subresou
 
 
 def schema_name(resource: Resource, kind: GroupVersionKind) -> str:
-    """The name of the definition of a kind that a resource takes or gives."""
+    """Returns the name of the definition of a kind that a resource accepts or returns."""
     if resource.is_custom and kind.group_version == resource.gvk.group_version:
         return definition_names.definition_name(kind)
     return builtin.kinds()[kind]
 
 
 def roots(found: Iterable[Path]) -> set[str]:
-    """The names of the definitions that operations refer to."""
+    """Returns the names of the definitions that operations refer to."""
     return {name for path in found for operation in path.operations for name in (operation.body, operation.answer)}
 
 
 def tags(gv: GroupVersion) -> list[str]:
-    """What the operations of a group and version are sorted under."""
+    """Returns the tags of the operations of a group and version."""
     return [definition_names.tag(gv)]

@@ -1,7 +1,7 @@
-"""OpenAPI version 2: one document of everything.
+"""OpenAPI version 2: one document for all resources.
 
-It is put together from fragments, each of them encoded once: the built-in resources are one, every custom resource is
-one. When a definition changes, only its own fragment is made anew.
+The document consists of fragments, each of them encoded once: the built-in resources are one, and every custom resource
+is one. When a definition changes, only its own fragment is created again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,20 +20,21 @@ _TITLE, _VERSION = "Setpoint", "unversioned"
 
 
 class Fragment(NamedTuple):
-    """The encoded members of `paths` and `definitions`, without what encloses them."""
+    """The encoded members of `paths` and `definitions`, without the enclosing objects."""
 
     paths: bytes
     definitions: bytes
 
 
 def json_fragment(resources: Sequence[Resource]) -> Fragment:
-    """The part of some resources in JSON. Those of built-in resources bring along all that they refer to."""
+    """Returns the fragment of some resources in JSON. That of the built-in resources includes all definitions they
+    refer to."""
     paths, definitions = _parts(resources)
     return Fragment(_encode(paths)[1:-1], _encode(definitions)[1:-1])
 
 
 def protobuf_fragment(resources: Sequence[Resource]) -> Fragment:
-    """The same in protobuf."""
+    """Returns the fragment of some resources in protobuf."""
     paths, definitions = _parts(resources)
     return Fragment(
         b"".join(gnostic.named_path(name, path) for name, path in paths.items()),
@@ -42,7 +43,7 @@ def protobuf_fragment(resources: Sequence[Resource]) -> Fragment:
 
 
 def json_document(fragments: Iterable[Fragment]) -> bytes:
-    """The whole document in JSON."""
+    """Returns the whole document in JSON."""
     paths, definitions = _joined(fragments, b",")
     head = _encode({"swagger": "2.0", "info": {"title": _TITLE, "version": _VERSION}})[:-1]
     return b'%b,"paths":{%b},"definitions":{%b}}' % (head, paths, definitions)

@@ -17,7 +17,7 @@ _VERSION_INFO = "io.k8s.apimachinery.pkg.version.Info"
 
 
 def document(gv: GroupVersion, resources: Sequence[Resource]) -> bytes:
-    """The document of a group and version."""
+    """Returns the document of a group and version."""
     paths = [path for resource in resources for path in operations.paths(resource)]
     schemas = _definitions(gv, resources, paths)
     tags = operations.tags(gv)
@@ -25,7 +25,7 @@ def document(gv: GroupVersion, resources: Sequence[Resource]) -> bytes:
 
 
 def version_document() -> bytes:
-    """The document of `/version`."""
+    """Returns the document of `/version`."""
     answer = {"content": {"application/json": {"schema": _ref(_VERSION_INFO)}}, "description": "OK"}
     operation = {
         "description": "get the version of the server",
@@ -38,7 +38,7 @@ def version_document() -> bytes:
 
 
 def _definitions(gv: GroupVersion, resources: Iterable[Resource], paths: Iterable[Path]) -> Object:
-    """All schemas that the operations, and those schemas, refer to."""
+    """Returns all schemas that the operations, and those schemas, refer to."""
     roots, found = operations.roots(paths), dict[str, Object]()
     for resource in resources:
         if resource.is_custom:
@@ -71,7 +71,7 @@ def _operation(operation: Operation, tags: list[str]) -> Object:
     found: Object = {
         "description": operation.description,
         "operationId": operation.operation_id,
-        # Not by reference: kubectl looks for them here.
+        # Inline, because kubectl looks for them here.
         "parameters": [_parameter(parameter) for parameter in operation.parameters],
         "responses": {**responses, "401": {"description": "Unauthorized"}},
         "tags": tags,

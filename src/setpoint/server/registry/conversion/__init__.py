@@ -1,1 +1,1 @@
-"""How objects of a custom resource get from one version to another: by a webhook, or by a function in this process."""
+"""Conversion of custom resources between versions: by a webhook, or by a function in this process."""

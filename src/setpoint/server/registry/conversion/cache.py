@@ -1,9 +1,9 @@
-"""Converted objects, kept for a while: reading the same again asks nobody.
+"""A cache of converted objects: repeated reads need no call of the webhook.
 
-What becomes of an object depends on nothing but the object, so conversions are remembered by what was converted (its
-revision and who owns which field apart) and into what. What somebody holds on to is found as long as they do, however
-full the memory is: so whoever has had something converted can be sure to find it. A minute is enough to serve lists and
-watches, and short enough for a webhook that was mended to be asked again.
+A conversion depends only on the object, so the cache key is the object (without its revision and managed fields) and
+the target version. An entry that is referenced remains available even if the cache is full: a caller that has fetched a
+conversion will find the entry. A minute is long enough to serve lists and watches, and short enough for calling a
+webhook again after a fix.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from setpoint.server.registry.conversion.review import CHANGEABLE
 
 _BYTES = 64 << 20
 _SECONDS = 60.0
-# What an entry costs besides the bytes of the object.
+# The cost of an entry besides the bytes of the object.
 _OVERHEAD = 400
 _NEITHER = ("resourceVersion", "managedFields")
 
@@ -30,12 +30,12 @@ _decode = msgspec.json.Decoder(dict).decode
 
 
 class Converted:
-    """What an object has become."""
+    """A converted object."""
 
     __slots__ = ("__weakref__", "_body", "made_at")
 
     def __init__(self, tree: Object, made_at: float) -> None:
-        # Of the metadata only what the converter has a say in: the rest is that of whatever is converted.
+        # Only the metadata that the converter may change; the rest comes from the original.
         metadata = {name: tree["metadata"][name] for name in CHANGEABLE if name in tree["metadata"]}
         self._body = _encode({**tree, "metadata": metadata})
         self.made_at = made_at
@@ -45,7 +45,7 @@ class Converted:
         return len(self._body) + _OVERHEAD
 
     def of(self, original: Object) -> Object:
-        """The original, converted. The tree is the caller's own."""
+        """Returns the converted original. The caller owns the tree."""
         tree: Object = _decode(self._body)
         kept = {name: value for name, value in (original.get("metadata") or {}).items() if name not in CHANGEABLE}
         tree["metadata"] = {**copy(kept), **tree["metadata"]}
@@ -53,14 +53,14 @@ class Converted:
 
 
 class Key(NamedTuple):
-    """What a conversion is remembered by, and how much there is to convert."""
+    """The key of a conversion, and the size of the object."""
 
     digest: bytes
     size: int
 
 
 def key_of(scope: bytes, wanted: Wanted) -> Key:
-    """`scope` is whose conversion it is."""
+    """Returns the key of a conversion; `scope` identifies the converter."""
     tree = wanted.tree
     metadata = tree.get("metadata")
     if type(metadata) is dict:
@@ -73,7 +73,7 @@ def key_of(scope: bytes, wanted: Wanted) -> Key:
 
 
 class Memory:
-    """The conversions of one server."""
+    """The cached conversions of one server."""
 
     def __init__(self, clock: Clock, *, limit: int = _BYTES) -> None:
         self._clock = clock
@@ -83,7 +83,7 @@ class Memory:
         self._held: WeakValueDictionary[bytes, Converted] = WeakValueDictionary()
 
     def find(self, digest: bytes) -> Converted | None:
-        """What was converted before, lately or by somebody who still needs it."""
+        """Returns a recent conversion, or an older one that is still referenced."""
         found = self._kept.get(digest)
         if found is None:
             return self._held.get(digest)
@@ -91,12 +91,12 @@ class Memory:
             self._kept.move_to_end(digest)
             return found
         self._forget(digest)
-        # From here on only those keep it who need it.
+        # From here on, only references of callers keep the conversion.
         del found
         return self._held.get(digest)
 
     def put(self, digest: bytes, tree: Object) -> Converted:
-        """Remembers what an object has become."""
+        """Stores a converted object."""
         made = Converted(tree, self._clock.monotonic())
         self._forget(digest)
         self._kept[digest] = self._held[digest] = made
@@ -106,7 +106,7 @@ class Memory:
         return made
 
     def clear(self) -> None:
-        """Forgets everything that nobody holds on to."""
+        """Removes all entries; referenced ones remain available to their holders."""
         self._kept.clear()
         self._bytes = 0
 

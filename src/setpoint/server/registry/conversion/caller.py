@@ -1,4 +1,4 @@
-"""The server that has objects converted."""
+"""The interface of the server for conversion webhooks."""
 
 from typing import TYPE_CHECKING, Protocol
 

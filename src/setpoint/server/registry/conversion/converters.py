@@ -1,4 +1,5 @@
-"""Who converts the objects of a definition: a function in this process, its webhook, or nobody but the version."""
+"""Selects the converter of a definition: a function in this process, its webhook, or none but the change of the
+version."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -19,14 +20,14 @@ NOTHING_BUT_THE_VERSION = Converter(same_version)
 
 
 class _StoredOnly:
-    """Converts nothing: objects are served in the version that they are stored in, and in no other."""
+    """Converts no objects: they are served only in their storage version."""
 
     def __init__(self, crd: CustomResourceDefinition, why: str) -> None:
         self._name = crd.name
         self._why = why
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
-        """The object, where it has that version. Raises NotAcceptable."""
+        """Returns the object if the version is the same. Raises NotAcceptable otherwise."""
         if from_version == to_version:
             return tree
         name = (tree.get("metadata") or {}).get("name", "")
@@ -37,11 +38,11 @@ class _StoredOnly:
 
 
 class Converters:
-    """The converters of one server. `functions` are those in this process, by the names of the definitions; they take
-    the place of whatever the definition says of conversion. `offline` says why no webhook is called, where none is."""
+    """The converters of one server. `functions` are those in this process, by the names of definitions; they override
+    the conversion of the definition. `offline` is the reason why no webhooks are called; empty if they are called."""
 
     def __init__(self, functions: "Mapping[str, ConversionFunction] | None" = None, *, offline: str = "") -> None:
-        """Raises TypeError for what is no function to convert with."""
+        """Raises TypeError for an unsuitable function."""
         self._services: Caller
         self._functions = dict(functions or {})
         self._offline = offline
@@ -51,11 +52,11 @@ class Converters:
             check_function(name, function)
 
     def attach(self, services: Caller) -> None:
-        """Tells whose converters these are."""
+        """Sets the server of the converters."""
         self._services = services
 
     def of(self, crd: CustomResourceDefinition) -> Converter:
-        """The converter of a definition, as it stands."""
+        """Returns the converter of a definition."""
         function = self._functions.get(crd.name)
         if function is not None:
             from setpoint.server.registry.conversion.functions import FunctionConverter
@@ -72,13 +73,13 @@ class Converters:
         return Converter(converter.convert, converter.fetch)
 
     def forget(self) -> None:
-        """Forgets the converted objects."""
+        """Clears the cache of converted objects."""
         if "_shared" in self.__dict__:
             self._shared.memory.clear()
 
     @cached_property
     def _shared(self) -> "Shared":
-        """What all webhooks have together. Most servers have none."""
+        """The state that all webhook converters share. Most servers have none."""
         from setpoint.server.registry.conversion.cache import Memory
         from setpoint.server.registry.conversion.metrics import ConversionMetrics
         from setpoint.server.registry.conversion.webhook import Shared

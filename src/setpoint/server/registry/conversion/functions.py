@@ -1,7 +1,7 @@
-"""Conversion by a plain Python function in the server's process: what a webhook does, without the way there.
+"""Conversion by a Python function in the server's process, as an alternative to a webhook.
 
-A function takes an object, the `apiVersion` that it has and the one it is wanted in, and gives the object in that
-version. It gets a copy that it may change and give back. What it gives is held to what is demanded of webhooks, so the
+A function receives an object, its `apiVersion` and the wanted one, and returns the object in that version. The function
+gets a copy, which it may change and return. The result has to meet the same requirements as that of a webhook, so the
 same function behind a URL behaves the same.
 """
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def check_function(name: str, function: ConversionFunction) -> None:
-    """Makes sure that a function can convert the objects of a definition. Raises TypeError."""
+    """Raises TypeError if a function cannot be used for conversions."""
     if not callable(function) or inspect.iscoroutinefunction(function):
         raise TypeError(
             f"the conversion of {name} must be a plain function (object, from_version, to_version) -> object: "
@@ -37,7 +37,7 @@ class FunctionConverter:
         self._function = function
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
-        """The object in another version. Raises ConversionFailed."""
+        """Returns the object in another version. Raises ConversionFailed."""
         if from_version == to_version or review.is_empty(tree):
             return {**tree, "apiVersion": to_version}
         seen = review.shown(tree)
@@ -50,7 +50,7 @@ class FunctionConverter:
         except Exception as error:
             _log.exception("the conversion from %s to %s failed", from_version, to_version)
             raise batch.failed(f"{type(error).__name__}: {error}", review.CALL) from None
-        # What it gives may be part of what it keeps: what becomes of it from here on is none of its business.
+        # The result may be part of the function's own state, so later changes must not affect it.
         [checked] = batch.checked([copy(made)])
         metadata = tree.get("metadata")
         if type(metadata) is dict and "resourceVersion" in metadata:

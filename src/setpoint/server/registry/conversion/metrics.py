@@ -1,4 +1,4 @@
-"""What `/metrics` tells of conversion webhooks, under the names that the real server has for it."""
+"""The metrics of conversion webhooks, with the same names as on kube-apiserver."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _CONVERSIONS = tuple(0.001 * 2**power for power in range(15))
 
 
 class ConversionMetrics:
-    """The calls of one server: how many, how they ended, and how long they took."""
+    """The calls of one server: their number, results and durations."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, str], Histogram] = {}

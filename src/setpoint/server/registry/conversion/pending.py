@@ -1,8 +1,9 @@
-"""Conversions that cannot be had at once: what synchronous code says that needs one, and who has them made.
+"""Conversions that are not available at once: the signal of synchronous code that needs one, and the types of those
+that fetch them.
 
-Most of what handles objects is plain functions, and a webhook takes its time. So a function that needs a conversion
-which is not at hand stops with `NotConverted`; whoever called it and can wait has it made and calls it once more
-(`Resource.converting`). Where many objects are read they are converted together beforehand.
+Most code that handles objects is synchronous, and a webhook takes time. So a function that needs a missing conversion
+raises `NotConverted`; a caller that can wait fetches the conversion and calls the function again
+(`Resource.converting`). If many objects are read, they are converted together in advance.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,31 +14,31 @@ from setpoint.objects.tree import Object
 
 
 class Wanted(NamedTuple):
-    """A conversion that somebody needs."""
+    """A required conversion."""
 
     tree: Object
     from_version: str
     to_version: str
 
 
-class NotConverted(Exception):  # noqa: N818 - a signal to who can wait for it
-    """An object is needed in another version, and somebody else has to be asked for it first."""
+class NotConverted(Exception):  # noqa: N818 - a signal to callers that can wait
+    """An object is needed in another version, and the conversion has to be fetched first."""
 
     def __init__(self, wanted: Wanted) -> None:
         super().__init__(f"{wanted.from_version} was not converted to {wanted.to_version} yet")
         self.wanted = wanted
 
 
-# What keeps conversions at hand, for as long as it is kept itself.
+# Keeps conversions in the cache as long as this value is referenced.
 Held: TypeAlias = Sequence[object]
-# Has objects converted. Raises ConversionFailed.
+# Converts objects. Raises ConversionFailed.
 Fetch: TypeAlias = Callable[[Sequence[Wanted]], Awaitable[Held]]
 
 
 class Converter(NamedTuple):
-    """How the objects of a definition get from one version to another."""
+    """The conversion between the versions of a definition."""
 
-    # Raises NotConverted where `fetch` has to be asked first, and ConversionFailed.
+    # Raises NotConverted if `fetch` has to be called first, and ConversionFailed.
     convert: Convert
-    # None where nobody ever has to wait.
+    # None if conversions never have to be fetched.
     fetch: Fetch | None = None

@@ -1,8 +1,8 @@
-"""ConversionReview: how objects travel to a conversion webhook, and what is demanded of what comes back.
+"""ConversionReview: the request to a conversion webhook, and the validation of its response.
 
-Versions v1 and v1beta1, which are the same but for how closely the answer is looked at. Of an object's metadata a
-converter may change labels and annotations; it must leave alone what names the object, and whatever else it does to the
-metadata is undone. Functions in this process are held to the same. The words are the real server's own.
+Versions v1 and v1beta1 differ only in how strictly the response is validated. A converter may change the labels and
+annotations of an object; changes of its name, namespace or uid are errors, and all other changes of the metadata are
+undone. The same applies to functions in this process. The messages are kube-apiserver's own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from setpoint.server.outbound.webhook_answer import UnreadableAnswer, decode_ans
 
 GROUP, KIND = "apiextensions.k8s.io", "ConversionReview"
 VERSIONS = ("v1", "v1beta1")
-# What is the converter's to change in the metadata.
+# The metadata fields that a converter may change.
 CHANGEABLE = ("labels", "annotations")
 
-# What kinds of failure are counted under.
+# The types of failures in the metrics.
 CALL, MALFORMED, PARTIAL, INVALID = (
     "conversion_webhook_call_failure",
     "conversion_webhook_malformed_response_failure",
@@ -33,30 +33,31 @@ CALL, MALFORMED, PARTIAL, INVALID = (
 _encode = msgspec.json.Encoder().encode
 
 
-class ConversionFailed(APIError):  # noqa: N818 - it says what happened
-    """An object cannot be had in another version. Nobody has classified that: a 500 with the text alone."""
+class ConversionFailed(APIError):  # noqa: N818 - named for the event
+    """A failed conversion. A 500 with only a message, as on kube-apiserver."""
 
     def __init__(self, message: str, failure: str = INVALID) -> None:
         super().__init__(message)
         self.failure = failure
 
 
-class BadAnswer(Exception):  # noqa: N818 - it says what it is
-    """The answer is none to go by."""
+class BadAnswer(Exception):  # noqa: N818 - named for the event
+    """The response of the webhook is invalid."""
 
 
 def kind_of(tree: Object, api_version: str) -> str:
-    """The kind of an object as messages name it."""
+    """Returns the kind of an object in the form of messages."""
     return str(GroupVersion.parse(api_version).with_kind(str(tree.get("kind", ""))))
 
 
 def is_empty(tree: Object) -> bool:
-    """Whether an object is nothing but its kind: there is nothing to convert then."""
+    """Returns True if an object has only its kind and version, so that there is no content to convert."""
     return tree.keys() <= {"apiVersion", "kind"}
 
 
 def shown(tree: Object) -> Object:
-    """An object as converters see it: which revision it was read at makes no difference. It shares what it holds."""
+    """Returns an object without its resource version, as converters receive objects. The result shares its content with
+    the original."""
     metadata = tree.get("metadata")
     if type(metadata) is not dict or "resourceVersion" not in metadata:
         return tree
@@ -64,18 +65,18 @@ def shown(tree: Object) -> Object:
 
 
 def review_version(accepted: Sequence[str]) -> str | None:
-    """The first version of the review that both sides know."""
+    """Returns the first version of the review that both sides support."""
     return next((version for version in accepted if version in VERSIONS), None)
 
 
 def encode_request(uid: str, version: str, api_version: str, objects: Sequence[Object]) -> bytes:
-    """The body of a call that asks for objects in another version of theirs."""
+    """Returns the body of a call that requests objects in another version."""
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": objects}
     return _encode({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": request})
 
 
 def read_answer(body: bytes, uid: str, version: str, limit: int) -> list[Json]:
-    """The objects in an answer, whatever they are. Raises UnreadableAnswer or BadAnswer."""
+    """Returns the objects of a response, not yet validated. Raises UnreadableAnswer or BadAnswer."""
     tree = decode_answer(body, limit)
     _check_kind(tree, version)
     response = tree.get("response")
@@ -99,7 +100,7 @@ def read_answer(body: bytes, uid: str, version: str, limit: int) -> list[Json]:
 
 
 def _check_kind(tree: Object, version: str) -> None:
-    """A review must be one; only that it says nothing of it is looked over until later."""
+    """Raises UnreadableAnswer if the response is of another kind. A missing kind is reported later."""
     try:
         found = GroupVersion.parse(tree.get("apiVersion") or f"{GROUP}/{version}")
     except ValueError as error:
@@ -112,20 +113,20 @@ def _check_kind(tree: Object, version: str) -> None:
 
 
 class Batch:
-    """Objects of one version that are converted together: knows what is to be said of what comes back."""
+    """Objects of one version that are converted together, with the validation of the result."""
 
     def __init__(self, who: str, objects: Sequence[Object], from_version: str, to_version: str) -> None:
-        """`who` converts: a webhook or a function."""
+        """`who` is the converter in messages: a webhook or a function."""
         self._about = f"{who} for {kind_of(objects[0], from_version)}"
         self._objects = objects
         self._to = to_version
 
     def failed(self, why: str, failure: str) -> ConversionFailed:
-        """There is no answer to go by."""
+        """Returns the error for a call without a valid response."""
         return ConversionFailed(f"{self._about} failed: {why}", failure)
 
     def checked(self, answers: Sequence[Json]) -> list[Object]:
-        """What came back, in the order of the objects, each with the metadata that it is to have. Raises
+        """Returns the converted objects in the order of the originals, each with its final metadata. Raises
         ConversionFailed."""
         objects = self._objects
         if len(answers) != len(objects):
@@ -159,7 +160,7 @@ def _text(value: Json) -> str:
 
 
 def _renamed(original: Object, made: Object) -> str:
-    """What is wrong with the name of what came back."""
+    """Returns the error for a changed name, namespace or uid; empty if there is none."""
     for field, word in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         before, after = _named(original, field), _named(made, field)
         if before != after:
@@ -174,8 +175,8 @@ def _named(tree: Object, field: str) -> str:
 
 
 def restored(original: Object, made: Object) -> Object:
-    """The metadata of a converted object: that of the original, but for the labels and annotations. Raises ValueError
-    where those are none."""
+    """Returns the metadata of a converted object: that of the original, except for labels and annotations. Raises
+    ValueError if those are invalid."""
     if "metadata" not in made:
         raise ValueError("missing metadata in converted object")
     given = made["metadata"]
@@ -203,7 +204,7 @@ def _check_texts(name: str, before: Mapping[str, str], after: Mapping[str, Json]
     if name == "labels":
         errors = validate_labels(after, "metadata.labels")
     else:
-        # In the singular, as the real server has it.
+        # In the singular, as on kube-apiserver.
         errors = validate_annotations(after, "metadata.annotation")
     if errors:
         raise ValueError(join_errors(map(str, errors)))

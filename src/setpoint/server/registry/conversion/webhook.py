@@ -1,8 +1,8 @@
-"""Conversion by webhook: asks for many objects at a time, and remembers what became of them.
+"""Conversion by webhook: sends many objects per call, and caches the results.
 
-Each question holds objects of one version that are wanted in another; a list becomes a few questions, some of which are
-asked at the same time. Who needs what somebody else has asked for already waits for the same answer. A call has 30
-seconds, and whoever stops waiting for one stops nobody else.
+Each call holds objects of one version that are wanted in another; a list needs a few calls, some of which run
+concurrently. Requests for a conversion that is already being fetched wait for the same call. A call has 30 seconds, and
+a cancelled caller does not affect the others.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from setpoint.server.registry.conversion.metrics import ConversionMetrics
 
 SECONDS = 30
-# How much is asked for in one call, and how many calls one request has under way.
+# The maximum content of one call, and the number of concurrent calls of one request.
 BATCH_OBJECTS, BATCH_BYTES = 500, 4 << 20
 _AT_ONCE = 4
 _ANSWER_BYTES = 16 << 20
 
-# What is asked for in one call, by what it is remembered by.
+# The objects of one call, by cache key.
 _Batch: TypeAlias = Mapping[bytes, Wanted]
 
 
 class _Call:
-    """A call that is under way: what it asks for, and what comes of it."""
+    """A running call, with its objects and its result."""
 
     __slots__ = ("batch", "task")
 
@@ -46,7 +46,7 @@ class _Call:
 
 
 class Shared(NamedTuple):
-    """What the converters of one server share."""
+    """The state that the converters of one server share."""
 
     services: Caller
     memory: Memory
@@ -54,7 +54,7 @@ class Shared(NamedTuple):
 
 
 class WebhookConverter:
-    """Converts the objects of one definition, as it stands."""
+    """Converts the objects of one version of a definition."""
 
     def __init__(self, shared: Shared, crd: CustomResourceDefinition) -> None:
         self._services, self._memory, self._measures = shared
@@ -63,15 +63,15 @@ class WebhookConverter:
         webhook = crd.spec.conversion.webhook if crd.spec.conversion else None
         config = webhook.client_config if webhook else None
         client = ClientConfig.of(msgspec.to_builtins(config) if config else {})
-        # A bundle of nothing but blanks is none.
+        # A CA bundle of only whitespace counts as empty.
         self._client = client._replace(authorities=client.authorities.strip())
         self._review_version = review.review_version(webhook.conversion_review_versions if webhook else ())
-        # A definition that has changed may mean another webhook: what the one before said does not count any more.
+        # A changed definition may have another webhook: cached results of the previous one must not be used.
         self._scope = f"{crd.name}\0{crd.metadata.get('uid')}\0{crd.metadata.get('generation')}\0".encode()
         self._under_way: dict[bytes, _Call] = {}
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
-        """The object in another version. Raises NotConverted, or APIError for a version that there is not."""
+        """Returns the object in another version. Raises NotConverted, or APIError for an unknown version."""
         if from_version == to_version or review.is_empty(tree):
             return {**tree, "apiVersion": to_version}
         self._check(from_version, to_version)
@@ -82,7 +82,7 @@ class WebhookConverter:
         return found.of(tree)
 
     async def fetch(self, wanted: Sequence[Wanted]) -> list[Converted]:
-        """Has objects converted; while what comes back is held, `convert` has them at hand. Raises ConversionFailed."""
+        """Converts objects; `convert` finds them while the caller holds the returned list. Raises ConversionFailed."""
         held, missing = self._split({self._key(each): each for each in wanted})
         others = {key: each for key, each in missing.items() if key.digest in self._under_way}
         calls = {self._under_way[key.digest] for key in others}
@@ -94,7 +94,7 @@ class WebhookConverter:
         return held
 
     async def _take_part(self, calls: set[_Call], wanted: set[bytes]) -> list[Converted]:
-        """Waits for what others have asked for, as far as that comes to anything. What is known now is held."""
+        """Waits for calls of other requests, and returns their successful results."""
         await asyncio.wait([call.task for call in calls])
         held: list[Converted] = []
         for call in calls:
@@ -102,12 +102,12 @@ class WebhookConverter:
             if not isinstance(made, ConversionFailed):
                 held += made
             elif call.batch.keys() <= wanted:
-                # It was about nothing else, so it would fail again.
+                # The call had no other objects, so another call would fail too.
                 raise made
         return held
 
     async def _ask_all(self, missing: Mapping[Key, Wanted]) -> list[Converted]:
-        """Asks for everything, a few calls at a time."""
+        """Converts all missing objects, with a limited number of concurrent calls."""
         held: list[Converted] = []
         batches = list(_batches(missing))
         for start in range(0, len(batches), _AT_ONCE):
@@ -129,7 +129,7 @@ class WebhookConverter:
                 raise APIError(f"request to convert CR {which} an invalid group/version: {version}")
 
     def _split(self, wanted: Mapping[Key, Wanted]) -> tuple[list[Converted], dict[Key, Wanted]]:
-        """What is known already, and what is not."""
+        """Returns the cached conversions, and the missing ones."""
         known: list[Converted] = []
         missing: dict[Key, Wanted] = {}
         for key, each in wanted.items():
@@ -142,7 +142,7 @@ class WebhookConverter:
         return known, missing
 
     def _begin(self, batch: _Batch) -> _Call:
-        """A call, which goes on even if nobody waits for it any more."""
+        """Starts a call, which continues even if its caller is cancelled."""
         call = _Call(batch, asyncio.ensure_future(self._ask(batch)))
         self._under_way.update(dict.fromkeys(batch, call))
         call.task.add_done_callback(lambda _: self._ended(call))
@@ -154,7 +154,7 @@ class WebhookConverter:
                 del self._under_way[digest]
 
     async def _ask(self, batch: _Batch) -> list[Converted] | ConversionFailed:
-        """What became of the objects, or why nothing did."""
+        """Returns the converted objects, or the error."""
         clock = self._services.clock
         started = clock.monotonic()
         first = next(iter(batch.values()))
@@ -189,7 +189,7 @@ class WebhookConverter:
 
 
 def _batches(missing: Mapping[Key, Wanted]) -> Iterator[dict[bytes, Wanted]]:
-    """What is asked for in one call each: objects of one version, wanted in one, and not too much of them."""
+    """Yields the batches of one call each: objects of the same versions, limited in number and bytes."""
     by_versions: dict[tuple[str, str], dict[Key, Wanted]] = {}
     for key, wanted in missing.items():
         by_versions.setdefault((wanted.from_version, wanted.to_version), {})[key] = wanted
