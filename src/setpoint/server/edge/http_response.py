@@ -46,7 +46,7 @@ def head(response: Response, date: str, framing: str, connection: str = "") -> b
 
 @lru_cache(maxsize=256)
 def _start(status: int, content_type: str) -> str:
-    """What an answer begins with: there are few such beginnings."""
+    """Returns the status line and content type. Cached, as there are few different ones."""
     line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n"
     return f"{line}Content-Type: {content_type}\r\n" if content_type else line
 

@@ -1,4 +1,4 @@
-"""Writes protobuf: fields of a message, each with its number. What is empty is left out, as proto3 does."""
+"""Writes protobuf: the fields of a message, each with its number. Empty values are omitted, as in proto3."""
 
 import struct
 
@@ -11,7 +11,7 @@ def text(number: int, value: str) -> bytes:
 
 
 def message(number: int, content: bytes) -> bytes:
-    """A field that holds another message, present even if that is empty."""
+    """A field that holds another message; written even if that message is empty."""
     return varint(number << 3 | _LENGTH_DELIMITED) + varint(len(content)) + content
 
 
@@ -31,7 +31,7 @@ def double(number: int, value: float) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """A number in as many bytes as it takes, seven bits each."""
+    """A number in variable length, with seven bits per byte."""
     if value < 0x80:
         return bytes((value,))
     found = bytearray()

@@ -50,7 +50,7 @@ def json_document(fragments: Iterable[Fragment]) -> bytes:
 
 
 def protobuf_document(fragments: Iterable[Fragment]) -> bytes:
-    """The whole document in protobuf."""
+    """Returns the whole document in protobuf."""
     paths, definitions = _joined(fragments, b"")
     info = protobuf_wire.text(1, _TITLE) + protobuf_wire.text(2, _VERSION)
     return (
@@ -70,7 +70,7 @@ def _joined(fragments: Iterable[Fragment], separator: bytes) -> Fragment:
 
 
 def _parts(resources: Sequence[Resource]) -> tuple[Object, Object]:
-    """The paths and the definitions."""
+    """Returns the paths and the definitions of the resources."""
     paths: Object = {}
     definitions: Object = {}
     roots: set[str] = set()

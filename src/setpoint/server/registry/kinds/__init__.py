@@ -1,8 +1,8 @@
-"""The rules of the built-in kinds: defaults, validation, what an update may change, table columns.
+"""The rules of the built-in kinds: defaults, validation, allowed updates, table columns.
 
-`strategy_for` finds them. The table below says where each strategy lives; a module is imported when one of its kinds is
-first asked for, so that a server starts without reading the rules of kinds that nobody uses. A kind that is not in the
-table has no rules beyond its schema.
+`strategy_for` finds them. The table below has the module of each strategy; a module is imported on first use of one of
+its kinds, so that a server starts without the rules of unused kinds. A kind that is not in the table has no rules
+beyond its schema.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from setpoint.server.registry.strategy import Strategy
 
-# Group and kind, and where the strategy is: module (below this package) and class.
+# Group and kind, and the location of the strategy: module (below this package) and class.
 _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
     ("", "Binding"): "core.component_status:BindingStrategy",
     ("", "ComponentStatus"): "core.component_status:ComponentStatusStrategy",
@@ -110,7 +110,8 @@ _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
 
 @cache
 def strategy_for(group: str, kind: str) -> Strategy | None:
-    """The rules of a built-in kind, or None where it has none of its own. They have no state: servers share them."""
+    """Returns the rules of a built-in kind, or None if the kind has no special rules. They have no state: servers share
+    them."""
     place = _STRATEGIES.get((group, kind))
     if place is None:
         return None

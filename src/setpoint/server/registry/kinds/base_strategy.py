@@ -1,4 +1,4 @@
-"""The shape most kinds' rules have: what holds for a new object holds for a changed one, beside what may not change."""
+"""The base of most strategies: the same rules apply to new and changed objects, plus rules for immutable fields."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -10,24 +10,24 @@ from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.validation.values import IMMUTABLE
 from setpoint.server.registry.strategy import Strategy
 
-# What an apply never owns, for kinds whose /status leaves the metadata alone.
+# The fields that an apply never owns, for kinds whose /status does not change the metadata.
 STATUS_ALONE: Mapping[str, Sequence[str]] = {"": ("status",), "status": ("spec", "metadata")}
 
 
 class Rules(Strategy):
-    """A strategy with one set of rules (`check`) for new and changed objects, and one for statuses."""
+    """A strategy with one set of rules (`check`) for new and changed objects, and one for the status."""
 
-    # The paths of fields that never change.
+    # The paths of immutable fields.
     immutable: ClassVar[Sequence[str]] = ()
-    # The same where the API does not show the value that was refused (it takes the rule from the type, not from code).
+    # The same, for fields whose error does not show the rejected value (the API takes the rule from the type).
     immutable_unshown: ClassVar[Sequence[str]] = ()
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        """What is wrong with an object; `old` is what it was, None for a new one."""
+        """Returns the errors of an object; `old` is the stored object, None on create."""
         return []
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
-        """What is wrong with an object that was written through /status."""
+        """Returns the errors of an object that is written through /status."""
         return []
 
     def validate(self, tree: Object) -> list[FieldError]:
@@ -39,7 +39,7 @@ class Rules(Strategy):
         return self.check(tree, old) + self.changes(tree, old)
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
-        """What changed that may not."""
+        """Returns the errors for changes of immutable fields."""
         found: list[FieldError] = []
         for path in self.immutable:
             found += immutable(lookup(tree, *path.split(".")), lookup(old, *path.split(".")), path)
@@ -50,7 +50,7 @@ class Rules(Strategy):
 
 
 def immutable(value: Json, old: Json, path: str) -> list[FieldError]:
-    """An error if a field changed. What is empty is as good as missing."""
+    """Returns an error if a field changed. An empty value equals an absent one."""
     return [invalid(path, value, IMMUTABLE)] if _differ(value, old) else []
 
 
@@ -63,7 +63,7 @@ def _is_empty(value: Json) -> bool:
 
 
 def struct_text(**fields: Json) -> RawJson:
-    """A value as the API's own struct has it, its fields in their order: what a refusal of the whole shows."""
+    """Returns a value in the form of the API's internal struct, with its field order, as errors show the value."""
     return RawJson("{" + ",".join(f'"{name}":{_json(value)}' for name, value in fields.items()) + "}")
 
 

@@ -1,6 +1,6 @@
-"""CEL as admission knows it: what expressions of policies and webhooks may refer to, and whether they compile.
+"""CEL for admission: the variables of the expressions of policies and webhooks, and their compilation.
 
-Objects and parameters have no type here: which they are of is only known for a request.
+Objects and parameters are untyped here: their types are known only for a request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ _METADATA = {
 
 
 def _object(type_name: str, /, **fields: Type | Declaration) -> Declaration:
-    """An object with certain fields, under the names they have."""
+    """Declares an object type with these fields."""
     made = Declaration(struct(type_name), 2)
     for field, found in fields.items():
         made.fields[field] = found if isinstance(found, Declaration) else _plain(found)
@@ -106,8 +106,9 @@ def environment(
     objects: Declaration | None = None,
     param: Declaration | None = None,
 ) -> Environment:
-    """What an expression may refer to. `variables` are those of a policy; None where it has none. With `messages` it
-    can make patches. `objects` and `param` are the types of the object and the parameter, where they are known."""
+    """Returns the variables of an expression. `variables` are those of a policy; None if there are none. With
+    `messages` the expression can create patches. `objects` and `param` are the types of the object and the parameter,
+    if known."""
     untyped = Variable(DYN)
     seen = untyped if objects is None else Variable(objects.type, objects)
     known = {
@@ -130,13 +131,13 @@ def environment(
 def compile_expression(
     expression: str, path: str, known: Environment, wanted: Sequence[Type], shown: str | None = None
 ) -> list[FieldError]:
-    """What is wrong with an expression that must be of one of some types. `shown` is the value that the error names."""
+    """Returns the errors of an expression, whose type must be one of `wanted`. `shown` is the value in the error."""
     _, problem = compiled(expression, known, wanted)
     return [invalid(path, expression if shown is None else shown, problem)] if problem else []
 
 
 def compiled(expression: str, known: Environment, wanted: Sequence[Type] = ()) -> tuple[Program | None, str]:
-    """An expression ready to run, or what is wrong with it. Where types are wanted it must be of one of them."""
+    """Returns the compiled expression, or an error message. If `wanted` is not empty, the type must be one of these."""
     try:
         program = Program(expression, known)
     except CompileError as error:
@@ -151,8 +152,8 @@ def compiled(expression: str, known: Environment, wanted: Sequence[Type] = ()) -
 
 
 def composed_type(program: Program | None) -> Type:
-    """The type under which other expressions know a variable. What uses one that is wrong shall not be told off for
-    it; and what only some expressions can handle has its type looked at when they run."""
+    """Returns the type of a variable for other expressions. An invalid variable is dynamic, so that its users do not
+    fail too; types that only some expressions can handle are checked at run time."""
     return DYN if program is None else _declared(program.type)
 
 
@@ -163,7 +164,7 @@ def _declared(found: Type) -> Type:
 
 
 def syntax_problem(expression: str) -> str:
-    """What is wrong with the form of an expression; empty if it can be read."""
+    """Returns the syntax error of an expression; empty if there is none."""
     try:
         parse(expression)
     except CompileError as error:

@@ -1,4 +1,4 @@
-"""What webhooks and policies of admission have in common: which requests they are about."""
+"""The common parts of admission webhooks and policies: the rules that match requests."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _RESERVED = (
 
 
 def is_identifier(name: str) -> bool:
-    """Whether an expression can call something by this name."""
+    """Returns True if an expression can use this name as a variable."""
     return bool(_IDENTIFIER.match(name)) and name not in _RESERVED
 
 
@@ -36,14 +36,14 @@ def default_rules(rules: Iterable[Object]) -> None:
 
 
 def default_match(match: Object) -> None:
-    """Requests in other versions match too, and empty selectors select everything."""
+    """Sets the defaults: requests in other versions match too, and empty selectors match all objects."""
     match.setdefault("matchPolicy", "Equivalent")
     match.setdefault("namespaceSelector", {})
     match.setdefault("objectSelector", {})
 
 
 def validate_rule(rule: Object, path: str) -> list[FieldError]:
-    """Operations on resources. `*` stands alone."""
+    """Validates a rule of operations on resources. `*` must be the only item of a list."""
     operations = rule.get("operations") or []
     found = _validate_list(operations, f"{path}.operations", "operations")
     for position, operation in enumerate(operations):
@@ -96,7 +96,7 @@ def _validate_resources(resources: list[str], path: str) -> list[FieldError]:
 
 
 def validate_match(match: Object, path: str) -> list[FieldError]:
-    """The requests that a policy, or a binding of one, is about."""
+    """Validates the match constraints of a policy or of a binding."""
     policy = match.get("matchPolicy") or ""
     found = enum(policy, f"{path}.matchPolicy", MATCH_POLICIES)
     for name in ("namespaceSelector", "objectSelector"):
@@ -121,7 +121,7 @@ def _validate_names(names: list[str], path: str) -> list[FieldError]:
 
 
 def validate_mutable(match: Object, path: str) -> list[FieldError]:
-    """Only what is written can be changed on its way."""
+    """Validates that a mutating policy matches only writes of objects."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, MUTATING_OPERATIONS)
         for rule in match.get("resourceRules") or ()
@@ -131,7 +131,7 @@ def validate_mutable(match: Object, path: str) -> list[FieldError]:
 
 
 def validate_conditions(conditions: list[Object], path: str, *, params: bool) -> list[FieldError]:
-    """Expressions that must all hold for a request, each with a name of its own."""
+    """Validates match conditions: expressions that must all be true for a request, each with a unique name."""
     found = [too_many(path, len(conditions), _MAX_CONDITIONS)] if len(conditions) > _MAX_CONDITIONS else []
     known = environment(params=params)
     names: set[str] = set()
@@ -150,7 +150,7 @@ def validate_conditions(conditions: list[Object], path: str, *, params: bool) ->
 
 
 def validate_param_kind(kind: Object, path: str) -> list[FieldError]:
-    """The kind of the objects that parametrize a policy."""
+    """Validates the kind of the objects that parametrize a policy."""
     version, name = kind.get("apiVersion") or "", kind.get("kind") or ""
     place = f"{path}.apiVersion"
     if not version:

@@ -1,4 +1,4 @@
-"""Policies of admission, which are written in CEL, and the bindings that put them to work."""
+"""Admission policies, which are written in CEL, and their bindings."""
 
 import re
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from setpoint.server.registry.strategy import Column
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
-# What the expression of each type of patch makes.
+# The result type of the expression of each patch type.
 _PATCHES = {"ApplyConfiguration": OBJECT, "JSONPatch": JSON_PATCHES}
 _MAX_ANNOTATIONS, _MAX_ANNOTATION = 20, 5 * 1024
 _NEEDS_ITEM = "validations or auditAnnotations must contain at least one item"
@@ -65,7 +65,7 @@ def _default_match(match: Json) -> None:
 
 
 class _Policy(Rules):
-    """What both kinds of policies have: a failure policy, parameters, constraints, conditions, variables."""
+    """The common parts of both kinds of policies: a failure policy, parameters, constraints, conditions, variables."""
 
     keeps_generation = True
     allows_unconditional_update = False
@@ -98,7 +98,7 @@ class _Policy(Rules):
 
 
 def _validate_variables(variables: list[Object], *, params: bool) -> tuple[dict[str, Type] | None, list[FieldError]]:
-    """The types of the variables, each of which may use those before it, and what is wrong with them."""
+    """Returns the types of the variables, each of which may use the previous ones, and their errors."""
     types: dict[str, Type] = {}
     found: list[FieldError] = []
     for position, variable in enumerate(variables):
@@ -223,7 +223,7 @@ class MutatingAdmissionPolicyStrategy(_Policy):
 
 
 def _validate_mutation(mutation: Object, path: str, known: Environment) -> list[FieldError]:
-    """What changes an object."""
+    """Validates a mutation."""
     kind = mutation.get("patchType") or ""
     if not kind:
         return [required(f"{path}.patchType")]

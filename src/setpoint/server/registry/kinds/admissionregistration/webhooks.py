@@ -1,4 +1,4 @@
-"""Webhooks of admission: who is asked about which requests, and how."""
+"""Admission webhooks: the webhooks to call, and the requests they match."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -52,7 +52,7 @@ class ValidatingWebhookConfigurationStrategy(Rules):
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         hooks, before = tree.get("webhooks") or [], (old or {}).get("webhooks") or []
-        # What was let pass once stays allowed, for the configuration could not be changed any more otherwise.
+        # Existing values remain allowed; otherwise the configuration could not be changed any more.
         no_effects = all(hook.get("sideEffects") in _NO_SIDE_EFFECTS for hook in before)
         known_versions = all(
             set(hook.get("admissionReviewVersions") or ()) & set(_REVIEW_VERSIONS)
@@ -109,7 +109,7 @@ def _conditions(hooks: list[Object]) -> list[list[Object]]:
 
 
 def validate_qualified_name(name: str, path: str) -> list[FieldError]:
-    """A name with a domain: at least three parts."""
+    """Validates a qualified name: a domain of at least three parts."""
     if not name:
         return [required(path)]
     problems = dns1123_subdomain(name)

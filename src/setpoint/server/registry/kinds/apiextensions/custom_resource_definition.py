@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: their rules are those of `setpoint.schema.crd`; here they take the form of a strategy."""
+"""The strategy of CustomResourceDefinitions, with the rules of `setpoint.schema.crd`."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -11,13 +11,13 @@ from setpoint.server.registry.strategy import Strategy
 
 
 class DefinitionStrategy(Strategy):
-    """The rules of a definition. Deleting one goes step by step: its instances go first."""
+    """The rules of a definition. Deletion has several steps: the instances are deleted first."""
 
-    # A short rule may take long to compile, and to estimate.
+    # A short rule may take long to compile and to estimate.
     is_heavy = True
     keeps_generation = True
     allows_unconditional_update = False
-    # A definition has the name of its resource, and a validator of its own looks at all of it.
+    # The name of a definition follows from its resource, and its own validator covers the metadata too.
     validates_metadata = True
     returns_deleted_object = True
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
@@ -33,7 +33,7 @@ class DefinitionStrategy(Strategy):
         _become(tree, prepare(tree, old))
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
-        """It has been counted already, when the update was prepared."""
+        """Returns False: the generation was already incremented while preparing the update."""
         return False
 
     def validate(self, tree: Object) -> list[FieldError]:
@@ -52,6 +52,6 @@ class DefinitionStrategy(Strategy):
 
 
 def _become(tree: Object, made: Object) -> None:
-    """Makes the tree, in place, the one that was made of it."""
+    """Replaces the content of the tree, in place, by another one."""
     tree.clear()
     tree.update(made)

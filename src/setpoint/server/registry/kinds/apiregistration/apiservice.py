@@ -1,4 +1,4 @@
-"""APIServices: which server answers for a version of a group."""
+"""APIServices: the servers that serve the versions of groups."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -44,7 +44,7 @@ class APIServiceStrategy(Rules):
 
     def prepare_for_create(self, tree: Object) -> None:
         if lookup(tree, "spec", "service") is None:
-            # What this server answers for itself is available, or there would be no answer.
+            # A version that this server serves is always available.
             local = {
                 "type": "Available",
                 "status": "True",

@@ -1,4 +1,5 @@
-"""DaemonSets: a pod on every node. An annotation counts the changes of its template, as an older version had it."""
+"""DaemonSets: a pod on every node. An annotation counts the changes of the template, as a field of an older version
+did."""
 
 from datetime import datetime
 
@@ -67,7 +68,7 @@ class DaemonSetStrategy(Rules):
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
-        # Whoever writes the object writes the count too, though only the server knows it.
+        # The writer of the object owns the count too, though the server computes it.
         _set_template_generation(tree, _template_generation(tree))
 
     def prepare_for_create(self, tree: Object) -> None:
@@ -103,7 +104,7 @@ class DaemonSetStrategy(Rules):
 def _template_generation(tree: Object) -> int:
     value = (tree.get("metadata") or {}).get("annotations", {}).get(_TEMPLATE_GENERATION) or "0"
     sign, figures = value[:1] in "+-", value.lstrip("+-")
-    # What is no number of 64 bits was never written by a server.
+    # Only 64-bit numbers are valid: the server writes no others.
     if not (figures.isascii() and figures.isdigit()) or len(figures) > 18 or (sign and len(value) - len(figures) > 1):
         return 0
     return int(value)

@@ -29,7 +29,7 @@ _NAME_WARNING = (
 
 
 def name_warning(tree: Object) -> list[str]:
-    """That a name is no name for a host, though pods will be called after it."""
+    """Returns a warning if the name is not a valid DNS label, because the names of pods are derived from the name."""
     problems = dns1123_label(tree["metadata"].get("name") or "")
     return [f"{_NAME_WARNING}[{' '.join(problems)}]"] if problems else []
 
@@ -76,7 +76,7 @@ class DeploymentStrategy(Rules):
                 metadata["labels"] = before
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
-        # Annotations are copied to the ReplicaSets of the Deployment: they count like its spec.
+        # Annotations are copied to the ReplicaSets of the Deployment, so they count like the spec.
         changed = tree["metadata"].get("annotations") != old["metadata"].get("annotations")
         return changed or super().bumps_generation(tree, old)
 
@@ -121,7 +121,7 @@ def _validate_strategy(strategy: Object, path: str) -> list[FieldError]:
 
 
 def shown_strategy(kind: str, rolling: Object | None) -> str:
-    """A way to update as the API's own struct has it."""
+    """Returns an update strategy in the form of the API's internal struct."""
     if rolling is None:
         return struct_text(Type=kind, RollingUpdate=None)
     amounts = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}

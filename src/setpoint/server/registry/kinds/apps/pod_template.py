@@ -1,4 +1,4 @@
-"""What the kinds that keep copies of a pod running have in common: a selector, a template that it matches, counts."""
+"""The common rules of kinds that keep copies of a pod running: a selector, a matching template, counts."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _TOO_MANY = "cannot be greater than status.replicas"
 
 
 def validate_selector(selector: Json, path: str, kind: str) -> list[FieldError]:
-    """A selector that must be there and must select something."""
+    """Validates a selector, which is required and must not be empty."""
     if selector is None:
         return [required(path)]
     found = labels.validate_object(selector, path)
@@ -26,7 +26,7 @@ def validate_selector(selector: Json, path: str, kind: str) -> list[FieldError]:
 
 
 def selector_of(selector: Json) -> labels.Selector | None:
-    """What a selector means; None where it means nothing that could be."""
+    """Returns the parsed selector; None if invalid."""
     try:
         return labels.from_object(selector)
     except APIError:
@@ -34,7 +34,7 @@ def selector_of(selector: Json) -> labels.Selector | None:
 
 
 def validate_match(selector: labels.Selector, template: Object, path: str) -> list[FieldError]:
-    """The pods of a template must be selected by their owner."""
+    """Validates that the selector matches the labels of the template."""
     found = (template.get("metadata") or {}).get("labels")
     if selector.matches(found or {}):
         return []
@@ -42,7 +42,7 @@ def validate_match(selector: labels.Selector, template: Object, path: str) -> li
 
 
 def validate_lasting(template: Object, path: str, kind: str) -> list[FieldError]:
-    """Pods that are to run for ever do not end by themselves."""
+    """Validates the template of pods that run permanently: they must restart, and must have no deadline."""
     spec, place = template.get("spec") or {}, child(path, "spec")
     found = []
     if spec.get("restartPolicy") != "Always":
@@ -54,7 +54,7 @@ def validate_lasting(template: Object, path: str, kind: str) -> list[FieldError]
 
 
 def validate_replicated(spec: Object, path: str) -> list[FieldError]:
-    """The selector and the template of a ReplicaSet or of a Deployment."""
+    """Validates the selector and the template of a ReplicaSet or a Deployment."""
     found = validate_selector(spec.get("selector"), f"{path}.selector", "deployment")
     selector, template, place = selector_of(spec.get("selector")), spec.get("template") or {}, f"{path}.template"
     if selector is None:
@@ -66,7 +66,7 @@ def validate_replicated(spec: Object, path: str) -> list[FieldError]:
 
 
 def template_warnings(tree: Object, old: Object | None, *path: str) -> list[str]:
-    """What there is to say about a template that is new or changed."""
+    """Returns the warnings for a new or changed template."""
     template = lookup(tree, *path)
     if template is None or (old is not None and template == lookup(old, *path)):
         return []
@@ -74,7 +74,8 @@ def template_warnings(tree: Object, old: Object | None, *path: str) -> list[str]
 
 
 def validate_counts(status: Object, counts: Sequence[str], within: Sequence[str], ready: str) -> list[FieldError]:
-    """Counts that are not negative, of which some are part of all replicas. `ready` names the ready ones."""
+    """Validates that counts are not negative, and that those in `within` do not exceed the replicas. `ready` is the
+    field with the ready replicas."""
     found = non_negative_fields(status, "status", *counts)
     total = status.get("replicas") or 0
     for name in within:
@@ -88,7 +89,7 @@ def validate_counts(status: Object, counts: Sequence[str], within: Sequence[str]
 
 
 def validate_collisions(status: Object, old: Object) -> list[FieldError]:
-    """The count of collisions only grows."""
+    """Validates that the count of collisions does not decrease."""
     count, before = status.get("collisionCount"), old.get("collisionCount")
     if before is None or (count is not None and count >= before):
         return []

@@ -1,4 +1,4 @@
-"""StatefulSets, whose pods have names and claims of their own; and ControllerRevisions, in which their past is kept."""
+"""StatefulSets, whose pods have names and claims of their own; and ControllerRevisions, which store their history."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -136,7 +136,7 @@ def _shown(rolling: Object) -> str:
 
 
 def _validate_pods(spec: Object) -> list[FieldError]:
-    """The template, with the volumes and the names that every pod of the set will get."""
+    """Validates the template, with the volumes and names that every pod of the set gets."""
     given, template, path = spec.get("selector"), spec.get("template") or {}, "spec.template"
     found = validate_selector(given, "spec.selector", "statefulset")
     selector = selector_of(given)

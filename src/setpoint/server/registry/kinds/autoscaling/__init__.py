@@ -1,7 +1,8 @@
 """HorizontalPodAutoscalers, in two versions of the API over one storage.
 
-The newer version has any number of metrics; the older one has a single percentage, and carries all else in annotations.
-Every rule is about the newer one, so an object of the older version is brought to it before it is judged or shown.
+The newer version has any number of metrics; the older one has a single percentage, and stores all other metrics in
+annotations. All rules apply to the newer version, so an object of the older version is converted before validation or
+display.
 """
 
 from datetime import datetime
@@ -24,7 +25,7 @@ _SCALE_DOWN = (("Percent", 100),)
 
 
 def _newer(tree: Object) -> Object:
-    """The object in the newer version. The tree stays as it is."""
+    """Returns the object in the newer version, without changing the tree."""
     return tree if tree.get("apiVersion") != _V1 else convert(copy(tree), _V1, _V2)
 
 

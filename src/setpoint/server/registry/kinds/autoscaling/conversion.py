@@ -1,4 +1,4 @@
-"""Autoscalers from one version to the other and back, without loss."""
+"""Lossless conversion of autoscalers between versions."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ _SAME_SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
 
 
 def convert(tree: Object, from_version: str, to_version: str) -> Object:
-    """The object in another version; it may share parts of the tree."""
+    """Returns the object in another version, which may share parts of the tree."""
     if from_version == to_version:
         return tree
     return _older(tree) if to_version == _V1 else _newer(tree, to_version)
 
 
 def drop_carried(metadata: Object) -> None:
-    """Removes, in place, what only the older version has in its annotations."""
+    """Removes, in place, the annotations that only the older version has."""
     annotations = metadata.get("annotations")
     if annotations and any(name in annotations for name in _CARRIED):
         kept = {name: value for name, value in annotations.items() if name not in _CARRIED}
@@ -64,7 +64,7 @@ def _older(tree: Object) -> Object:
 
 
 def _cpu(metric: Object, side: str) -> int | None:
-    """The utilization of the processor, where a metric is about it."""
+    """Returns the CPU utilization of a metric, or None if the metric is another one."""
     resource = metric.get("resource")
     if metric.get("type") != "Resource" or resource is None or resource.get("name") != CPU:
         return None
@@ -235,7 +235,7 @@ def _newer(tree: Object, version: str) -> Object:
 
 
 def _given(**fields: Any) -> Object:
-    """The fields that have a value."""
+    """Returns the fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -251,7 +251,7 @@ def _metric(name: str, selector: Any) -> Object:
 def _newer_metric(metric: v1_annotations.Metric) -> Object:
     made: Object = {"type": metric.type}
     if (one := metric.object) is not None:
-        # The older version cannot leave out the value; zero is as good as none where there is an average.
+        # The older version cannot omit the value; zero stands for none if there is an average.
         plain = one.average_value is None or not _is_zero(one.target_value)
         kind = "Value" if one.average_value is None else "AverageValue"
         made["object"] = {

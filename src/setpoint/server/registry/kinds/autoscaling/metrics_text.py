@@ -1,4 +1,4 @@
-"""The metrics of an autoscaler in one cell: what is, and what should be."""
+"""The metrics of an autoscaler in one cell: current and target values."""
 
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.printers.cells import NONE, UNKNOWN, lookup

@@ -1,6 +1,6 @@
-"""What the older version of an autoscaler carries in annotations: metrics and conditions as it would have written them.
+"""The annotations of the older version of autoscalers: metrics and conditions in the JSON of that version.
 
-The order of the fields is that of the text, and texts that do not fit are no metrics at all.
+The fields have the order of the JSON text. Invalid texts are ignored.
 """
 
 from typing import Annotated, Any, TypeVar
@@ -18,7 +18,7 @@ def _zero() -> str:
 
 
 class _Part(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """Part of a metric. What is empty is not written, but for what has a factory."""
+    """A part of a metric. Empty fields are omitted, except those with a factory."""
 
 
 class _Expression(_Part):
@@ -141,7 +141,7 @@ class ScalingRules(_Part, rename="pascal", omit_defaults=False):
 
 
 class Behavior(_Part, rename="pascal", omit_defaults=False):
-    """How fast to scale. The names are those of a struct that was never meant to be written."""
+    """The scaling behavior. The names are those of a Go struct without JSON tags."""
 
     scale_up: ScalingRules | None = None
     scale_down: ScalingRules | None = None
@@ -151,7 +151,7 @@ _Read = TypeVar("_Read")
 
 
 def read(text: str, kind: type[_Read]) -> _Read | None:
-    """What an annotation carries; None where it is not of that kind."""
+    """Returns the content of an annotation; None if the content is not of that type."""
     try:
         found = msgspec.json.decode(text.encode(), type=kind, strict=True)
         _check_amounts(msgspec.to_builtins(found))
@@ -161,7 +161,7 @@ def read(text: str, kind: type[_Read]) -> _Read | None:
 
 
 def _check_amounts(tree: Any) -> None:
-    """Raises ValueError where a quantity is none."""
+    """Raises ValueError for an invalid quantity."""
     if isinstance(tree, dict):
         for name, value in tree.items():
             if isinstance(value, str) and (name.endswith("Value") or name == "Tolerance"):
@@ -178,5 +178,5 @@ def write(found: Any) -> str:
 
 
 def selector_in(tree: Object | None) -> _Selector | None:
-    """A selector of an object that is known to be right."""
+    """Returns the selector of a valid object."""
     return None if tree is None else msgspec.convert(tree, _Selector)

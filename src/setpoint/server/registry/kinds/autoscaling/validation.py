@@ -1,4 +1,4 @@
-"""What the spec of an autoscaler may say: how far, by which metrics, and how fast."""
+"""Validation of the spec of an autoscaler: replicas, metrics, and scaling behavior."""
 
 from collections.abc import Callable
 
@@ -21,13 +21,13 @@ _SOURCES = {
     "Pods": "pods",
     "Resource": "resource",
 }
-# The order in which the sources of a metric are looked at: only the first that is there is judged.
+# The order in which the sources of a metric are checked: only the first one present is validated.
 _ORDER = ("object", "external", "pods", "resource", "containerResource")
 _NO_GROUP = "apiVersion must specify API group"
 
 
 def validate_spec(spec: Object, before: Json, path: str) -> list[FieldError]:
-    """A spec; `before` is what it was, None for a new one."""
+    """Validates a spec; `before` is the stored spec, None for a new object."""
     found = []
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if least is not None and least < 0:
@@ -55,7 +55,7 @@ def validate_spec(spec: Object, before: Json, path: str) -> list[FieldError]:
 
 
 def _validate_target_version(target: Object, before: Json, path: str) -> list[FieldError]:
-    """The kind to scale is never one of the core group, but for ReplicationControllers."""
+    """Validates that the target is not of the core group, except a ReplicationController."""
     version, kind = target.get("apiVersion") or "", target.get("kind") or ""
     if before is not None and (before.get("apiVersion") or "", before.get("kind") or "") == (version, kind):
         return []
@@ -111,7 +111,7 @@ def _validate_metric(metric: Object, path: str) -> list[FieldError]:
         found += _VALIDATORS[present[0]](metric[present[0]], f"{path}.{present[0]}")
     expected = _SOURCES.get(kind)
     if expected is None:
-        # The API says it twice.
+        # The API reports this twice.
         found += [not_supported(f"{path}.type", kind, sorted(_SOURCES))] * 2
     elif metric.get(expected) is None:
         found.append(required(f"{path}.{expected}", "must populate information for the given metric source"))

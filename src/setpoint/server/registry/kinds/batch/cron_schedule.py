@@ -1,4 +1,4 @@
-"""The schedules and time zones of CronJobs. Texts are those of the API."""
+"""The schedules and time zones of CronJobs. Messages are those of the API."""
 
 import re
 
@@ -8,7 +8,7 @@ _ZONE_PART = re.compile(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}\Z")
 
 
 def schedule_problem(schedule: str) -> str:
-    """What is wrong with a schedule; empty if it is right."""
+    """Returns the error of a schedule; empty if valid."""
     if schedule.startswith(ZONES):
         zone, blank, schedule = schedule.partition(" ")
         zone = zone.partition("=")[2]
@@ -26,10 +26,10 @@ def schedule_problem(schedule: str) -> str:
 
 
 def zone_problem(zone: str) -> str:
-    """Why a time zone is none; empty if it is one."""
+    """Returns the error of a time zone; empty if valid."""
     return "" if find_zone(zone) is not None else f"unknown time zone {zone}"
 
 
 def is_zone_name(zone: str) -> bool:
-    """Whether a time zone has the form of one, and cannot lead out of where zones are kept."""
+    """Returns True if the name of a time zone is well-formed and does not point outside the zone database."""
     return all(part not in (".", "..") and _ZONE_PART.match(part) for part in zone.split("/"))

@@ -1,4 +1,4 @@
-"""CronJobs: jobs at certain times."""
+"""CronJobs: jobs on a schedule."""
 
 from setpoint.objects.field import FieldError, invalid, not_supported, required
 from setpoint.objects.tree import Object
@@ -66,7 +66,7 @@ class CronJobStrategy(Rules):
             found.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
         name = tree["metadata"].get("name") or ""
         if old is None and len(name) > _MAX_NAME:
-            # The jobs are called after their CronJob and the time, and their pods after them.
+            # The names of jobs are derived from the CronJob and the time, and the names of pods from the job.
             found.append(invalid("metadata.name", name, f"must be no more than {_MAX_NAME} characters"))
         return found
 

@@ -1,4 +1,4 @@
-"""Jobs: pods that run to an end."""
+"""Jobs: pods that run to completion."""
 
 from datetime import datetime
 
@@ -148,7 +148,7 @@ class JobStrategy(Rules):
 
 
 def _default_labels(tree: Object) -> None:
-    """A job without labels is labelled as its pods are."""
+    """Copies the labels of the template to a job without labels."""
     found = lookup(tree, "spec", "template", "metadata", "labels")
     metadata = tree.setdefault("metadata", {})
     if found and not metadata.get("labels"):
@@ -156,7 +156,7 @@ def _default_labels(tree: Object) -> None:
 
 
 def _generate_selector(spec: Object, metadata: Object) -> None:
-    """Makes sure that a job selects its own pods and no others. What the user said stays, and may be found wrong."""
+    """Ensures that a job selects only its own pods. Values of the user are kept, and may fail validation."""
     found = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
     for name in _NAME_LABELS:
         found.setdefault(name, metadata.get("name") or "")
@@ -182,12 +182,12 @@ def _validate_generated(spec: Object, metadata: Object) -> list[FieldError]:
         if not labels.from_object(spec["selector"]).matches(wanted):
             found.append(invalid("spec.selector", spec["selector"], "`selector` not auto-generated"))
     except APIError:
-        pass  # What is wrong with the selector itself is told elsewhere.
+        pass  # Errors of the selector itself are reported elsewhere.
     return found
 
 
 def _validate_host_names(spec: Object, name: str) -> list[FieldError]:
-    """The pods of an indexed job are called after it and their index."""
+    """Validates the host names of the pods of an indexed job, which are derived from its name and the index."""
     completions = spec.get("completions") or 0
     if spec.get("completionMode") != _INDEXED or completions <= 0:
         return []
@@ -198,7 +198,7 @@ def _validate_host_names(spec: Object, name: str) -> list[FieldError]:
 
 
 def validate_job_spec(spec: Object, path: str) -> list[FieldError]:
-    """What jobs and the templates of jobs have in common: all but the selector."""
+    """Validates the common spec of jobs and job templates: all fields but the selector."""
     found = non_negative_fields(spec, path, *_COUNTS, *_INDEX_COUNTS)
     if "maxFailedIndexes" in spec and "backoffLimitPerIndex" not in spec:
         found.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
@@ -251,7 +251,7 @@ def _validate_mode(spec: Object, path: str) -> list[FieldError]:
 
 
 def _validate_indexes(spec: Object, path: str) -> list[FieldError]:
-    """Limits beyond which the indexes of a job could not be kept."""
+    """Validates the limits of indexed jobs, beyond which the indexes could not be stored."""
     found = []
     completions, failed = spec.get("completions"), spec.get("maxFailedIndexes")
     parallelism = spec.get("parallelism") or 0
@@ -289,7 +289,8 @@ def _validate_completions(spec: Object, before: Object) -> list[FieldError]:
 
 
 def _validate_template_change(spec: Object, old: Object) -> list[FieldError]:
-    """The template of a job that has pods stays; one that waits may get other nodes and other resources."""
+    """Validates that the template is unchanged; a suspended job without pods may change scheduling fields and
+    resources."""
     before, template = lookup(old, "spec") or {}, spec.get("template") or {}
     status = old.get("status") or {}
     waits = bool(before.get("suspend")) and not status.get("active")
@@ -301,7 +302,7 @@ def _validate_template_change(spec: Object, old: Object) -> list[FieldError]:
 
 
 def _moved(known: Json, template: Object) -> Json:
-    """The template as it was, with what may change as it is."""
+    """Returns the stored template with the new values of the mutable fields."""
     pod, wanted = known.setdefault("spec", {}), template.get("spec") or {}
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         _take(pod, wanted, name)

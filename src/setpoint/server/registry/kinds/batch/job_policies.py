@@ -1,4 +1,4 @@
-"""When a Job counts as failed or as done before all of its pods have ended; and lists of indexes such as `1-3,7`."""
+"""Failure and success policies of Jobs; and lists of indexes such as `1-3,7`."""
 
 from setpoint.objects.field import (
     OMITTED,
@@ -139,7 +139,7 @@ def _validate_success_rule(rule: Object, completions: int, path: str) -> list[Fi
 
 
 def read_indexes(text: str, completions: int) -> list[tuple[int, int]]:
-    """The spans in a list of indexes, which grow from one to the next. Raises ValueError with what is wrong."""
+    """Parses the intervals of a list of indexes, which must increase. Raises ValueError with the API's message."""
     found: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
         limits = part.split("-")

@@ -1,6 +1,7 @@
-"""What the status of a Job may say, and how it may change: what has ended stays ended, and is counted once.
+"""Validation of the status of a Job and of its transitions: a finished job stays finished, and each pod is counted
+once.
 
-A rule about something that an update did not change is not asked: it was as good before.
+A rule about fields that an update did not change is skipped, so that existing objects remain valid.
 """
 
 from setpoint.objects import conditions
@@ -16,7 +17,7 @@ _PATH = "status.conditions"
 
 
 class _View:
-    """A Job's status, and what its conditions say."""
+    """The status of a Job, with its evaluated conditions."""
 
     def __init__(self, tree: Object) -> None:
         self.status: Object = tree.get("status") or {}
@@ -58,7 +59,7 @@ def _validate_uncounted(status: Object) -> list[FieldError]:
 
 
 def _validate_conditions(new: _View, before: _View, spec: Object) -> list[FieldError]:
-    """Conditions that cannot hold together, and such as cannot hold alone."""
+    """Validates that conditions do not contradict each other, and that required ones are present."""
     problems = []
     completed, failed = new.complete != before.complete, new.failed != before.failed
     if (completed or failed) and new.complete and new.failed:
@@ -79,7 +80,7 @@ def _validate_conditions(new: _View, before: _View, spec: Object) -> list[FieldE
 
 
 def _validate_ended(new: _View, before: _View, spec: Object) -> list[FieldError]:
-    """What must hold once a job has ended, and when."""
+    """Validates the fields of a finished job: completion time, counts and conditions."""
     found = []
     status, ended = new.status, new.finished != before.finished
     start, completion = status.get("startTime"), status.get("completionTime")
@@ -136,7 +137,7 @@ def _validate_indexes(new: _View, before: _View, spec: Object) -> list[FieldErro
 
 
 def _first_shared(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> int | None:
-    """The first index that is in both of two growing lists of spans."""
+    """Returns the first index that two increasing lists of intervals share, or None."""
     one = two = 0
     while one < len(first) and two < len(second):
         low, high = max(first[one][0], second[two][0]), min(first[one][1], second[two][1])

@@ -1,4 +1,4 @@
-"""Requests for certificates, their approval, and bundles of those who are trusted to sign."""
+"""CertificateSigningRequests, their approval, and bundles of trusted certificates."""
 
 import base64
 import binascii
@@ -51,7 +51,7 @@ _RESET: Mapping[str, Sequence[str]] = {
 
 
 def validate_signer_name(name: str, path: str) -> list[FieldError]:
-    """The name of a signer: a domain and one more part."""
+    """Validates the name of a signer: a domain and one path segment."""
     if not name:
         return [required(path)]
     domain, slash, part = name.partition("/")
@@ -89,7 +89,7 @@ def _condition(tree: Object, _now: datetime) -> str:
 
 
 class CertificateSigningRequestStrategy(Rules):
-    """What is asked for never changes; who asks is the server's to say, not the client's."""
+    """The rules of CertificateSigningRequests: the spec is immutable, and the server sets the requesting user."""
 
     reset_fields = _RESET
     requester_field = "spec"
@@ -176,7 +176,7 @@ def _of(status: Object, kind: str) -> list[Object]:
 
 
 def _keep(status: Object, before: Object, kind: str) -> None:
-    """Puts back the conditions of a type as they were, where none came or went."""
+    """Restores the stored conditions of a type, if their number is unchanged."""
     known = _of(before, kind)
     if known and len(_of(status, kind)) == len(known):
         left = iter(known)
@@ -218,8 +218,8 @@ def _text(encoded: str) -> str:
 
 
 def _request_problem(encoded: str) -> str:
-    """Why bytes are no request for a certificate, signed by who asks; empty if they are one."""
-    # The library is large: who asks for no certificates never loads it.
+    """Returns the error of an encoded certificate request, which must be signed by its own key; empty if valid."""
+    # The library is large, and is imported only if needed.
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
@@ -245,7 +245,7 @@ def _certificate_problem(encoded: str) -> str:
 
 
 def _parsed(pem: str) -> bool | None:
-    """Whether a certificate is that of an authority; None where it is no certificate."""
+    """Returns True if a certificate is that of an authority; None if invalid."""
     from cryptography import x509
 
     try:
@@ -265,7 +265,7 @@ class ClusterTrustBundleStrategy(Rules):
     columns = (NAME, Column("SignerName", field("spec", "signerName", absent=NONE)))
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
-        # Which names are right depends on the signer: `check` says more.
+        # The allowed names depend on the signer: see `check`.
         return () if ":" in name else dns1123_subdomain(name, prefix)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""Leases, and the candidates for them: the time that somebody holds something."""
+"""Leases and LeaseCandidates."""
 
 import re
 from collections.abc import Sequence
@@ -77,8 +77,8 @@ class LeaseCandidateStrategy(Rules):
 
 
 def _validate_election(strategy: str, path: str) -> list[FieldError]:
-    """How a holder is found: a name of ours, or a qualified one of somebody else."""
-    # The API names the field twice.
+    """Validates an election strategy: a built-in name, or a qualified name."""
+    # The API repeats the field in the path.
     place = child(path, "strategy")
     if "/" in strategy:
         return wrong(place, strategy, qualified_name(strategy))

@@ -1,4 +1,4 @@
-"""The spec of a claim to storage, as PersistentVolumeClaims have it and the templates inside pods and StatefulSets."""
+"""The spec of a storage claim, as in PersistentVolumeClaims and in the templates inside pods and StatefulSets."""
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, child, forbidden, invalid, key, not_supported, required
@@ -44,7 +44,7 @@ _REFERENCE = ("apiGroup", "kind", "name")
 
 
 def validate_access_modes(modes: list[str], path: str, missing: str = "") -> list[FieldError]:
-    """The ways a volume is mounted; one pod alone goes with no other way."""
+    """Validates access modes; ReadWriteOncePod excludes all others."""
     place = child(path, "accessModes")
     found = [] if modes else [required(place, missing)]
     found += [not_supported(place, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
@@ -64,7 +64,7 @@ def _validate_data_source(source: Object, path: str) -> list[FieldError]:
 
 
 def validate_claim_template(template: Object, path: str) -> list[FieldError]:
-    """A claim that is made for each pod: of its metadata only labels and annotations count."""
+    """Validates a claim template: its metadata may have only labels and annotations."""
     metadata = template.get("metadata") or {}
     place = child(path, "metadata")
     found = validate_annotations(metadata.get("annotations") or {}, child(place, "annotations"))

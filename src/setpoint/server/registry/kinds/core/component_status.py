@@ -1,4 +1,4 @@
-"""The rules of ComponentStatuses, which are only read, and of Bindings, which are only written."""
+"""The rules of ComponentStatuses, which are read-only, and of Bindings, which are write-only."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -22,7 +22,7 @@ _MAX_SIZE = 1 << 20
 _FROZEN = "field is immutable when `immutable` is set"
 _REDACTED = "<secret contents redacted>"
 _ACCOUNT = "kubernetes.io/service-account.name"
-# The API's own words for the field, which clients show as the help of the column.
+# The API's own description of the field, which clients show as the help of the column.
 _DATA_DESCRIPTION = (
     "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values "
     "with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the "
@@ -31,7 +31,7 @@ _DATA_DESCRIPTION = (
 
 
 def _frozen(tree: Object, old: Object, *names: str) -> list[FieldError]:
-    """What an object that was made immutable may not change."""
+    """Returns the errors for changes of an immutable object."""
     if not old.get("immutable"):
         return []
     found = [] if tree.get("immutable") else [forbidden("immutable", _FROZEN)]

@@ -92,7 +92,7 @@ class EndpointsStrategy(Strategy):
 
 
 def _sort_addresses(tree: Object) -> None:
-    """Addresses are kept in order, so that who writes the same again changes nothing."""
+    """Sorts the addresses, so that writing the same addresses again causes no change."""
     for subset in tree.get("subsets") or ():
         for name in ("addresses", "notReadyAddresses"):
             if name in subset:

@@ -1,6 +1,6 @@
-"""The rules of Events, which are served in two groups from one store: an older form, and a newer one.
+"""The rules of Events, which two groups serve from one storage: the core group, and the newer `events.k8s.io`.
 
-They are judged in the older form, in which they are stored. The newer group asks more of a new event.
+They are validated in the older form, which is the stored one. The newer group has more requirements for new events.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,12 +16,12 @@ from setpoint.server.registry.kinds.validation.values import immutable, qualifie
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.strategy import Column, Strategy
 
-# How long an event is kept unless somebody chose otherwise, in seconds.
+# The default lifetime of events, in seconds.
 EVENT_TTL = 3600.0
 _LIMIT = 128
 _NOTE_LIMIT = 1024
 _CORE, _EVENTS = "v1", "events.k8s.io/v1"
-# The names that the newer form has for the fields of the older one.
+# The names of the newer form for the fields of the older one.
 _NAMES = {
     "involvedObject": "regarding",
     "message": "note",
@@ -37,7 +37,7 @@ _OBJECT_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVer
 
 
 def convert(tree: Object, to_version: str) -> Object:
-    """The same event in the other form."""
+    """Converts an event to the other form."""
     if tree.get("apiVersion") == to_version:
         return tree
     names = _NAMES if to_version == _EVENTS else _OLD_NAMES
@@ -111,7 +111,7 @@ def _of_newer_form(column: Column) -> Column:
 
 
 def _older(tree: Object) -> Object:
-    """A view of an event of the newer form under the names of the older one."""
+    """Returns an event of the newer form with the field names of the older one."""
     return {_OLD_NAMES.get(name, name): value for name, value in tree.items()}
 
 
@@ -125,7 +125,7 @@ class EventStrategy(Strategy):
     selectable_fields: ClassVar = {**_fields("involvedObject", "reportingComponent"), "source": _source}
     columns: ClassVar[Sequence[Column]] = _COLUMNS
 
-    # How long one is kept, in seconds.
+    # The lifetime of events, in seconds.
     kept = EVENT_TTL
 
     def ttl(self, tree: Object) -> float | None:
@@ -142,7 +142,7 @@ class EventStrategy(Strategy):
 
 
 def keep_events(resources: Iterable[Resource], seconds: float) -> None:
-    """Lets a server keep its events for another time."""
+    """Sets the lifetime of the events of a server."""
     for resource in resources:
         if resource.resource == "events" and isinstance(resource.strategy, EventStrategy):
             resource.strategy.kept = seconds
@@ -183,7 +183,7 @@ _KEPT = (
 
 
 def _validate(event: Object, reporting: str) -> list[FieldError]:
-    """What every event must meet. One with an `eventTime` is of the newer kind, and says more."""
+    """Validates an event. An event with an `eventTime` is of the newer form, with more requirements."""
     namespace = event["metadata"].get("namespace") or ""
     referred = lookup(event, "involvedObject", "namespace") or ""
     place, mismatch = "involvedObject.namespace", "does not match event.namespace"

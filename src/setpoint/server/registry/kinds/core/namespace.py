@@ -1,4 +1,4 @@
-"""The rules of Namespaces, which go only when everything in them has gone."""
+"""The rules of Namespaces, which are removed only when all objects in them are deleted."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -110,7 +110,7 @@ class PersistentVolumeStrategy(Strategy):
             if told is None or told == before.get("lastPhaseTransitionTime"):
                 moment = told or before.get("lastPhaseTransitionTime")
                 if status.get("phase") != before.get("phase"):
-                    # The moment of this write is that of its managed fields.
+                    # The time of this write is that of its managed fields.
                     entries = tree["metadata"].get("managedFields") or ()
                     moment = max((entry.get("time") or "" for entry in entries), default="") or moment
                 if moment:
@@ -259,7 +259,7 @@ class PersistentVolumeClaimStrategy(Strategy):
 
 
 def _align_data_sources(spec: Object) -> None:
-    """The older and the newer field for the source of the data say the same, where the older one can say it."""
+    """Copies the data source between the older and the newer field, if the older one can express the source."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = {**source}

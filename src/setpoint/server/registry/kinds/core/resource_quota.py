@@ -1,4 +1,4 @@
-"""The rules of ResourceQuotas and LimitRanges: how much a namespace may have, and how much one thing in it."""
+"""The rules of ResourceQuotas and LimitRanges: limits of a namespace, and of single objects in a namespace."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -107,7 +107,7 @@ def _validate_hard(hard: Object, path: str) -> list[FieldError]:
 
 
 def _fits(scope: str, resource: str) -> bool:
-    """Whether what a quota counts can be told apart by a scope."""
+    """Returns True if a scope can be applied to a resource of a quota."""
     if scope in ("Terminating", "NotTerminating", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"):
         return resource in _POD_RESOURCES
     if scope == "BestEffort":
@@ -197,7 +197,8 @@ class LimitRangeStrategy(Strategy):
 
 
 def _default_limits(limit: Object) -> None:
-    """What is not said of the limits of a container follows from what is: from the most, then from the least."""
+    """Sets the missing limits of a container: defaults from the maximum, default requests from the defaults or the
+    minimum."""
     default = {**(limit.get("max") or {}), **(limit.get("default") or {})}
     request = {**(limit.get("min") or {}), **default, **(limit.get("defaultRequest") or {})}
     if default:
@@ -236,7 +237,7 @@ def _validate_limit(limit: Object, kind: str, path: str) -> list[FieldError]:
     return found
 
 
-# The fields of which the first must not be more than the second: where that is told, with which value, in which words.
+# Pairs of fields of which the first must not exceed the second: with the path, the value and the text of the error.
 _ORDERS = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
     (

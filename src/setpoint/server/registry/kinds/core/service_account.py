@@ -32,6 +32,6 @@ class ServiceAccountStrategy(Strategy):
 
 
 def _keep_names(tree: Object) -> None:
-    """Of a reference to a secret only the name counts."""
+    """Keeps only the names of references to secrets."""
     if "secrets" in tree:
         tree["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in tree["secrets"]]

@@ -1,4 +1,4 @@
-"""Where the contents of volumes come from: the rules of the sources that pods and PersistentVolumes have in common."""
+"""Validation of the volume sources that pods and PersistentVolumes share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ _INITIATORS = {
     "naa": re.compile(r"naa.[a-fA-F0-9]{32}\Z"),
 }
 
-# Sources of which no more is asked than that these fields are there.
+# Sources whose only rule is that these fields are required.
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "gcePersistentDisk": ("pdName",),
     "awsElasticBlockStore": ("volumeID",),
@@ -45,7 +45,7 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
 
 
 def validate_source(name: str, source: Object, path: str, persistent: bool) -> list[FieldError]:
-    """What is wrong with a source of that name, of a PersistentVolume or of a pod's volume."""
+    """Returns the errors of the source `name`, of a PersistentVolume or of a pod's volume."""
     found = [required(child(path, field)) for field in _REQUIRED.get(name, ()) if not source.get(field)]
     rule = _RULES.get(name)
     return found + rule(source, path, persistent) if rule is not None else found
@@ -191,7 +191,7 @@ def _initiator(name: str, path: str, persistent: bool) -> list[FieldError]:
 
 
 def validate_csi_driver(name: str, path: str) -> list[FieldError]:
-    """The name of a CSI driver."""
+    """Validates the name of a CSI driver."""
     if not name:
         return [required(path)]
     found = [too_long(path, 63)] if len(name) > 63 else []

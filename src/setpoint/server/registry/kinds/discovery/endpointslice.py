@@ -65,7 +65,7 @@ class EndpointSliceStrategy(Rules):
             found.append(not_supported("addressType", kind, ADDRESS_TYPES))
         found += _validate_ports(tree.get("ports") or [])
         endpoints = tree.get("endpoints") or []
-        # Endpoints that did not change are as good as they were, whatever the rules say by now.
+        # Unchanged endpoints remain valid, even if the rules have changed.
         if old is None or endpoints != (old.get("endpoints") or []):
             found += _validate_endpoints(endpoints, kind)
         return found
@@ -75,7 +75,7 @@ class EndpointSliceStrategy(Rules):
         if old is None and tree.get("addressType") == "FQDN":
             found.append("spec.addressType: FQDN endpoints are deprecated")
         if (tree["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
-            # They write addresses as they should be.
+            # These controllers write canonical addresses.
             return found
         for position, endpoint in enumerate(tree.get("endpoints") or ()):
             for number, address in enumerate(endpoint.get("addresses") or ()):
@@ -84,7 +84,7 @@ class EndpointSliceStrategy(Rules):
 
 
 def _drop_topology(tree: Object) -> None:
-    """Topology is a field of older versions, which this one only shows."""
+    """Drops the topology, a field of older versions that this version only shows."""
     for endpoint in tree.get("endpoints") or ():
         endpoint.pop("deprecatedTopology", None)
 
@@ -146,7 +146,7 @@ def _validate_address(address: str, kind: str, list_path: str, path: str) -> lis
 
 
 def _validate_domain(name: str, path: str) -> list[FieldError]:
-    """A full name of a host, with or without the last dot."""
+    """Validates a fully qualified host name, with or without the trailing dot."""
     if not name:
         return [required(path)]
     name = name.removesuffix(".")

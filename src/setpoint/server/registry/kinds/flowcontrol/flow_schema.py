@@ -1,4 +1,4 @@
-"""FlowSchemas and PriorityLevelConfigurations: who waits for whom when a server is busy."""
+"""FlowSchemas and PriorityLevelConfigurations, which configure flow control."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -281,6 +281,6 @@ def _validate_queuing(queuing: Object, path: str) -> list[FieldError]:
 
 
 def _entropy(queues: int, hand: int) -> int:
-    """How many bits it takes to deal a hand; beyond the most there can be, how many does not matter."""
+    """Returns the number of bits required to deal a hand of queues; inexact above the allowed maximum."""
     bits = sum(log2(queues - dealt) for dealt in range(min(hand, 2 * _MAX_ENTROPY)) if queues > dealt)
     return ceil(bits)

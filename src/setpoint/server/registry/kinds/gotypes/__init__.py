@@ -1,1 +1,1 @@
-"""The Go types of the built-in kinds: the form that these give to objects, and their fields."""
+"""The Go types of the built-in kinds: their fields, and the form of objects that results from them."""

@@ -1,7 +1,7 @@
-"""How the API shows a change that it does not allow: as a diff of the structs it holds the object in.
+"""The text of a rejected change in errors: a diff of the internal Go structs.
 
-The real server keeps pods and claims in structs of its own, whose fields have other names and another order than in
-JSON, and are all written. `tools/internal_fields.py` makes the table of them; nothing is read before the first call.
+kube-apiserver keeps pods and claims in internal structs, whose fields have other names and another order than in JSON,
+and are all written. `tools/internal_fields.py` generates the table of them, which is loaded on first use.
 """
 
 import difflib
@@ -14,7 +14,7 @@ import msgspec
 
 from setpoint.objects.tree import Json, Object
 
-# How many lines are compared: a Pod that people write has some hundred.
+# The maximum number of compared lines: a typical Pod has some hundred.
 _MOST_LINES = 2000
 
 
@@ -25,8 +25,8 @@ def _table() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def difference(struct: str, old: Object, new: Object) -> str:
-    """The lines that differ between two values of a struct, with three lines around them. Of very many lines only the
-    first are compared, from where they begin to differ: comparing takes quadratic time."""
+    """Returns the lines that differ between two values of a struct, with three lines of context. Of very many lines
+    only the first are compared, from the first difference on, because the comparison takes quadratic time."""
     lines = difflib.unified_diff(*_compared(_lines(struct, old), _lines(struct, new)), n=3)
     return "".join(line for line in lines if not line.startswith(("--- \n", "+++ \n")))
 
@@ -48,7 +48,7 @@ def _lines(struct: str, tree: Object) -> list[str]:
 
 
 def _shown(kind: str, value: Json) -> Json:
-    """A value as Go writes it in a struct without names for JSON."""
+    """Returns a value in the form that Go writes for a struct without JSON tags."""
     if kind.startswith("*"):
         return None if value is None else _shown(kind[1:], value)
     if kind.startswith("[]"):

@@ -1,6 +1,7 @@
-"""What storing makes of a built-in object in its normal form: lists that are empty, but always written, become null.
+"""Converts empty lists and maps of a normalized built-in object to null before storing, if their field is always
+written.
 
-Whoever sent such a list owns it nevertheless, so that this is done only after the managed fields are made.
+The manager that sent such a list still owns the field, so this happens after the managed fields are computed.
 """
 
 from collections.abc import Sequence, Set
@@ -16,7 +17,7 @@ _PREFIX = "#/definitions/"
 
 
 def settle(tree: Object, definition: str) -> None:
-    """Makes null of the empty lists and maps that are always written, in place."""
+    """Replaces the empty lists and maps that are always written by null, in place."""
     for name, nulls_empty, inner, form in _plan(definition):
         value = tree.get(name)
         if not value:
@@ -30,11 +31,11 @@ def settle(tree: Object, definition: str) -> None:
 
 
 class _Step(NamedTuple):
-    """A field on the way to lists that are always written."""
+    """A field that is such a list, or that contains one."""
 
     name: str
     nulls_empty: bool
-    # The struct inside, and whether there is one, a list or a map of it; empty where the way ends here.
+    # The inner struct, and its form (one, list or map); empty if there is no such list inside.
     inner: str
     form: str
 
@@ -55,7 +56,7 @@ def _plan(definition: str) -> Sequence[_Step]:
 
 
 def _inside(place: Object) -> tuple[str, str]:
-    """The struct that a field has inside, if it has one, and in which form."""
+    """Returns the inner struct of a field and its form, or empty strings."""
     for form, inner in (("one", place), ("list", place.get("items")), ("map", place.get("additionalProperties"))):
         reference = inner.get("$ref", "").removeprefix(_PREFIX) if type(inner) is dict else ""
         if reference and reference not in SPECIAL and "properties" in builtin.definition(reference):
@@ -65,7 +66,7 @@ def _inside(place: Object) -> tuple[str, str]:
 
 @cache
 def _is_settled(definition: str) -> bool:
-    """Whether a struct itself has a list or map that is always written."""
+    """Returns True if a struct itself has a list or map that is always written."""
     places = builtin.definition(definition).get("properties", {})
     return any(
         go.is_always_written and not go.is_pointer and is_container(places.get(name, {}))
@@ -75,7 +76,7 @@ def _is_settled(definition: str) -> bool:
 
 @cache
 def _reachable(definition: str) -> Set[str]:
-    """A struct and all that it has inside."""
+    """Returns a struct and all structs inside."""
     found: set[str] = set()
     ahead = [definition]
     while ahead:

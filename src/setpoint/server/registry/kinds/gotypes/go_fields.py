@@ -1,6 +1,6 @@
-"""What Go's types say of the fields of the built-in kinds, beyond their definitions: the shipped table.
+"""Go's types of the fields of the built-in kinds, beyond their definitions: the shipped table.
 
-`tools/go_fields.py` makes the file. Nothing is read before the first call.
+`tools/go_fields.py` generates the file, which is loaded on first use.
 """
 
 import importlib.resources
@@ -17,12 +17,12 @@ _KEPT = {"!": (True, False), "?": (False, True)}
 class GoField(NamedTuple):
     """A field of a Go struct."""
 
-    # The type as Go's error texts have it, without the star of a pointer.
+    # The type in Go's error messages, without the star of a pointer.
     type: str
     is_pointer: bool = False
-    # Written even when it is empty.
+    # Written even if empty.
     is_always_written: bool = False
-    # Left out when it is empty, even though it is a struct.
+    # Omitted if empty, even though the field is a struct.
     omits_zero: bool = False
 
 
@@ -33,7 +33,7 @@ def _table() -> dict[str, dict[str, str]]:
 
 
 def go_fields(definition: str) -> Mapping[str, GoField]:
-    """The fields of a definition by their names in JSON; none for one that is not a struct."""
+    """Returns the fields of a definition by their JSON names; empty if the definition is not a struct."""
     return {name: _parse(text) for name, text in _table().get(definition, {}).items()}
 
 

@@ -1,17 +1,17 @@
-"""The one form in which a built-in object is stored and served, whatever form it was sent in.
+"""The normal form in which a built-in object is stored and served, independent of the form that the client sent.
 
-The real server decodes a body into Go structs and encodes these again; what clients see follows from the structs, not
+kube-apiserver decodes a body into Go structs and encodes these again; the served object follows from the structs, not
 from the body. `normalize` does the same to a tree, in place:
 
 - a null is an absent field;
-- what Go leaves out when it is empty (texts, numbers, lists, maps; not what is a pointer) is dropped;
-- what Go always writes is there: empty structs, zero values, null for lists and times that are absent;
-- defaults that are part of the published definition are filled in;
-- quantities, times and bytes are written in their one canonical way;
-- fields that the kind does not have are dropped, and their paths returned.
+- fields that Go omits when empty (strings, numbers, lists, maps; not pointers) are dropped;
+- fields that Go always writes are present: empty structs, zero values, null for absent lists and times;
+- defaults that are part of the published definition are set;
+- quantities, times and bytes have their canonical form;
+- unknown fields are dropped, and their paths returned.
 
-A value of the wrong type raises ValueError with the text of Go's decoder. Definitions are compiled when they are first
-met, to a closure for each struct.
+A value of the wrong type raises ValueError with the message of Go's decoder. Definitions are compiled on first use, to
+a closure per struct.
 """
 
 import base64
@@ -37,12 +37,12 @@ _UINT8 = (0, 255)
 _INT64 = (INT64_MIN, INT64_MAX)
 _RANGES = {"int32": _INT32, "int64": _INT64, "int": _INT64, "uint8": _UINT8}
 
-# Gives the value as it is served. Paths of unknown fields are added to the list, relative to the value.
+# Returns the value in its normal form. Paths of unknown fields are added to the list, relative to the value.
 Convert = Callable[[Json, list[str]], Json]
 
 
 def normalize(tree: Object, definition: str) -> list[str]:
-    """Brings a tree into its normal form, in place; gives the paths of the fields that the kind does not have."""
+    """Normalizes a tree in place; returns the paths of unknown fields."""
     unknown: list[str] = []
     try:
         _struct(definition)(tree, unknown)
@@ -52,7 +52,7 @@ def normalize(tree: Object, definition: str) -> list[str]:
 
 
 class _Fault(Exception):  # noqa: N818 - what is at fault is the value
-    """A value that does not fit its Go type. Its path is gathered on the way out."""
+    """A value that does not fit its Go type. Its path is collected while the exception propagates."""
 
     def __init__(self, found: str, wanted: str) -> None:
         self.found = found
@@ -71,9 +71,9 @@ class _Fault(Exception):  # noqa: N818 - what is at fault is the value
 
 
 class _Field(NamedTuple):
-    """How a field is read, and what becomes of it when it is empty."""
+    """The conversion of a field, and the handling of an empty value."""
 
-    # A value of this type that is not empty is right as it is.
+    # A non-empty value of this type is already normal.
     plain: type | None
     convert: Convert
     drops_empty: bool
@@ -85,7 +85,7 @@ class _Field(NamedTuple):
 
 @cache
 def _struct(definition: str) -> Convert:
-    """Reads a struct. The same name may be met again inside: it is compiled then, not now."""
+    """Returns the conversion of a struct. Inner structs are compiled on first use, because they may be recursive."""
     schema = builtin.definition(definition)
     known = go_fields(definition)
     name = definition.rpartition(".")[2]
@@ -162,18 +162,18 @@ def _join(head: str, rest: str) -> str:
 
 
 def _constant(value: Json) -> Callable[[], Json]:
-    """A default that is no container is shared; the published ones are texts, numbers and truth values."""
+    """Returns a factory of a default that is shared; the published defaults are strings, numbers and booleans."""
     return lambda: value
 
 
 def _blank(place: Object) -> Json:
-    """The zero value of a field that is no struct."""
+    """Returns the zero value of a field that is not a struct."""
     kind = place.get("type")
     return {"string": "", "integer": 0, "number": 0, "boolean": False}.get(str(kind))
 
 
 def is_container(place: Object) -> bool:
-    """Whether a field is a list or a map."""
+    """Returns True if a field is a list or a map."""
     return place.get("type") in ("array", "object") and "$ref" not in place
 
 
@@ -182,11 +182,11 @@ def is_container(place: Object) -> bool:
 
 class _Value(NamedTuple):
     convert: Convert
-    # The type of JSON that needs no look where it is not empty.
+    # The JSON type whose non-empty values need no conversion.
     plain: type | None = None
-    # For structs: makes an empty one.
+    # For structs: returns an empty one.
     empty: Callable[[], Json] | None = None
-    # For all others: what a null inside a list or map is read as.
+    # For all others: the value of a null inside a list or map.
     blank: Json = 0
 
     def absent(self) -> Json:
@@ -194,7 +194,7 @@ class _Value(NamedTuple):
 
 
 def _value(place: Object, go_type: str) -> _Value:
-    """How a value is read, by its place in the definition and its Go type."""
+    """Returns the conversion of a value, by its schema and its Go type."""
     reference = place.get("$ref")
     if reference is not None:
         return _referred(reference.removeprefix(_PREFIX), go_type)
@@ -232,7 +232,7 @@ def _referred(name: str, go_type: str) -> _Value:
 
 
 def _element(go_type: str) -> str:
-    """The type of what a list or map has inside; for types with a name of their own it is not known."""
+    """Returns the element type of a list or map; unknown for named types."""
     if go_type.startswith("[]"):
         return go_type[2:].removeprefix("*")
     if go_type.startswith("map["):
@@ -336,7 +336,7 @@ def _map(inner: _Value, go_type: str) -> Convert:
     return read
 
 
-# --- types that read themselves ---
+# --- types with custom decoders ---
 
 
 def _bytes(value: Json, _unknown: list[str]) -> Json:
@@ -354,7 +354,8 @@ _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 
 def _bad_byte(text: str) -> int:
-    """Where Go's decoder says it stopped: at what does not belong, or at the quantum that is not full."""
+    """Returns the offset at which Go's decoder reports an error: at the illegal character, or at the incomplete
+    quantum."""
     count = 0
     for position, char in enumerate(text):
         if char in "\r\n":
@@ -395,7 +396,7 @@ def _time(parse: Callable[[str], Any], write: Callable[[Any], str]) -> Convert:
 
 
 def _object_meta(value: Json, unknown: list[str]) -> Json:
-    """Metadata has its own, faster reader; only what that refuses is read as a struct, for the texts."""
+    """Metadata has its own, faster decoder; only invalid metadata is decoded as a struct, for the error messages."""
     if is_regular(value):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Ingresses and their classes: ways from outside to services."""
+"""Ingresses and IngressClasses: external access to services."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -151,7 +151,7 @@ def _validate_path(item: Object, path: str) -> list[FieldError]:
 
 
 def _validate_backend(backend: Object, path: str) -> list[FieldError]:
-    """What traffic goes to: a service and its port, or an object of some other kind."""
+    """Validates a backend: a service and its port, or an object of another kind."""
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
         return [invalid(path, "", "cannot set both resource and service backends")]

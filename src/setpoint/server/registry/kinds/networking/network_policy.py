@@ -71,7 +71,7 @@ class NetworkPolicyStrategy(Rules):
 
 
 def _known_networks(tree: Object) -> frozenset[str]:
-    """The networks that a policy has; they stay allowed, whatever the rules say by now."""
+    """Returns the networks of a stored policy, which remain allowed even if the rules have changed."""
     found: set[str] = set()
     for direction, peers in _DIRECTIONS:
         for rule in lookup(tree, "spec", direction) or ():
@@ -174,7 +174,7 @@ class IPAddressStrategy(Rules):
 
 
 def ip_problems(value: str) -> list[str]:
-    """What is wrong with an address that must be written in its one canonical way."""
+    """Returns the errors of an address, which must be in canonical form."""
     if not (is_ipv4(value) or is_ipv6(value)):
         return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
     try:
@@ -225,7 +225,7 @@ def _validate_ranges(ranges: list[str], path: str) -> list[FieldError]:
 
 
 def cidr_problems(value: str) -> list[str]:
-    """What is wrong with a range that must be written in its one canonical way."""
+    """Returns the errors of a CIDR, which must be in canonical form."""
     if not is_cidr(value):
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     address, _, length = value.partition("/")

@@ -1,4 +1,4 @@
-"""RuntimeClasses: how containers are run."""
+"""RuntimeClasses: the runtimes of containers."""
 
 from setpoint.objects.field import FieldError, duplicate, index, required
 from setpoint.objects.metavalidation import validate_labels

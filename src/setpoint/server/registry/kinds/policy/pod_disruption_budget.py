@@ -66,6 +66,6 @@ def _shown(spec: Object) -> str:
 
 
 class EvictionStrategy(Strategy):
-    """An eviction is a request, never stored: what it must satisfy is decided where it is carried out."""
+    """An Eviction is a request and never stored; the eviction endpoint validates the request."""
 
     status_fields = ()

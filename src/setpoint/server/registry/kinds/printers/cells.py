@@ -10,7 +10,7 @@ NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 
 
 def field(*path: str, absent: Json = "") -> Cell:
-    """The value of a field, or something else where there is none."""
+    """Returns a cell with the value of a field, or `absent` if there is none."""
 
     def cell(tree: Object, _now: datetime) -> Json:
         found = lookup(tree, *path)
@@ -20,7 +20,7 @@ def field(*path: str, absent: Json = "") -> Cell:
 
 
 def lookup(tree: Object, *path: str) -> Json:
-    """The value at the end of a path; None where the path ends early."""
+    """Returns the value at a path; None if the path does not exist."""
     found: Json = tree
     for name in path:
         found = found.get(name) if type(found) is dict else None
@@ -28,18 +28,18 @@ def lookup(tree: Object, *path: str) -> Json:
 
 
 def text(tree: Object, *path: str) -> str:
-    """A text field for selectors and cells; empty where it is absent."""
+    """Returns a field as text for selectors and cells; empty if absent."""
     found = lookup(tree, *path)
     return "" if found is None else str(found)
 
 
 def selectable(*path: str) -> Callable[[Object], str]:
-    """What a field selector compares: the text of a field."""
+    """Returns a function that returns the text of a field, for field selectors."""
     return lambda tree: text(tree, *path)
 
 
 def label_text(labels: Mapping[str, str] | None) -> str:
-    """Labels, or the labels that a selector wants, as `key=value` in order."""
+    """Returns labels, or the labels of a selector, as sorted `key=value` pairs."""
     return ",".join(f"{name}={value}" for name, value in sorted((labels or {}).items())) or NONE
 
 
@@ -52,7 +52,7 @@ def container_images(spec: Object) -> str:
 
 
 def access_modes(modes: list[str] | None) -> str:
-    """Access modes by their short names."""
+    """Returns access modes by their short names."""
     return ",".join(short for mode, short in _MODES.items() if mode in (modes or ()))
 
 

@@ -1,7 +1,7 @@
 """Columns that the Tables of most kinds have (the name, the age, the containers of a template), and their parts.
 
-A cell is a function of an object and of the moment at which it is shown. What an object does not have is shown in the
-words of the API (`<none>`, `<unset>`, `<unknown>`), never as an error.
+A cell is a function of an object and the current time. Absent values are shown in the wording of the API (`<none>`,
+`<unset>`, `<unknown>`), never as an error.
 """
 
 from collections.abc import Sequence
@@ -26,22 +26,22 @@ from setpoint.server.registry.strategy import Column
 
 
 def number(*path: str) -> Cell:
-    """An integer field, which is zero where it is missing."""
+    """Returns a cell with an integer field; 0 if absent."""
     return field(*path, absent=0)
 
 
 def count(*path: str) -> Cell:
-    """How many items a list or map has."""
+    """Returns a cell with the number of items of a list or map."""
     return lambda tree, _now: len(lookup(tree, *path) or ())
 
 
 def joined(*path: str, absent: str = "") -> Cell:
-    """The items of a list of strings."""
+    """Returns a cell with the joined items of a list of strings."""
     return lambda tree, _now: ",".join(lookup(tree, *path) or ()) or absent
 
 
 def since(moment: Json, now: datetime) -> str:
-    """How long ago a timestamp is."""
+    """Returns the age of a timestamp."""
     if not moment:
         return UNKNOWN
     try:
@@ -52,7 +52,7 @@ def since(moment: Json, now: datetime) -> str:
 
 
 def age(*path: str, absent: str = UNKNOWN) -> Cell:
-    """How long ago the moment in a field is."""
+    """Returns a cell with the age of the timestamp in a field."""
 
     def cell(tree: Object, now: datetime) -> str:
         moment = lookup(tree, *path)
@@ -67,7 +67,7 @@ CREATED_AT = Column("Created At", field("metadata", "creationTimestamp"), "date"
 
 
 def selector(*path: str) -> Cell:
-    """A label selector as it is written in queries."""
+    """Returns a cell with a label selector in the syntax of queries."""
 
     def cell(tree: Object, _now: datetime) -> str:
         try:
@@ -79,7 +79,7 @@ def selector(*path: str) -> Cell:
 
 
 def containers(*path: str) -> Sequence[Column]:
-    """The names and the images of the containers of a pod template, for those who ask for more."""
+    """Returns the wide columns with the names and the images of the containers of a pod template."""
 
     def names(tree: Object, _now: datetime) -> str:
         return container_names(lookup(tree, *path, "spec") or {})
@@ -91,6 +91,6 @@ def containers(*path: str) -> Sequence[Column]:
 
 
 def first_few(items: Sequence[str], limit: int) -> str:
-    """The first items of a list, and how many more there are."""
+    """Returns the first items of a list, and the number of further ones."""
     shown = ",".join(items[:limit])
     return f"{shown} + {len(items) - limit} more..." if len(items) > limit else shown or UNSET

@@ -1,4 +1,4 @@
-"""Roles and their bindings. Who may grant what is a matter of authorization, not of these rules."""
+"""Roles and their bindings. Privilege escalation is checked by the authorization, not by these rules."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ GROUP = "rbac.authorization.k8s.io"
 
 
 class _Named(Rules):
-    """Kinds whose names may be anything that fits into a path."""
+    """Kinds whose names may be any path segment."""
 
     allows_create_on_update = True
 
@@ -55,7 +55,7 @@ class ClusterRoleStrategy(RoleStrategy):
 
 
 def validate_policy_rule(rule: Object, namespaced: bool, path: str) -> list[FieldError]:
-    """A rule speaks of resources or of URLs, never of both."""
+    """Validates a rule, which applies either to resources or to URLs."""
     found = [] if rule.get("verbs") else [required(f"{path}.verbs")]
     urls = rule.get("nonResourceURLs")
     if urls:
@@ -125,7 +125,7 @@ class RoleBindingStrategy(_Named):
         role = tree.get("roleRef") or {}
         if role == (old.get("roleRef") or {}):
             return []
-        # The API shows the reference as its own struct has it.
+        # The API shows the reference as an internal struct.
         shown = struct_text(APIGroup=role.get("apiGroup", ""), Kind=role.get("kind", ""), Name=role.get("name", ""))
         return [invalid("roleRef", shown, IMMUTABLE)]
 

@@ -1,4 +1,4 @@
-"""Devices that pods can claim: their classes, the claims, what drivers offer, and taints on it."""
+"""Devices that pods can claim: DeviceClasses, ResourceClaims, ResourceSlices, and device taints."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ class DeviceClassStrategy(Rules):
 
 
 def _validate_selectors(selectors: list[Object], path: str) -> list[FieldError]:
-    """Expressions that a device must satisfy. What they may speak of is the driver's to say: only their form counts."""
+    """Validates CEL selectors of devices. Their variables depend on the driver, so only the syntax is checked."""
     found = [too_many(path, len(selectors), _MAX_SELECTORS)] if len(selectors) > _MAX_SELECTORS else []
     for position, selector in enumerate(selectors):
         place = f"{index(path, position)}.cel"
@@ -41,7 +41,7 @@ def _validate_selectors(selectors: list[Object], path: str) -> list[FieldError]:
 
 
 def _validate_expression(expression: str, path: str) -> list[FieldError]:
-    # CEL is large: who claims no devices never loads it.
+    # CEL is large, and is imported only if needed.
     from setpoint.server.registry.kinds.admissionregistration.expressions import syntax_problem
 
     if not expression:

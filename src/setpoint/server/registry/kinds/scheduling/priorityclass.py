@@ -49,7 +49,7 @@ class PriorityClassStrategy(Rules):
 
 
 def _system_problem(name: str, value: int, is_default: bool) -> str:
-    """Why a class is none of those that the system knows; empty if it is one."""
+    """Returns the error of a class with a system name; empty if valid."""
     if name not in _SYSTEM:
         return f"{name} is not a known system priority class"
     if value != _SYSTEM[name]:

@@ -1,4 +1,4 @@
-"""Classes of storage, and what the drivers of storage tell about themselves, their nodes and their volumes."""
+"""StorageClasses, and the objects that describe storage drivers, their nodes and their volumes."""
 
 from datetime import datetime
 
@@ -75,7 +75,7 @@ def _size(entries: dict[str, str]) -> int:
 
 
 def _validate_topologies(terms: list[Object], path: str) -> list[FieldError]:
-    """Terms that no two of are the same, each of keys that no two of are the same."""
+    """Validates that terms are unique, and that the keys of each term are unique."""
     found: list[FieldError] = []
     known: list[dict[str, frozenset[str]]] = []
     for position, term in enumerate(terms):
@@ -199,7 +199,7 @@ class CSINodeStrategy(Rules):
         return found
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
-        """A driver that stays on the node stays as it is, but for how much it can take."""
+        """Validates that a driver that remains on the node is unchanged, except for its allocatable count."""
         found: list[FieldError] = []
         before = {driver.get("name"): driver for driver in lookup(old, "spec", "drivers") or ()}
         for driver in lookup(tree, "spec", "drivers") or ():
@@ -259,7 +259,7 @@ class CSIDriverStrategy(Rules):
         spec["volumeLifecycleModes"] = spec.get("volumeLifecycleModes") or ["Persistent"]
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
-        # A new driver has no generation; the first change gives it one.
+        # A new driver has no generation; the first change sets one.
         if tree.get("spec") != old.get("spec"):
             tree["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -284,7 +284,7 @@ class CSIDriverStrategy(Rules):
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
         spec, before = tree.get("spec") or {}, old.get("spec") or {}
-        # The API gives the first field this name.
+        # The API reports the first field under this name.
         found = immutable(spec.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired")
         modes = "volumeLifecycleModes"
         return found + immutable(spec.get(modes), before.get(modes), f"spec.{modes}")

@@ -1,4 +1,4 @@
-"""Requests to write stored objects again in a newer version, and which versions each server writes."""
+"""StorageVersionMigrations, and StorageVersions, which list the versions that each server writes."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Addresses and ranges that are taken as they are but should be written otherwise."""
+"""Warnings about valid but non-canonical addresses and CIDRs."""
 
 import ipaddress
 
@@ -9,7 +9,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def ip_warnings(value: str, path: str) -> list[str]:
-    """What to say about an address."""
+    """Returns the warnings about an address."""
     address = _sloppy(value)
     if address is None:
         return []
@@ -22,7 +22,7 @@ def ip_warnings(value: str, path: str) -> list[str]:
 
 
 def cidr_warnings(value: str, path: str) -> list[str]:
-    """What to say about a range."""
+    """Returns the warnings about a CIDR."""
     if not is_cidr(value):
         return []
     text, _, length = value.partition("/")
@@ -49,7 +49,7 @@ def cidr_warnings(value: str, path: str) -> list[str]:
 
 
 def _sloppy(value: str) -> _Address | None:
-    """The address that older readers take a text for: leading zeros mean nothing, mapped addresses are the others."""
+    """Returns the address as older parsers read the text: leading zeros are ignored, and mapped addresses are IPv4."""
     if is_ipv4(value) and ":" not in value:
         return ipaddress.IPv4Address(".".join(str(int(part)) for part in value.split(".")))
     if not (is_ipv4(value) or is_ipv6(value)):

@@ -1,4 +1,4 @@
-"""Conditions as newer kinds have them in their status."""
+"""Validation of status conditions of newer kinds."""
 
 import re
 
@@ -19,7 +19,7 @@ _MAX_REASON, _MAX_MESSAGE = 1024, 32 * 1024
 
 
 def validate_conditions(conditions: list[Object], path: str) -> list[FieldError]:
-    """Each type but once, each condition complete."""
+    """Validates that each type occurs once and that each condition is complete."""
     found: list[FieldError] = []
     types: set[str] = set()
     for position, condition in enumerate(conditions):

@@ -1,4 +1,4 @@
-"""Numbers of pods that may be given as a share of all: `3`, `25%`."""
+"""Numbers of pods as an absolute number or a percentage: `3`, `25%`."""
 
 import re
 
@@ -13,21 +13,21 @@ _NOT_A_PERCENT = (
 
 
 def validate_amount(value: int | str, path: str) -> list[FieldError]:
-    """A number that is not negative, or a percentage."""
+    """Validates a non-negative number or a percentage."""
     if type(value) is str:
         return [] if _PERCENT.match(value) else [invalid(path, value, _NOT_A_PERCENT)]
     return non_negative(int(value), path)
 
 
 def at_most_all(value: int | str, path: str) -> list[FieldError]:
-    """A percentage of no more than a hundred."""
+    """Validates that a percentage is at most 100 %."""
     if type(value) is str and _PERCENT.match(value) and _percent(value) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def plain_amount(value: int | str) -> int:
-    """The figure, be it a number or a share; 0 where it is neither."""
+    """Returns the number, absolute or percentage; 0 if the value is neither."""
     if type(value) is not str:
         return int(value)
     if _PERCENT.match(value):
@@ -39,6 +39,6 @@ def plain_amount(value: int | str) -> int:
 
 
 def _percent(value: str) -> int:
-    # Whatever has more figures is more than all of anything.
+    # Ten digits suffice: more digits exceed every limit.
     figures = value[:-1].lstrip("0")
     return int(figures[:10] or "0")

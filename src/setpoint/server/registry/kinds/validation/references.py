@@ -1,4 +1,4 @@
-"""References to other objects, and names with a domain in front, as several kinds have them."""
+"""Validation of references to other objects, and of domain-prefixed names."""
 
 import re
 
@@ -18,7 +18,7 @@ _WILDCARD_WRONG = (
 
 
 def path_segments(tree: Object, path: str, *names: str) -> list[FieldError]:
-    """Fields that must be there, and must fit into a path."""
+    """Validates required fields that must be valid path segments."""
     found: list[FieldError] = []
     for name in names:
         value, place = tree.get(name) or "", child(path, name)
@@ -27,14 +27,14 @@ def path_segments(tree: Object, path: str, *names: str) -> list[FieldError]:
 
 
 def validate_local_reference(reference: Object, path: str) -> list[FieldError]:
-    """A reference to an object of any kind in the same namespace."""
+    """Validates a reference to an object of any kind in the same namespace."""
     group = reference.get("apiGroup")
     found = [] if group is None else wrong(child(path, "apiGroup"), group, dns1123_subdomain(group))
     return found + path_segments(reference, path, "kind", "name")
 
 
 def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
-    """A name such as `example.com/controller`."""
+    """Validates a name such as `example.com/controller`."""
     if not value:
         return [required(path)]
     host, slash, rest = value.partition("/")
@@ -47,7 +47,7 @@ def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
 
 
 def host_or_wildcard(value: str, path: str) -> list[FieldError]:
-    """The name of a host, or `*.` and the name of a domain."""
+    """Validates a host name, or `*.` with a domain."""
     if "*" not in value:
         return wrong(path, value, dns1123_subdomain(value))
     found = []

@@ -1,6 +1,6 @@
 """Rules for single values that fields of many kinds share: ports, addresses, paths, amounts.
 
-Each takes a value and its path and returns what is wrong with it. Texts are those of the API.
+Each function takes a value and its path and returns the errors. Messages are those of the API.
 """
 
 import ipaddress
@@ -36,7 +36,7 @@ _UNDERSCORED_WRONG = (
 
 
 def wrong(path: str, value: Json, messages: Iterable[str]) -> list[FieldError]:
-    """One error for each thing that is wrong with a value."""
+    """Returns one error per message."""
     return [invalid(path, value, message) for message in messages]
 
 
@@ -56,13 +56,13 @@ def qualified(value: str, path: str) -> list[FieldError]:
 
 
 def underscored_subdomain(value: str, path: str) -> list[FieldError]:
-    """A subdomain in which names may have underscores, as the search paths of DNS do."""
+    """Validates a subdomain that may contain underscores, as in DNS search paths."""
     found = wrong(path, value, ("must be no more than 253 characters",)) if len(value) > 253 else []
     return found if _UNDERSCORED_NAME.match(value) else [*found, invalid(path, value, _UNDERSCORED_WRONG)]
 
 
 def env_name(value: str, path: str) -> list[FieldError]:
-    """The name of an environment variable: nearly anything printable."""
+    """Validates the name of an environment variable: printable ASCII except `=`."""
     if value.isascii() and value.isprintable() and "=" not in value:
         return []
     return [invalid(path, value, _ENV_NAME_WRONG)]
@@ -73,7 +73,7 @@ def header_name(value: str, path: str) -> list[FieldError]:
 
 
 def enum(value: str, path: str, supported: Collection[str], *, needed: bool = True) -> list[FieldError]:
-    """A value that must be one of a few. An empty one is missing where it is `needed`."""
+    """Validates that a value is supported. An empty value is reported as missing if `needed`."""
     if value in supported:
         return []
     return [not_supported(path, value, supported) if value or not needed else required(path)]
@@ -91,7 +91,7 @@ def port(value: int, path: str) -> list[FieldError]:
 
 
 def port_name(value: str) -> list[str]:
-    """What is wrong with the name of a port."""
+    """Returns the errors of the name of a port."""
     found = []
     if len(value) > 15:
         found.append("must be no more than 15 characters")
@@ -136,7 +136,7 @@ def file_mode(tree: Object, path: str, name: str = "defaultMode") -> list[FieldE
 
 
 def amount(value: Json) -> Quantity:
-    """A quantity of a tree, in which it is a string once it is normal."""
+    """Returns a quantity of a normalized tree."""
     return Quantity.parse(str(value))
 
 
@@ -152,7 +152,7 @@ def positive_amount(value: Json, path: str) -> list[FieldError]:
 
 
 def parse_ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address, or None where the text is none. Numbers with leading zeros are none either."""
+    """Returns the address, or None if the text is not an address. Leading zeros are invalid."""
     try:
         return None if "%" in value else ipaddress.ip_address(value)
     except ValueError:
@@ -160,7 +160,7 @@ def parse_ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def ip(value: str, path: str) -> list[FieldError]:
-    """An address as older fields take it: leading zeros are let pass."""
+    """Validates an address by the rules of older fields, which allow leading zeros."""
     if is_ipv4(value) or is_ipv6(value):
         return []
     return [invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
@@ -173,7 +173,7 @@ def cidr(value: str, path: str) -> list[FieldError]:
 
 
 def non_special_ip(value: str, path: str) -> list[FieldError]:
-    """An address that traffic can be sent to from elsewhere."""
+    """Validates that an address is reachable from other hosts."""
     found = parse_ip(value)
     if found is None:
         return [] if is_ipv4(value) else ip(value, path)
@@ -200,13 +200,13 @@ def no_backsteps(value: str, path: str) -> list[FieldError]:
 
 
 def descending_path(value: str, path: str) -> list[FieldError]:
-    """A path that leads downwards from where it is used."""
+    """Validates a relative path without backsteps."""
     found = [invalid(path, value, "must be a relative path")] if value.startswith("/") else []
     return found + no_backsteps(value, path)
 
 
 def local_path(value: str, path: str) -> list[FieldError]:
-    """A descending path whose first part does not look reserved."""
+    """Validates a relative path whose first part is not reserved."""
     found = descending_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         found.append(invalid(path, value, "must not start with '..'"))
@@ -217,7 +217,7 @@ def local_path(value: str, path: str) -> list[FieldError]:
 
 
 def put(tree: Object, name: str, value: Json) -> None:
-    """Sets a field, or takes it away where the value is None."""
+    """Sets a field, or removes the field if the value is None."""
     if value is None:
         tree.pop(name, None)
     else:
@@ -229,7 +229,8 @@ def immutable(new: Json, old: Json, path: str) -> list[FieldError]:
 
 
 def repeats(values: Iterable[Json]) -> list[bool]:
-    """Tells of each value whether an equal one comes before it. In linear time: a list may have very many values."""
+    """Returns for each value True if an equal one precedes it. Takes linear time, because a list may have very many
+    values."""
     seen: set[Json] = set()
     found = []
     for value in values:

@@ -1,7 +1,7 @@
-"""Pods, and the templates of pods that other kinds have inside.
+"""Pods, and the pod templates of other kinds.
 
-A template may change freely where its kind allows a change at all, so what `validate_pod_template_update` asks of a
-changed template is what it asks of a new one.
+A template may change freely if its kind allows changes at all, so `validate_pod_template_update` applies the same rules
+to a changed template as to a new one.
 """
 
 from setpoint.objects.field import FieldError
@@ -19,5 +19,5 @@ __all__ = [
 
 
 def validate_pod_template_update(template: Object, old: Object, path: str) -> list[FieldError]:
-    """A changed template. One that did not change is as good as it was, whatever the rules say by now."""
+    """Validates a changed template. An unchanged template remains valid, even if the rules have changed."""
     return [] if template == old else validate_pod_template(template, path)

@@ -1,4 +1,4 @@
-"""A pod as a row of a table: how many of its containers are ready, and what the pod is doing in one word."""
+"""The table columns of a pod: the number of ready containers, and its status in one word."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class _Summary(NamedTuple):
     total: int
     reason: str
     restarts: int
-    # When a container last ended before it was started again; empty if none did.
+    # The time at which a container last ended before a restart; empty if none did.
     last_restart: str
 
 
@@ -59,7 +59,7 @@ def _restarts(statuses: list[Object]) -> tuple[int, str]:
 
 
 def _starting(statuses: list[Object], count: int, sidecars: set[Json]) -> _Summary:
-    """The containers that come first. A reason says that they are not done."""
+    """Summarizes the init containers. A reason means that they have not finished."""
     ready = 0
     for position, status in enumerate(statuses):
         state = status.get("state") or {}
@@ -87,7 +87,7 @@ def _ending(terminated: Object) -> str:
 
 
 def _running(statuses: list[Object], reason: str, held: list[Object]) -> _Summary:
-    """The containers that make up the pod; the first one that has something to say is heard."""
+    """Summarizes the regular containers; the first one with a reason determines the status."""
     ready = 0
     is_running, failed = False, ""
     for status in reversed(statuses):
@@ -167,7 +167,7 @@ _ROW_CONDITIONS = {
 
 
 def row_conditions(tree: Object) -> list[Object]:
-    """What a table says of the row itself: that nothing more will happen to the pod."""
+    """Returns the conditions of the row: a Completed condition for a finished pod."""
     phase = (tree.get("status") or {}).get("phase") or ""
     message = _ROW_CONDITIONS.get(phase)
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []

@@ -1,4 +1,4 @@
-"""The containers of a pod: those that run, those that run before, and those that are put in to look around."""
+"""The containers of a pod: regular, init and ephemeral containers."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -37,7 +37,7 @@ _NOT_EPHEMERAL = (
 
 
 class Surroundings(NamedTuple):
-    """What the rules of a container need to know of its pod."""
+    """The parts of a pod that the rules of its containers need."""
 
     volumes: dict[str, Object]
     claims: Collection[str]
@@ -48,7 +48,7 @@ class Surroundings(NamedTuple):
 
 
 def validate_containers(containers: list[Object], path: str, around: Surroundings) -> list[FieldError]:
-    """The containers that make up the pod."""
+    """Validates the regular containers."""
     if not containers:
         return [required(path)]
     found: list[FieldError] = []
@@ -68,7 +68,8 @@ def validate_containers(containers: list[Object], path: str, around: Surrounding
 def validate_init_containers(
     containers: list[Object], regular: list[Object], path: str, around: Surroundings
 ) -> list[FieldError]:
-    """The containers that run one after the other before the rest, or (sidecars) beside it."""
+    """Validates the init containers, which run one after the other before the regular ones, or (sidecars) beside
+    them."""
     found: list[FieldError] = []
     names = {container.get("name") or "" for container in regular}
     for position, container in enumerate(containers):
@@ -97,7 +98,7 @@ def validate_init_containers(
 def validate_ephemeral_containers(
     containers: list[Object], others: list[Object], path: str, around: Surroundings
 ) -> list[FieldError]:
-    """The containers that are put into a running pod."""
+    """Validates the ephemeral containers, which are added to a running pod."""
     found: list[FieldError] = []
     permanent = {container.get("name") or "" for container in others}
     names = set(permanent)
@@ -122,7 +123,7 @@ def validate_ephemeral_containers(
 
 
 def validate_image_spacing(container: Object, path: str) -> list[FieldError]:
-    """A rule of pods that templates do not have."""
+    """Validates the whitespace of image names; applies to pods, not to templates."""
     image = container.get("image") or ""
     if image == image.strip():
         return []
@@ -130,7 +131,7 @@ def validate_image_spacing(container: Object, path: str) -> list[FieldError]:
 
 
 def _validate_container(container: Object, path: str, around: Surroundings) -> list[FieldError]:
-    """What holds for every container."""
+    """Validates the rules that apply to every container."""
     name = container.get("name") or ""
     place = child(path, "name")
     found = label(name, place) if name else [required(place)]
@@ -179,7 +180,7 @@ def _validate_ports(ports: list[Object], path: str) -> list[FieldError]:
 
 
 def _validate_host_ports(containers: list[Object], path: str) -> list[FieldError]:
-    """A port of the node is taken once."""
+    """Validates that host ports are unique."""
     found: list[FieldError] = []
     taken: set[str] = set()
     for position, container in enumerate(containers):
@@ -208,7 +209,7 @@ def _validate_resize_policy(policies: list[Object], path: str, around: Surroundi
 
 
 def _validate_restart_policy(container: Object, path: str) -> list[FieldError]:
-    """When a single container is started again, where it says so itself."""
+    """Validates the restart policy of a single container."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     place = child(path, "restartPolicy")
     found: list[FieldError] = []

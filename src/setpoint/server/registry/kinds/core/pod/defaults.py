@@ -1,7 +1,8 @@
-"""The defaults of pods and pod templates: those that depend on other fields, or on where the pod stands.
+"""The defaults of pods and pod templates that depend on other fields or on the enclosing kind.
 
-What every pod spec gets, wherever it is (`default_pod_spec`), is less than what a Pod itself gets (`default_pod`):
-requests from limits, host ports, service links. Trees are changed in place; a second time changes nothing.
+The defaults of every pod spec (`default_pod_spec`) are a part of those of a Pod (`default_pod`), which also has:
+requests from limits, host ports, service links. Trees are changed in place; applying the defaults twice changes them
+once.
 """
 
 import re
@@ -23,7 +24,7 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def default_pod(tree: Object) -> None:
-    """The defaults of a Pod."""
+    """Sets the defaults of a Pod."""
     spec = tree.setdefault("spec", {})
     default_pod_spec(spec)
     period = spec["terminationGracePeriodSeconds"]
@@ -41,7 +42,7 @@ def default_pod(tree: Object) -> None:
 
 
 def default_pod_status(status: Object) -> None:
-    """Keeps the one address and the list of addresses in step; the one wins."""
+    """Synchronizes the address and the list of addresses; the single address takes precedence."""
     one, several = status.get("podIP"), status.get("podIPs")
     if one and (not several or several[0].get("ip") != one):
         status["podIPs"] = [{"ip": one}]
@@ -50,13 +51,13 @@ def default_pod_status(status: Object) -> None:
 
 
 def default_pod_template(template: Object) -> None:
-    """The defaults of a pod template, as Deployments, Jobs and the like have it."""
+    """Sets the defaults of a pod template, as in Deployments, Jobs and the like."""
     template.setdefault("metadata", {})
     default_pod_spec(template.setdefault("spec", {}))
 
 
 def default_pod_spec(spec: Object) -> None:
-    """The defaults of every pod spec."""
+    """Sets the defaults of every pod spec."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -116,7 +117,8 @@ def _default_handler(handler: Object) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """`Always` for the tag `latest`, said or implied; else `IfNotPresent`. What is no image name has no tag."""
+    """Returns `Always` for the tag `latest`, explicit or implied; otherwise `IfNotPresent`, also for an invalid image
+    name."""
     found = _IMAGE.match(image)
     if found is None:
         return "IfNotPresent"
@@ -125,7 +127,7 @@ def pull_policy(image: str) -> str:
 
 
 def _default_requests(container: Object) -> None:
-    """What is limited and not asked for is asked for up to the limit."""
+    """Sets missing requests to the limits."""
     resources = container["resources"]
     limits = resources.get("limits")
     if limits:
@@ -156,7 +158,7 @@ def default_volume(volume: Object) -> None:
 
 
 def default_volume_source(source: Object) -> None:
-    """The defaults of the sources that pods and PersistentVolumes have in common."""
+    """Sets the defaults of the sources that pods and PersistentVolumes share."""
     if "hostPath" in source:
         source["hostPath"].setdefault("type", "")
     if "iscsi" in source:
@@ -175,14 +177,14 @@ def default_volume_source(source: Object) -> None:
 
 
 def default_claim_template(template: Object) -> None:
-    """A claim inside another object: its spec gets the defaults of a claim."""
+    """Sets the defaults of a claim template."""
     spec = template.get("spec")
     if spec is not None:
         default_claim_spec(spec)
 
 
 def default_claim_spec(spec: Object) -> None:
-    """The defaults of the spec of a PersistentVolumeClaim."""
+    """Sets the defaults of the spec of a PersistentVolumeClaim."""
     spec.setdefault("volumeMode", "Filesystem")
     _round_resources(spec.setdefault("resources", {}))
 
@@ -209,7 +211,7 @@ def _round_resources(resources: Object) -> None:
 
 
 def round_amounts(amounts: Object) -> None:
-    """No resource is counted finer than in thousandths; less than that is rounded up."""
+    """Rounds amounts up to thousandths, the smallest unit of resources."""
     for name, amount in amounts.items():
         if type(amount) is str and amount[-1:] in "nu" and amount:
             thousandths = Quantity.parse(amount).value(-3)

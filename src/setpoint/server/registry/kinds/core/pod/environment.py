@@ -1,4 +1,4 @@
-"""What a container's environment is made of: variables, and what they are taken from."""
+"""The environment of a container: variables and their sources."""
 
 from collections.abc import Collection
 
@@ -61,7 +61,7 @@ def _validate_value_from(source: Object, value: str, path: str) -> list[FieldErr
 
 
 def validate_field_reference(reference: Object, path: str, known: Collection[str]) -> list[FieldError]:
-    """A reference to a field of the pod itself."""
+    """Validates a reference to a field of the pod itself."""
     version, field = reference.get("apiVersion") or "", reference.get("fieldPath") or ""
     if not version:
         return [required(child(path, "apiVersion"))]
@@ -86,7 +86,7 @@ def validate_field_reference(reference: Object, path: str, known: Collection[str
 
 
 def _subscript(field: str) -> tuple[str, str | None]:
-    """The parts of `metadata.labels['key']`."""
+    """Returns the parts of `metadata.labels['key']`."""
     if field.endswith("']"):
         base, bracket, subscript = field[:-2].partition("['")
         if bracket and base:
@@ -95,7 +95,7 @@ def _subscript(field: str) -> tuple[str, str | None]:
 
 
 def validate_resource_reference(reference: Object, path: str, in_volume: bool) -> list[FieldError]:
-    """A reference to what a container asks for or may have."""
+    """Validates a reference to the requests or limits of a container."""
     resource = reference.get("resource") or ""
     found: list[FieldError] = []
     if in_volume and not reference.get("containerName"):
@@ -151,7 +151,7 @@ def validate_env_from(sources: list[Object], path: str) -> list[FieldError]:
 
 
 def validate_file_volumes(containers: list[tuple[Object, str]], volumes: dict[str, Object]) -> list[FieldError]:
-    """Variables that are read from files find these in `emptyDir` volumes only."""
+    """Validates that variables from files refer to `emptyDir` volumes only."""
     found: list[FieldError] = []
     for container, path in containers:
         for position, variable in enumerate(container.get("env") or ()):

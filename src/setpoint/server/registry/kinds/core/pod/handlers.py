@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks: the ways to ask a container something, or to tell it."""
+"""Validation of probes and lifecycle hooks."""
 
 from setpoint.objects.field import FieldError, child, forbidden, invalid, not_supported, required
 from setpoint.objects.tree import Object
@@ -17,7 +17,7 @@ _WINDOWS_SIGNALS = {"SIGKILL", "SIGTERM"}
 
 
 def validate_handlers(container: Object, path: str, grace: int | None, system: str) -> list[FieldError]:
-    """The hooks and probes of a container that runs for long."""
+    """Validates the hooks and probes of a regular container or sidecar."""
     found: list[FieldError] = []
     hooks = container.get("lifecycle")
     if hooks is not None:
@@ -34,7 +34,7 @@ def validate_handlers(container: Object, path: str, grace: int | None, system: s
 
 
 def forbid_handlers(container: Object, path: str) -> list[FieldError]:
-    """Containers that end before the others start have no hooks and no probes."""
+    """Returns errors for hooks and probes of init containers that are not sidecars."""
     why = "may not be set for init containers without restartPolicy=Always"
     return [forbidden(child(path, name), why) for name in ("lifecycle", *_PROBES) if name in container]
 

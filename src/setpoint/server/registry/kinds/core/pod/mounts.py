@@ -1,4 +1,4 @@
-"""Where a container sees the volumes of its pod: as directories, or as devices."""
+"""The volume mounts and volume devices of a container."""
 
 from setpoint.objects.field import (
     FieldError,

@@ -1,4 +1,4 @@
-"""What containers and pods ask for: names and amounts of resources, and the quality of service they get for it."""
+"""The resources of containers and pods: names, amounts, and the quality of service class."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -32,7 +32,7 @@ _STANDARD_RESOURCES = {
     *("services.nodeports", "services.loadbalancers"),
 }
 QUOTA_RESOURCES = _STANDARD_RESOURCES - {"storage"}
-# Counted whole: no half pods.
+# Resources that are counted in whole numbers.
 _INTEGER_RESOURCES = {
     *("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"),
     *("persistentvolumeclaims", "services.nodeports", "services.loadbalancers"),
@@ -46,12 +46,12 @@ def is_huge_pages(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Whether Kubernetes itself gave the resource its name."""
+    """Returns True if the resource has a name of Kubernetes itself."""
     return "/" not in name or _DOMAIN in name
 
 
 def is_extended(name: str) -> bool:
-    """Whether the resource is one that a device plugin or an administrator brought."""
+    """Returns True if the resource is an extended resource, of a device plugin or an administrator."""
     if is_native(name) or name.startswith(_REQUESTS):
         return False
     return not qualified_name(f"{_REQUESTS}{name}")
@@ -83,7 +83,7 @@ def _pod_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def resource_amount(name: str, value: Json, path: str) -> list[FieldError]:
-    """An amount of a resource: never negative, and whole for what is counted."""
+    """Validates an amount of a resource: not negative, and whole for countable resources."""
     quantity = amount(value)
     found = [invalid(path, str(quantity), "must be greater than or equal to 0")] if quantity.sign < 0 else []
     if (name in _INTEGER_RESOURCES or is_extended(name)) and quantity.value(-3) % 1000:
@@ -96,13 +96,13 @@ def _may_be_overcommitted(name: str) -> bool:
 
 
 def validate_resources(resources: Object, path: str, claims: Collection[str] = ()) -> list[FieldError]:
-    """The limits, requests and claims of a container."""
+    """Validates the limits, requests and claims of a container."""
     found = _validate_amounts(resources, path, container_resource_name)
     return found + _validate_claims(resources.get("claims") or [], child(path, "claims"), claims)
 
 
 def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
-    """The limits and requests of a pod as a whole, which its containers must fit into."""
+    """Validates the limits and requests of a whole pod, which must cover those of its containers."""
     resources = spec.get("resources")
     if resources is None:
         return []
@@ -128,8 +128,8 @@ def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
 
 
 def total(spec: Object, of: Callable[[Object], Mapping[str, Json]]) -> dict[str, Quantity]:
-    """What the containers of a pod need together, where `of` says what one does: all that run at once, or the greediest
-    of those before."""
+    """Returns the total resources of the containers of a pod, given by `of`: the sum of all that run concurrently, or
+    the maximum of the init containers if that is higher."""
     found: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
         add_amounts(found, of(container))
@@ -151,12 +151,12 @@ def total(spec: Object, of: Callable[[Object], Mapping[str, Json]]) -> dict[str,
 
 
 def total_requests(spec: Object) -> dict[str, Quantity]:
-    """What the containers of a pod ask for together."""
+    """Returns the total requests of the containers of a pod."""
     return total(spec, lambda container: (container.get("resources") or {}).get("requests") or {})
 
 
 def default_pod_requests(spec: Object) -> None:
-    """A pod that is limited as a whole asks, as a whole, for what its containers ask for, or else for the limit."""
+    """Sets the requests of a pod with limits: those of its containers, or else the limits."""
     resources = spec.get("resources") or {}
     limits = resources.get("limits") or {}
     if limits:
@@ -166,7 +166,7 @@ def default_pod_requests(spec: Object) -> None:
 
 
 def add_amounts(total: dict[str, Quantity], amounts: Mapping[str, Json]) -> None:
-    """Adds to a total, in place."""
+    """Adds amounts to a total, in place."""
     for name, value in amounts.items():
         quantity = amount(value)
         total[name] = total[name] + quantity if name in total else quantity
@@ -240,7 +240,7 @@ def _validate_claims(entries: list[Object], path: str, claims: Collection[str]) 
 
 
 def quality_of_service(spec: Object) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`, from what the containers ask for and may have."""
+    """Returns `Guaranteed`, `Burstable` or `BestEffort`, from the requests and limits of the containers."""
     holders = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     if spec.get("resources"):
         holders = [spec]
@@ -258,6 +258,6 @@ def quality_of_service(spec: Object) -> str:
 
 
 def _compute(amounts: Mapping[str, Json] | None) -> dict[str, Quantity]:
-    """The amounts of processor and memory that are more than nothing."""
+    """Returns the positive amounts of cpu and memory."""
     found = {name: amount(value) for name, value in (amounts or {}).items() if name in ("cpu", "memory")}
     return {name: quantity for name, quantity in found.items() if quantity.sign > 0}

@@ -1,4 +1,4 @@
-"""Where a pod may run: affinities, tolerations, spreading, gates."""
+"""Validation of scheduling: affinities, tolerations, topology spread constraints, gates."""
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, not_supported, required
@@ -31,7 +31,7 @@ def validate_affinity(affinity: Object, path: str) -> list[FieldError]:
 
 
 def validate_node_selector(selector: Object, path: str) -> list[FieldError]:
-    """Terms of which a node must meet one."""
+    """Validates a node selector, of which a node must match one term."""
     terms = selector.get("nodeSelectorTerms") or []
     place = child(path, "nodeSelectorTerms")
     if not terms:
@@ -116,7 +116,7 @@ def _validate_pod_term(term: Object, path: str) -> list[FieldError]:
 
 
 def _validate_label_keys(same: list[str], different: list[str], selector: Object | None, path: str) -> list[FieldError]:
-    """Keys of labels whose values are taken from the pod that comes."""
+    """Validates label keys whose values are taken from the incoming pod."""
     found: list[FieldError] = []
     for name, keys in (("matchLabelKeys", same), ("mismatchLabelKeys", different)):
         if keys and selector is None:
@@ -188,9 +188,9 @@ def _validate_comparison(value: str, path: str) -> list[FieldError]:
 
 
 def validate_spreading(constraints: list[Object], path: str) -> list[FieldError]:
-    """How evenly pods are to be spread over nodes, zones and the like."""
+    """Validates topology spread constraints."""
     found: list[FieldError] = []
-    # The place of the last of each pair: all before it are told.
+    # The position of the last one of each pair: all earlier ones are reported as duplicates.
     last = {_spread_over(constraint): position for position, constraint in enumerate(constraints)}
     for position, constraint in enumerate(constraints):
         place = index(path, position)
@@ -222,7 +222,7 @@ def _spread_over(constraint: Object) -> tuple[str, str]:
 
 
 def validate_gates(gates: list[Object], path: str) -> list[FieldError]:
-    """What a pod waits for before it is scheduled."""
+    """Validates scheduling gates."""
     found: list[FieldError] = []
     seen: set[str] = set()
     for position, gate in enumerate(gates):

@@ -1,4 +1,4 @@
-"""Security contexts: of a pod, and of one container; and what each operating system has no use for."""
+"""Security contexts of pods and containers, and the settings that an operating system does not support."""
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ _DNS_DOMAIN = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*\Z")
 _NOT_IN_USER = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
 _ONLY_DOTS = re.compile(r"[. ]+\Z")
 
-# What a Windows pod has none of, in the order the API names it.
+# The fields that Windows pods do not support, in the order of the API.
 _NOT_ON_WINDOWS = (
     *("appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls", "runAsUser"),
     *("runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"),
@@ -43,7 +43,7 @@ _Places = Iterable[tuple[Object, str]]
 
 
 def validate_security_context(context: Object, path: str, host_users: bool) -> list[FieldError]:
-    """The security context of a container."""
+    """Validates the security context of a container."""
     found = _validate_ids(context, path, "runAsUser", "runAsGroup")
     mount = context.get("procMount")
     if mount is not None:
@@ -65,7 +65,7 @@ def validate_security_context(context: Object, path: str, host_users: bool) -> l
 
 
 def validate_pod_security_context(context: Object, spec: Object, path: str) -> list[FieldError]:
-    """The security context of a pod, which is that of its containers unless they say otherwise."""
+    """Validates the security context of a pod, which applies to its containers unless they override it."""
     found = _validate_ids(context, path, "fsGroup", "runAsUser", "runAsGroup")
     for position, group in enumerate(context.get("supplementalGroups") or ()):
         found += in_range(group, index(child(path, "supplementalGroups"), position), 0, INT32_MAX)
@@ -199,7 +199,7 @@ def _user_name_problems(name: str) -> list[str]:
 
 
 def validate_host_process(spec: Object, path: str, containers: _Places) -> list[FieldError]:
-    """Containers of Windows that run as processes of the host: all of a pod's, or none."""
+    """Validates that either all containers of a Windows pod are host processes, or none."""
     found: list[FieldError] = []
     of_pod = _host_process(spec)
     count = processes = 0
@@ -226,7 +226,7 @@ def _host_process(holder: Object) -> bool | None:
 
 
 def validate_system(spec: Object, path: str, containers: _Places) -> list[FieldError]:
-    """The operating system a pod says it needs, and the settings that this one does not know."""
+    """Validates the operating system of a pod, and rejects settings that the system does not support."""
     system = spec["os"].get("name") or ""
     place = child(path, "os")
     if not system:

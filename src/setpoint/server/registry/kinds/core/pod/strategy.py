@@ -119,7 +119,7 @@ class PodStrategy(Strategy):
 
 
 def _keep_status_fields(tree: Object, old: Object) -> None:
-    """What older writers of the status do not know of is not lost with them."""
+    """Restores the status fields that older clients do not know."""
     metadata, stored = tree["metadata"], old["metadata"]
     put(metadata, "ownerReferences", stored.get("ownerReferences"))
     status, before = tree.setdefault("status", {}), old.get("status") or {}
@@ -140,7 +140,7 @@ def _keep_status_fields(tree: Object, old: Object) -> None:
 
 
 def _restore_others(tree: Object, old: Object) -> None:
-    """These endpoints change the spec alone; who manages what is all that may change of the metadata."""
+    """Restores all but the spec and the managed fields, because these endpoints change only the spec."""
     tree["status"] = old.get("status") or {}
     entries = tree["metadata"].get("managedFields")
     tree["metadata"] = {**old["metadata"]}
@@ -152,7 +152,7 @@ def _same_containers(spec: Object, stored: Object) -> bool:
 
 
 def _resized(spec: Object, stored: Object) -> Object:
-    """The stored spec with the resources of the new one."""
+    """Returns the stored spec with the resources of the new one."""
     made: Object = {**stored}
     for name in ("containers", "initContainers"):
         if name not in stored:
@@ -169,7 +169,7 @@ def _resized(spec: Object, stored: Object) -> Object:
 
 
 def _merge_label_keys(spec: Object, labels: dict[str, str]) -> None:
-    """Turns the keys of labels that other pods are compared by into expressions with the pod's own values."""
+    """Converts label keys of affinities and spread constraints into expressions with the pod's own values."""
     terms: list[Object] = []
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity = (spec.get("affinity") or {}).get(kind) or {}

@@ -1,4 +1,4 @@
-"""What may change in a pod that is there: next to nothing of its spec, and of its status what makes sense."""
+"""Validation of updates of a pod: few changes of the spec, and valid transitions of the status."""
 
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, key, required
 from setpoint.objects.gotext import quote
@@ -29,7 +29,7 @@ _TERMINATED = "may not be transitioned to non-terminated state"
 
 
 def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
-    """An update of the pod itself."""
+    """Validates an update of the pod itself."""
     spec, stored = tree.get("spec") or {}, old.get("spec") or {}
     annotations = (tree.get("metadata") or {}).get("annotations"), (old.get("metadata") or {}).get("annotations")
     if spec == stored and annotations[0] == annotations[1]:
@@ -62,7 +62,7 @@ def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
 
 
 def _without_allowed_changes(spec: Object, stored: Object) -> tuple[list[FieldError], Object]:
-    """The new spec with everything taken back that may change."""
+    """Returns the new spec with all allowed changes reverted, and their errors."""
     munged: Object = copy(spec)
     for name in ("containers", "initContainers"):
         for container, before in zip(munged.get(name) or (), stored.get(name) or (), strict=False):
@@ -78,7 +78,7 @@ def _without_allowed_changes(spec: Object, stored: Object) -> tuple[list[FieldEr
 
 
 def _validate_gated(munged: Object, stored: Object) -> list[FieldError]:
-    """A pod that waits at a gate may still be told more closely where to run."""
+    """Validates that a pod with scheduling gates only narrows its node selection."""
     found: list[FieldError] = []
     wanted, before = munged.get("nodeSelector") or {}, stored.get("nodeSelector") or {}
     if wanted != before:
@@ -166,7 +166,7 @@ def _validate_annotations(tree: Object, old: Object) -> list[FieldError]:
 
 
 def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
-    """What is put into a running pod stays there as it is."""
+    """Validates that existing ephemeral containers are unchanged."""
     if _MIRROR in ((old.get("metadata") or {}).get("annotations") or {}):
         return [forbidden("", "static pods do not support ephemeral containers")]
     found = validate_pod(tree) + _validate_annotations(tree, old)
@@ -183,7 +183,7 @@ def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
 
 
 def validate_resize(tree: Object, old: Object) -> list[FieldError]:
-    """A change of what the containers of a running pod ask for."""
+    """Validates a change of the resources of the containers of a running pod."""
     found = validate_pod(tree)
     if _MIRROR in ((old.get("metadata") or {}).get("annotations") or {}):
         found.append(forbidden("", "static pods cannot be resized"))
@@ -212,7 +212,7 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
-    """An update of the status."""
+    """Validates an update of the status."""
     found = _validate_annotations(tree, old)
     status, before = tree.get("status") or {}, old.get("status") or {}
     for position, condition in enumerate(status.get("conditions") or ()):
@@ -238,7 +238,7 @@ def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
 
 
 def _validate_states(new: list[Object], old: list[Object], path: str, policy: str | None) -> list[FieldError]:
-    """A container that ended for good does not run again."""
+    """Validates that a container that has terminated for good does not run again."""
     if policy == "Always":
         return []
     found: list[FieldError] = []

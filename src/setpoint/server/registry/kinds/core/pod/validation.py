@@ -1,4 +1,4 @@
-"""What a pod spec must meet, in a Pod and in a template, and what a Pod must meet beyond that."""
+"""Validation of pod specs, in Pods and in templates, and of Pods."""
 
 from setpoint.objects.field import (
     FieldError,
@@ -56,7 +56,7 @@ _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def validate_pod_template(template: Object, path: str) -> list[FieldError]:
-    """A template, as Deployments, Jobs and the like have it."""
+    """Validates a pod template, as in Deployments, Jobs and the like."""
     metadata = template.get("metadata") or {}
     spec = template.get("spec") or {}
     found = validate_labels(metadata.get("labels") or {}, child(path, "labels"))
@@ -70,7 +70,7 @@ def validate_pod_template(template: Object, path: str) -> list[FieldError]:
 
 
 def validate_pod(tree: Object) -> list[FieldError]:
-    """A Pod, at its creation and after every change."""
+    """Validates a Pod, on create and on every update."""
     metadata, spec = tree.get("metadata") or {}, tree.get("spec") or {}
     annotations = metadata.get("annotations") or {}
     found = _validate_pod_annotations(annotations, spec, "metadata.annotations")
@@ -91,7 +91,7 @@ def validate_pod(tree: Object) -> list[FieldError]:
 
 
 def validate_new_pod(tree: Object) -> list[FieldError]:
-    """A Pod at its creation."""
+    """Validates a new Pod."""
     found = validate_pod(tree)
     spec = tree.get("spec") or {}
     if spec.get("ephemeralContainers"):
@@ -102,7 +102,7 @@ def validate_new_pod(tree: Object) -> list[FieldError]:
 
 
 def validate_pod_spec(spec: Object, path: str, metadata: Object | None = None) -> list[FieldError]:
-    """A pod spec. `metadata` is that of the Pod, where the spec is of one."""
+    """Validates a pod spec. `metadata` is that of the Pod, None for a template."""
     found: list[FieldError] = []
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
@@ -165,7 +165,7 @@ def validate_pod_spec(spec: Object, path: str, metadata: Object | None = None) -
 
 
 def containers_with_paths(spec: Object, path: str) -> list[tuple[Object, str]]:
-    """All containers of a pod with their paths, those that run first before the others."""
+    """Returns all containers of a pod with their paths, init containers first."""
     return [
         (container, index(child(path, name), position))
         for name in ("initContainers", "containers", "ephemeralContainers")
@@ -174,7 +174,7 @@ def containers_with_paths(spec: Object, path: str) -> list[tuple[Object, str]]:
 
 
 def _validate_names(spec: Object, path: str) -> list[FieldError]:
-    """Fields that name something, and the deadline."""
+    """Validates the host names of a pod, and other fields with names, and the deadline."""
     found: list[FieldError] = []
     override = spec.get("hostnameOverride")
     if override is not None:

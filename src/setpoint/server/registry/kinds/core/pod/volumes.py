@@ -1,4 +1,4 @@
-"""The volumes of a pod: their names, one source each, and the sources that only pods have."""
+"""The volumes of a pod: their names, their single sources, and the sources that only pods have."""
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, not_supported, required
@@ -22,7 +22,7 @@ from setpoint.server.registry.kinds.validation.values import (
     local_path,
 )
 
-# In the order in which the API looks for them: the first is taken, the others are too many.
+# In the order in which the API checks them: the first one counts, the others are errors.
 _SOURCES = (
     *("emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi"),
     *("glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc"),
@@ -37,7 +37,8 @@ _DUPLICATE = "conflicting duplicate paths"
 def validate_volumes(
     volumes: list[Object], path: str, pod_name: str = ""
 ) -> tuple[dict[str, Object], list[FieldError]]:
-    """The sound volumes by name, and what is wrong with the others. A claim made for a pod is named after it."""
+    """Returns the valid volumes by name, and the errors of the others. The claim of an ephemeral volume is named after
+    the pod."""
     sound: dict[str, Object] = {}
     found: list[FieldError] = []
     created = {f"{pod_name}-{volume.get('name')}" for volume in volumes if pod_name and "ephemeral" in volume}
@@ -122,7 +123,7 @@ def _downward_api(source: Object, path: str) -> list[FieldError]:
 
 
 def _validate_file(file: Object, path: str) -> list[FieldError]:
-    """A file that shows a field of the pod."""
+    """Validates a file of a downward API volume."""
     found = [] if file.get("path") else [required(child(path, "path"))]
     found += local_path(file.get("path") or "", child(path, "path"))
     if "fieldRef" in file:
@@ -152,7 +153,7 @@ def _image(source: Object, path: str) -> list[FieldError]:
 
 
 class _Paths:
-    """The paths that the sources of a projected volume have taken."""
+    """The paths that the sources of a projected volume use."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""What is allowed in a pod, but rarely meant."""
+"""Warnings about valid but problematic settings of pods."""
 
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
@@ -37,7 +37,7 @@ _BYTES = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(pod: Object, path: str = "") -> list[str]:
-    """The warnings for a pod, or for a template at a path."""
+    """Returns the warnings for a pod, or for a template at a path."""
     prefix = f"{path}." if path else ""
     spec, place = pod.get("spec") or {}, f"{prefix}spec"
     annotations = (pod.get("metadata") or {}).get("annotations") or {}

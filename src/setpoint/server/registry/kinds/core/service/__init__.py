@@ -1,1 +1,1 @@
-"""Services: their types, their ports, and the addresses and node ports they are given."""
+"""Services: their types, their ports, and their allocated addresses and node ports."""

@@ -1,4 +1,4 @@
-"""How the addresses of a Service and their families go together, and that they never change."""
+"""Validation of the addresses of a Service and their families, and of their immutability."""
 
 from setpoint.objects.field import FieldError, duplicate, index, invalid, not_supported, required
 from setpoint.objects.tree import Object
@@ -11,7 +11,7 @@ UNCHANGED = "may not change once set"
 
 
 def validate_addresses(spec: Object) -> list[FieldError]:
-    """How addresses and their families go together."""
+    """Validates the addresses of a Service and their families."""
     one, several = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
     place = "spec.clusterIPs"
     found: list[FieldError] = []

@@ -1,4 +1,4 @@
-"""What a Service is given: IP families, addresses, node ports."""
+"""Allocation for a Service: IP families, addresses, node ports."""
 
 from setpoint.objects.field import FieldError, child, index, invalid
 from setpoint.objects.tree import Object
@@ -8,7 +8,8 @@ from setpoint.server.registry.kinds.core.service.traits import is_headless, need
 
 
 def choose_families(spec: Object, stored: Object | None, pool: Pool) -> list[FieldError]:
-    """Fills in the IP families and their policy. There is one family here: two can be had without addresses only."""
+    """Sets the IP families and their policy. The server has one family: dual-stack is possible only for headless
+    Services without a selector."""
     if spec.get("type") == "ExternalName":
         return []
     bare = spec.get("clusterIP") == "None" and not spec.get("selector")
@@ -78,7 +79,7 @@ def allocate_ports(spec: Object, stored: Object | None, pool: Pool) -> list[Fiel
     before = {entry.get("nodePort", 0) for entry in (stored or {}).get("ports") or ()} - {0}
     if needs_node_ports(spec):
         wants = spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
-        # Ports of one number, in different protocols, share a node port.
+        # Ports of the same number in different protocols share a node port.
         by_port: dict[int, int] = {}
         for entry in spec.get("ports") or ():
             if entry.get("nodePort"):

@@ -1,9 +1,9 @@
-"""Addresses and ports that Services are given: which are free, and which come next.
+"""Allocator of the addresses and node ports of Services.
 
-`Holdings` are what all Services have. A `Pool` is what one write takes besides: nobody else gets that until the pool is
-closed, by when the holdings have heard of the write, or nothing has come of it. The lower part of each range is left to
-those who ask for a certain address or port: others get one from there when the rest is taken. What comes back is not
-given out again before the rest of its part was: somebody may still send to it.
+`Holdings` are the allocations of all Services. A `Pool` holds the reservations of one write: they are unavailable to
+others until the pool is closed; by then the write is part of the holdings, or has failed. The lower part of each range
+is reserved for explicitly requested addresses and ports, and is used for others only when the rest is exhausted. A
+released value is reused only after the rest of its part, because clients may still send to the old address.
 """
 
 import ipaddress
@@ -19,11 +19,11 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class AllocationError(ValueError):
-    """What was asked for is not to be had. The text is the API's."""
+    """The requested value is not available. The message is the API's."""
 
 
 class Claims(NamedTuple):
-    """What one Service has, or what a write takes, as numbers."""
+    """The addresses and ports of one Service, or of one write, as numbers."""
 
     addresses: list[int]
     ports: list[int]
@@ -33,7 +33,7 @@ NOTHING: Final = Claims([], [])
 
 
 def claims_of(service: Object) -> Claims:
-    """What a Service says it has."""
+    """Returns the addresses and ports in the spec of a Service."""
     spec = service.get("spec") or {}
     addresses = [int(ipaddress.ip_address(text)) for text in spec.get("clusterIPs") or () if text != "None"]
     ports = [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
@@ -43,7 +43,7 @@ def claims_of(service: Object) -> Claims:
 
 
 class _Part:
-    """A part of a range, given out in turn."""
+    """A part of a range, allocated in turn."""
 
     def __init__(self, first: int, last: int) -> None:
         self.first, self.last = first, last
@@ -51,7 +51,7 @@ class _Part:
         self._next = first
 
     def next(self, holders: dict[int, int]) -> int | None:
-        """The next number that nobody holds."""
+        """Returns the next free number, or None if there is none."""
         if self.used > self.last - self.first:
             return None
         while self._next in holders:
@@ -65,7 +65,7 @@ class _Part:
 
 
 class _Numbers:
-    """The numbers of a range, with how many hold each: those who have it, and those who are about to."""
+    """The numbers of a range, each with the count of its holders: Services and reservations."""
 
     def __init__(self, first: int, last: int, kept: int) -> None:
         self._parts = [_Part(first + kept, last), *([_Part(first, first + kept - 1)] if kept else [])]
@@ -101,7 +101,7 @@ class _Numbers:
 
 
 class Holdings:
-    """What all Services have together."""
+    """The allocations of all Services."""
 
     def __init__(self, cidr: str = SERVICE_CIDR, ports: range = NODE_PORTS) -> None:
         self.network: Final[_Network] = ipaddress.ip_network(cidr)
@@ -114,7 +114,7 @@ class Holdings:
         self._known: dict[str, Claims] = {}
 
     def changed(self, key: str, claims: Claims | None) -> None:
-        """A Service now has this; None: it is gone."""
+        """Updates the allocations of a Service; None if the Service is deleted."""
         before = self._known.pop(key, None)
         if claims is not None:
             self._known[key] = claims
@@ -123,8 +123,8 @@ class Holdings:
             self.each(before, _Numbers.let_go)
 
     def pool(self, key: str = "", promised: Claims = NOTHING) -> "Pool":
-        """For a write of the Service with this key, which may have again what it has. What is promised to others is not
-        to be had either."""
+        """Returns a pool for a write of the Service with this key, which may keep its own values. Values in `promised`
+        are unavailable."""
         return Pool(self, self._known.get(key, NOTHING), promised)
 
     def each(self, claims: Claims, do: Callable[[_Numbers, int], None]) -> None:
@@ -135,7 +135,7 @@ class Holdings:
 
 
 class Pool:
-    """What one write takes, and nobody else until it is closed."""
+    """The reservations of one write, unavailable to others until the pool is closed."""
 
     def __init__(self, holdings: Holdings, own: Claims, promised: Claims) -> None:
         self._holdings = holdings
@@ -147,11 +147,11 @@ class Pool:
 
     @property
     def family(self) -> str:
-        """The only IP family that Services of this server have."""
+        """The only IP family of the Services of this server."""
         return f"IPv{self._holdings.network.version}"
 
     def take_address(self, wanted: str = "") -> str:
-        """An address: the one that is wanted, or the next that is free."""
+        """Reserves an address: the requested one, or the next free one. Raises AllocationError."""
         network, numbers = self._holdings.network, self._holdings.addresses
         if not wanted:
             number = _next(numbers, self.claims.addresses)
@@ -166,7 +166,7 @@ class Pool:
         return str(address)
 
     def take_port(self, wanted: int = 0) -> int:
-        """A node port: the one that is wanted, or the next that is free."""
+        """Reserves a node port: the requested one, or the next free one. Raises AllocationError."""
         numbers, span = self._holdings.ports, self._holdings.port_range
         if not wanted:
             return _next(numbers, self.claims.ports)
@@ -178,11 +178,11 @@ class Pool:
 
     @property
     def taken(self) -> bool:
-        """Whether anything was taken."""
+        """True if the pool has a reservation."""
         return any(self.claims)
 
     def close(self) -> None:
-        """Gives back what was taken: the holdings show by now what came of the write."""
+        """Releases the reservations; values of a successful write are part of the holdings by now."""
         if self.is_open:
             self.is_open = False
             self._holdings.each(self.claims, _Numbers.let_go)

@@ -1,10 +1,10 @@
-"""What follows from the spec of a Service."""
+"""Properties of a Service that follow from its spec."""
 
 from setpoint.objects.tree import Object
 
 
 def is_exposed(spec: Object) -> bool:
-    """Whether traffic from outside can reach it."""
+    """Returns True if external traffic can reach the Service."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 

@@ -1,6 +1,6 @@
-"""What an update of a Service leaves out, and what it makes superfluous.
+"""Defaults of an update of a Service: restores omitted allocated fields, and drops obsolete ones.
 
-Clients need not repeat what the Service was given, nor clear what another type has no use for.
+Clients need not repeat the allocated values, nor clear fields that another type does not use.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from setpoint.server.registry.kinds.validation.values import put
 
 
 def keep_allocated(spec: Object, stored: Object) -> None:
-    """A client that does not repeat what it was given does not mean to give it back."""
+    """Restores allocated values that the client omitted."""
     if spec.get("type") != "ExternalName" and stored.get("type") != "ExternalName":
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name) and stored.get(name):
@@ -34,7 +34,7 @@ def keep_allocated(spec: Object, stored: Object) -> None:
 
 
 def align_addresses(spec: Object, stored: Object) -> None:
-    """Keeps the one address and the list of addresses in step where only one of them was changed."""
+    """Synchronizes the single address with the list of addresses if only one of them was changed."""
     before, after = stored.get("clusterIP") or "", spec.get("clusterIP") or ""
     unchanged = stored.get("clusterIPs") == spec.get("clusterIPs")
     if before != after and unchanged:
@@ -42,7 +42,7 @@ def align_addresses(spec: Object, stored: Object) -> None:
 
 
 def drop_what_no_longer_applies(spec: Object, stored: Object) -> None:
-    """Another type has no use for some fields; what the client did not change itself goes."""
+    """Drops unchanged fields that the new type of the Service does not use."""
     if stored.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         if all(spec.get(name) in (None, stored.get(name)) for name in ("clusterIP", "clusterIPs")):
             spec.pop("clusterIP", None)

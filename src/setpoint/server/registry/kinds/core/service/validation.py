@@ -1,4 +1,4 @@
-"""What the spec and the status of a Service must meet."""
+"""Validation of the spec and the status of a Service."""
 
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, key, not_supported, required
 from setpoint.objects.gotext import RawJson, quote
@@ -119,7 +119,7 @@ def _validate_unique_ports(ports: list[Object]) -> list[FieldError]:
     return found
 
 
-# What the API shows of a repeated port is a struct of its own, in its own order.
+# The API shows a duplicate port as an internal struct, with its field order.
 _PORT = '{"Name":"","Protocol":%s,"AppProtocol":null,"Port":%d,"TargetPort":0,"NodePort":0}'
 
 
