@@ -413,7 +413,7 @@ async def test_a_cause_that_is_none_is_passed_over_with_a_warning(header: str) -
         headers = {"content-type": "application/json", "setpoint-cause": header}
         assert (await client.raw("POST", path, headers=headers, body=body)).status == 201
         assert len(heard) == 1
-        assert heard[0].startswith("the header Setpoint-Cause was passed over: it ")
+        assert heard[0].startswith("the header Setpoint-Cause was ignored: it ")
 
 
 @pytest.mark.feature("E46")

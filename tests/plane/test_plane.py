@@ -229,7 +229,7 @@ def test_a_plane_that_cannot_start_leaves_its_store_to_others(tmp_path: Path) ->
             async with ControlPlane(f"sqlite:{tmp_path / 'state.db'}"):
                 pass
         async with ControlPlane(f"sqlite:{tmp_path / 'other.db'}", data=tmp_path / "keys") as plane:
-            with pytest.raises(CertificateError, match="Move it away"):
+            with pytest.raises(CertificateError, match="move the file away"):
                 await plane.listen()
         async with ControlPlane(f"sqlite:{tmp_path / 'other.db'}"):
             pass

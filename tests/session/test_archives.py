@@ -672,7 +672,7 @@ async def test_what_is_opened_calls_nobody_whatever_is_read(tmp_path: Path) -> N
             with pytest.raises(NotAcceptable) as caught:
                 await read(client, asked)
             assert "is stored as ex.com/v1, and no conversion webhook is called" in caught.value.message
-            assert "read it at /apis/ex.com/v1" in caught.value.message
+            assert "read the object at /apis/ex.com/v1" in caught.value.message
         review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
         await client.raw(
             "POST",

@@ -134,7 +134,7 @@ class Pipeline:
             response = await failure_answer(context, error)
         except StoreError as error:
             _log.error("%s %s failed in the store: %s", request.method, request.path, error)
-            response = error_answer(request, ServiceUnavailable(f"the store does not answer: {error}"))
+            response = error_answer(request, ServiceUnavailable(f"the store is unavailable: {error}"))
         except Exception as error:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_answer(request, _failure(error))
@@ -219,7 +219,7 @@ class Pipeline:
         """Raises an error for `at` if the user has no right to read the history, or if the verb is neither get nor
         list."""
         if context.info.verb not in _AT_VERBS:
-            raise BadRequest(f"at is for get and list: {context.info.verb} works on the present; leave it out")
+            raise BadRequest(f"the parameter at is supported for get and list only, not for {context.info.verb}")
         revision = at_revision(context)
         if revision is not None:
             await authorize_past(context, resource, revision)

@@ -408,7 +408,7 @@ def test_a_unix_socket_is_for_our_own_user_and_is_removed_in_the_end(loop: str, 
         assert path.stat().st_mode & 0o777 == 0o600
         client = Client(*await asyncio.open_unix_connection(str(path)))
         assert (await client.ask("/here")).body == b"/here"
-        with pytest.raises(OSError, match="another server listens there"):
+        with pytest.raises(OSError, match="another server is listening on this socket"):
             await Listener(tell, SystemClock()).listen_unix(str(path))
         client.close()
         await listener.close()

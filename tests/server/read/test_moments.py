@@ -117,4 +117,4 @@ async def test_a_time_before_everything_is_told_to_be() -> None:
     async with reading() as reader:
         await reader.create(MAPS, "a")
         status = await reader.json(REVISIONS, status=410, time="2020-01-01T00:00:00Z")
-        assert "the past begins at 2026-01-01" in status["message"]
+        assert "the oldest retained entry is from 2026-01-01" in status["message"]

@@ -68,7 +68,7 @@ async def test_a_time_before_the_past_that_is_kept_is_refused() -> None:
     async with reading() as reader:
         await written(reader)
         status = await reader.json(REVISIONS, status=410, time="2025-12-31T00:00:00Z")
-        assert "the past begins at 2026-01-01" in status["message"]
+        assert "the oldest retained entry is from 2026-01-01" in status["message"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("time", "noon"), ("after", "x"), ("limit", "-1")])

@@ -127,7 +127,7 @@ def test_the_past_is_only_for_reads() -> None:
                 continue
             query = {**row.query, "at": "1"}
             status, message = await ask(cluster, "", row.method, row.path("own", NAME), **query)
-            assert (status, "at is for get and list" in message) == (400, True), (row, status, message)
+            assert (status, "at is supported for get and list only" in message) == (400, True), (row, status, message)
 
     run(scenario)
 

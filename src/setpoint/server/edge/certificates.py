@@ -61,7 +61,7 @@ class Authority:
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise CertificateError("the key of the authority is not an ECDSA key")
         if key.public_key() != self._certificate.public_key():
-            raise CertificateError("the key of the authority is not the key of its certificate")
+            raise CertificateError("the key of the authority does not match its certificate")
         self._key = key
 
     @classmethod
@@ -164,12 +164,16 @@ def _general_name(name: str) -> x509.GeneralName:
         try:
             return x509.DNSName(name.encode("idna").decode() if not name.isascii() else name)
         except (UnicodeError, ValueError) as error:
-            raise CertificateError(f"{name!r} is neither an address nor a name that a certificate can hold") from error
+            raise CertificateError(
+                f"{name!r} is neither an IP address nor a valid DNS name for a certificate"
+            ) from error
 
 
 def _checked(name: str, what: str) -> str:
     if not 0 < len(name) <= _MAX_NAME:
-        raise CertificateError(f"{what} {name!r}: a certificate holds 1 to {_MAX_NAME} characters of it")
+        raise CertificateError(
+            f"invalid {what} {name!r}: must have 1 to {_MAX_NAME} characters to fit into a certificate"
+        )
     return name
 
 

@@ -49,7 +49,7 @@ _LARGE = 16 << 10
 # buffered in the transport before writing pauses.
 _PIECE = 64 << 10
 _new = tuple.__new__  # creates a named tuple in half the time
-_CRASHED = "the server failed at this request; its log says why"
+_CRASHED = "internal error: see the log of the server"
 _LATE = "request did not complete within the allotted timeout"
 
 _log = logging.getLogger(__name__)
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
         if key in headers:
             self._repeats += 1
             if self._repeats > _MAX_REPEATS:  # joining them takes quadratic time
-                raise BadRequest(f"more than {_MAX_REPEATS} headers are there more than once")
+                raise BadRequest(f"more than {_MAX_REPEATS} repeated headers")
             text = f"{headers[key]}\n{text}" if key.startswith(LISTED) else f"{headers[key]}, {text}"
         headers[key] = text
 

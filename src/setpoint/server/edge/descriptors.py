@@ -77,7 +77,7 @@ class Descriptors:
         yield MetricFamily(
             "setpoint_file_descriptors_exhausted_total",
             "counter",
-            "How often a look, every few seconds, found no file descriptor left.",
+            "Checks, one every few seconds, that found no file descriptor left.",
             [({}, self._exhausted)],
         )
         yield MetricFamily("process_max_fds", "gauge", "Maximum number of open file descriptors.", [({}, self._limit)])

@@ -37,9 +37,9 @@ def kept_authority(directory: Path, now: datetime) -> Authority:
     try:
         authority = Authority(_parted(path.read_bytes()))
     except CertificateError as error:
-        raise CertificateError(f"{path}: {error}. Move it away to have a new authority made") from error
+        raise CertificateError(f"{path}: {error}; move the file away to create a new authority") from error
     if authority.expires <= now:
-        raise CertificateError(f"{path}: the authority has expired. Move it away to have a new one made")
+        raise CertificateError(f"{path}: the authority has expired; move the file away to create a new authority")
     return authority
 
 

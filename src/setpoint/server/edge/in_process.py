@@ -43,7 +43,7 @@ class LocalTransport:
         response = await self._ask(call)
         body = response.body
         if not isinstance(body, bytes | list):
-            raise TransportError("the answer is a stream: ask for it as one", sent=True)
+            raise TransportError("the response is a stream: use stream() instead of send()", sent=True)
         return _answer(response, body if isinstance(body, bytes) else b"".join(body))
 
     @asynccontextmanager

@@ -190,9 +190,9 @@ def _remove_abandoned(path: str) -> None:
     """Removes the socket of a server that did not shut down properly."""
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise FileExistsError(errno.EEXIST, "there is a file that is no socket", path)
+            raise FileExistsError(errno.EEXIST, "a file that is not a socket exists at this path", path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.settimeout(1.0)
             if sock.connect_ex(path) == 0:
-                raise OSError(errno.EADDRINUSE, "another server listens there", path)
+                raise OSError(errno.EADDRINUSE, "another server is listening on this socket", path)
         os.unlink(path)

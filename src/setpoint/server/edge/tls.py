@@ -56,7 +56,7 @@ class Provided:
         try:
             self.context = server_context(authorities)
         except ssl.SSLError as error:
-            raise ValueError(f"{files.client_authorities} holds no certificates of authorities: {error}") from error
+            raise ValueError(f"{files.client_authorities} contains no valid CA certificates: {error}") from error
         self._load()
 
     def renew(self) -> bool:
@@ -75,7 +75,7 @@ class Provided:
             self.context.load_cert_chain(self._files.certificate, self._files.key, password="")
         except ssl.SSLError as error:
             raise ValueError(
-                f"{self._files.certificate} and {self._files.key} are not a certificate and its key: {error}"
+                f"{self._files.certificate} and {self._files.key} are not a certificate and its matching key: {error}"
             ) from error
 
     def _times(self) -> tuple[int, int]:

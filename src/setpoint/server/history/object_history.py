@@ -63,7 +63,7 @@ async def history(context: Context, resource: Resource) -> Response:
     limit, before = _number(context, "limit"), _number(context, "continue")
     first = await first_revision(context, resource, name)
     if before is not None and before <= first:
-        raise Expired(f"the history of {asked} {name!r} before revision {first} is that of an earlier namespace")
+        raise Expired(f"the history of {asked} {name!r} before revision {first} belongs to an earlier namespace")
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()
     # One more than shown, for the comparison with the oldest one shown.
@@ -96,7 +96,7 @@ async def history(context: Context, resource: Resource) -> Response:
 
 def _within_bytes(entries: list[Entry]) -> tuple[list[Entry], int]:
     """Returns the newest entries, at least two, up to the one that exceeds the size of a page, and their total bytes.
-    The last one is not shown, but compared with the one after it."""
+    The last one is not shown: the patch of the next newer one is computed from it."""
     size = 0
     for place, entry in enumerate(entries, 1):
         size += len(entry.value or b"")

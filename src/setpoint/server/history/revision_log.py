@@ -102,7 +102,7 @@ async def _at(context: Context, moment: datetime) -> int:
     if begins is None:
         return await context.services.store.revision()
     since = format_micro_time(datetime.fromtimestamp(begins, UTC))
-    raise Expired(f"nothing is kept of {format_micro_time(moment)}: the past begins at {since}")
+    raise Expired(f"no history at {format_micro_time(moment)}: the oldest retained entry is from {since}")
 
 
 def _time(text: str) -> datetime:
@@ -111,7 +111,7 @@ def _time(text: str) -> datetime:
             return parse(text)
         except ValueError:
             continue
-    raise BadRequest(f"time must be one such as 2026-01-31T12:00:00Z, and {text!r} is none")
+    raise BadRequest(f"time must be in RFC 3339, e.g. 2026-01-31T12:00:00Z, not {text!r}")
 
 
 def _number(context: Context, name: str) -> int:

@@ -122,7 +122,7 @@ class Allocations:
                 self._heard = revision
             tree.update(trial)
             return []
-        raise Conflict("other servers give addresses and ports away too fast to keep up with; please try again")
+        raise Conflict("too many concurrent allocations of addresses and ports by other servers; please try again")
 
     async def _heard_from_others(self, item: Item | None) -> list[_Promise]:
         """Returns the announcements of other servers. Their committed allocations are in the view afterwards."""

@@ -237,7 +237,7 @@ class Resource:
             except NotConverted as missing:
                 wanted = [missing.wanted] if held else [missing.wanted, *self._to_decode(items), *also]
                 held.append(await self.fetch(wanted))
-        raise APIError(f"{self.gvk} takes more than {_ROUNDS} conversions of one object: there is no end to it")
+        raise APIError(f"{self.gvk} needs more than {_ROUNDS} conversions of one object: giving up")
 
     async def encoded(self, tree: Object) -> bytes:
         """Returns the bytes to store like `encode`, and waits for conversions. Raises ConversionFailed."""

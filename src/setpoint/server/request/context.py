@@ -274,7 +274,7 @@ class Context:
         outlet = self.request.outlet
         if outlet is not None and outlet.is_gone and self.info.verb in _READS:
             # A read can stop here: no client receives the response, and no write is left incomplete.
-            raise Timeout.of("the client has gone")
+            raise Timeout.of("the client has disconnected")
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:
@@ -342,7 +342,7 @@ class Context:
                 cause = Cause.from_header(told)
                 return cause.with_claimant("" if self._may_assert(cause) else self.user.name)
             except ValueError as error:
-                self.warn(f"the header Setpoint-Cause was passed over: {error}")
+                self.warn(f"the header Setpoint-Cause was ignored: {error}")
         return Cause.request(self.audit_id)
 
     def _may_assert(self, cause: Cause) -> bool:

@@ -126,13 +126,11 @@ class Metrics:
         yield MetricFamily(
             "apiserver_request_duration_seconds",
             "histogram",
-            "How long requests took that are not streams.",
+            "Duration of requests other than streams, in seconds.",
             [(series._asdict(), _together(found)) for series, found in by_series.items()],
         )
         running = [(series._asdict(), count) for series, count in self._open_streams.items()]
-        yield MetricFamily(
-            "apiserver_longrunning_requests", "gauge", "Streams that are open, such as watches.", running
-        )
+        yield MetricFamily("apiserver_longrunning_requests", "gauge", "Open streams, such as watches.", running)
 
 
 class _Counted:
@@ -183,7 +181,7 @@ async def _store_families(context: Context) -> list[MetricFamily]:
         MetricFamily(
             "setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.", [({}, oldest)]
         ),
-        MetricFamily("kubernetes_build_info", "gauge", "Which Kubernetes this server behaves like.", [(version, 1)]),
+        MetricFamily("kubernetes_build_info", "gauge", "The emulated version of Kubernetes.", [(version, 1)]),
     ]
 
 

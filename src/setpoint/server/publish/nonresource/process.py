@@ -28,12 +28,12 @@ def _seen_by_linux(proc: Path) -> Iterator[MetricFamily]:
     yield _family("resident_memory_bytes", "gauge", "Resident memory in bytes.", int(resident) * page)
     yield _family("open_fds", "gauge", "Open file descriptors.", len(os.listdir(proc / "self/fd")))
     if most := _most_descriptors(proc):
-        yield _family("max_fds", "gauge", "File descriptors that may be open.", most)
+        yield _family("max_fds", "gauge", "Maximum number of open file descriptors.", most)
     # After the name, which may contain any characters, the start time is the twentieth field, in ticks since the boot.
     fields = (proc / "self/stat").read_text().rpartition(")")[2].split()
     booted = next(line.split()[1] for line in (proc / "stat").read_text().splitlines() if line.startswith("btime"))
     started = int(booted) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    yield _family("start_time_seconds", "gauge", "When the process started, in seconds since the epoch.", started)
+    yield _family("start_time_seconds", "gauge", "Start time of the process, in seconds since the epoch.", started)
 
 
 def _most_descriptors(proc: Path) -> int:

@@ -51,49 +51,52 @@ class Path(NamedTuple):
     operations: Sequence[Operation]
 
 
-_PRETTY = Parameter("pretty", "string", "Whether to indent the answer; true for browsers, curl and wget by default.")
+_PRETTY = Parameter("pretty", "string", "Indent the response; default for browsers, curl and wget.")
 _NAMESPACE = Parameter("namespace", "string", "The namespace of the objects.", "path")
 
-_DRY_RUN = Parameter("dryRun", "string", "`All`: do everything but store the result.")
+_DRY_RUN = Parameter("dryRun", "string", "`All`: process the request without storing the result.")
 _WRITE = (
     _DRY_RUN,
-    Parameter("fieldManager", "string", "The name under which the written fields are tracked; apply requires one."),
+    Parameter("fieldManager", "string", "The manager of the written fields; required for apply."),
     Parameter(
         "fieldValidation",
         "string",
-        "What to do about unknown and duplicate fields: `Ignore`, `Warn` (the default) or `Strict`.",
+        "Handling of unknown and duplicate fields: `Ignore`, `Warn` (the default) or `Strict`.",
     ),
 )
-_PATCH = (*_WRITE, Parameter("force", "boolean", "Take over fields that other appliers own. For apply only."))
+_PATCH = (
+    *_WRITE,
+    Parameter("force", "boolean", "Take conflicting fields from other managers. For apply only."),
+)
 _DELETE = (
     _DRY_RUN,
-    Parameter("gracePeriodSeconds", "integer", "How long the object may take to go; 0 is at once."),
+    Parameter("gracePeriodSeconds", "integer", "The grace period of the deletion in seconds; 0 deletes immediately."),
     Parameter("orphanDependents", "boolean", "Deprecated: use propagationPolicy."),
-    Parameter("propagationPolicy", "string", "What becomes of dependents: `Orphan`, `Background` or `Foreground`."),
+    Parameter("propagationPolicy", "string", "Handling of dependents: `Orphan`, `Background` or `Foreground`."),
 )
 _SELECT = (
-    Parameter("continue", "string", "Where the previous page ended."),
-    Parameter("fieldSelector", "string", "Only objects whose fields match."),
-    Parameter("labelSelector", "string", "Only objects whose labels match."),
-    Parameter("limit", "integer", "How many objects to answer with at most."),
-    Parameter("resourceVersion", "string", "The state to answer from."),
-    Parameter("resourceVersionMatch", "string", "How to read resourceVersion: `Exact` or `NotOlderThan`."),
+    Parameter("continue", "string", "The continue token of the previous page."),
+    Parameter("fieldSelector", "string", "Select objects by their fields."),
+    Parameter("labelSelector", "string", "Select objects by their labels."),
+    Parameter("limit", "integer", "The maximum number of objects in the response."),
+    Parameter("resourceVersion", "string", "The resource version of the list or the start of the watch."),
+    Parameter("resourceVersionMatch", "string", "The meaning of resourceVersion: `Exact` or `NotOlderThan`."),
 )
 _LIST = (
-    Parameter("allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks."),
+    Parameter("allowWatchBookmarks", "boolean", "Allow bookmarks in a watch."),
     *_SELECT,
-    Parameter("sendInitialEvents", "boolean", "Whether a watch starts with the objects there are."),
-    Parameter("timeoutSeconds", "integer", "How long a watch lasts."),
-    Parameter("watch", "boolean", "Follow the changes instead of listing."),
+    Parameter("sendInitialEvents", "boolean", "Start a watch with the existing objects."),
+    Parameter("timeoutSeconds", "integer", "The duration of a watch in seconds."),
+    Parameter("watch", "boolean", "Watch for changes instead of listing."),
 )
-_GET = (Parameter("resourceVersion", "string", "The state to answer from, at least."),)
+_GET = (Parameter("resourceVersion", "string", "The minimum resource version of the response."),)
 _LOG = (
-    Parameter("container", "string", "The container, where the pod has several."),
-    Parameter("follow", "boolean", "Go on with what is logged from now on."),
+    Parameter("container", "string", "The container; required if the pod has several."),
+    Parameter("follow", "boolean", "Follow the log."),
     Parameter("previous", "boolean", "The log of the container before its last restart."),
-    Parameter("sinceSeconds", "integer", "Only what was logged in the last so many seconds."),
-    Parameter("tailLines", "integer", "Only so many of the last lines."),
-    Parameter("timestamps", "boolean", "Begin each line with its time."),
+    Parameter("sinceSeconds", "integer", "Only entries of the last seconds."),
+    Parameter("tailLines", "integer", "The number of lines from the end of the log."),
+    Parameter("timestamps", "boolean", "Prefix each line with its timestamp."),
 )
 
 

@@ -32,8 +32,8 @@ class _StoredOnly:
             return tree
         name = (tree.get("metadata") or {}).get("name", "")
         raise NotAcceptable(
-            f'{self._name} "{name}" is stored as {from_version}, and no conversion webhook is called to make it '
-            f"{to_version} ({self._why}): read it at /apis/{from_version}"
+            f'{self._name} "{name}" is stored as {from_version}, and no conversion webhook is called to convert to '
+            f"{to_version} ({self._why}): read the object at /apis/{from_version}"
         )
 
 

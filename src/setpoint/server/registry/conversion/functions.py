@@ -26,7 +26,7 @@ def check_function(name: str, function: ConversionFunction) -> None:
     if not callable(function) or inspect.iscoroutinefunction(function):
         raise TypeError(
             f"the conversion of {name} must be a plain function (object, from_version, to_version) -> object: "
-            "objects are converted in places that cannot wait"
+            "conversions run in synchronous code"
         )
 
 

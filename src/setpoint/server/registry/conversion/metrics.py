@@ -36,16 +36,19 @@ class ConversionMetrics:
         yield MetricFamily(
             "apiserver_conversion_webhook_request_total",
             "counter",
-            "Calls of conversion webhooks, by how they ended.",
+            "Calls of conversion webhooks, by result.",
             [(labels, found.count) for labels, found in calls],
         )
         yield MetricFamily(
-            "apiserver_conversion_webhook_duration_seconds", "histogram", "How long such calls took.", calls
+            "apiserver_conversion_webhook_duration_seconds",
+            "histogram",
+            "Duration of calls of conversion webhooks.",
+            calls,
         )
         names = ("crd_name", "from_version", "to_version", "succeeded")
         yield MetricFamily(
             "apiserver_crd_conversion_webhook_duration_seconds",
             "histogram",
-            "How long such calls took, by what they were for.",
+            "Duration of calls of conversion webhooks, by definition and versions.",
             [(dict(zip(names, which, strict=True)), found) for which, found in self._conversions.items()],
         )
