@@ -1,1 +1,1 @@
-"""The revisioned log: its contract, and the backends that keep it."""
+"""The revisioned log: its contract, and the backends that implement it."""

@@ -1,7 +1,7 @@
-"""Which revisions of a store can be read: from the oldest kept to the current one, without those of abandoned pasts.
+"""The readable revisions of a store: from the oldest kept to the current one, except those that a restore discarded.
 
-Restoring a snapshot taken at revision 10 in a store that is at 20 makes revision 21. What 11 to 20 meant is gone, and
-nobody may take the state of 10 for it: those ten are a gap.
+Restoring a snapshot taken at revision 10 in a store that is at 20 makes revision 21. The states of 11 to 20 are lost,
+and the state of 10 must not be returned for them: those ten revisions are a gap.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,8 @@ from setpoint.store.contract import TooEarly, TooLate
 
 
 class Bounds(NamedTuple):
-    """The readable revisions. Each gap is the revision of a snapshot and the one that its restoring made."""
+    """The readable revisions. Each gap is the revision of a snapshot and the revision that restoring this snapshot
+    made."""
 
     oldest: int
     current: int
@@ -25,7 +26,8 @@ class Bounds(NamedTuple):
             raise late
 
     def too_late(self, at: int) -> TooLate | None:
-        """Why a revision can no longer be read or watched from, if so."""
+        """Returns the TooLate error for a revision that can no longer be read or watched from, or None if the revision
+        is readable."""
         if at < self.oldest:
             return TooLate(at, self.oldest)
         for before, restored in self.gaps:
@@ -37,6 +39,6 @@ class Bounds(NamedTuple):
         return Bounds(max(self.oldest, to), self.current, tuple(gap for gap in self.gaps if gap[1] > to))
 
     def restored(self, snapshot: "Bounds") -> "Bounds":
-        """After restoring a snapshot with those bounds into a store with these."""
+        """Returns the bounds after a snapshot with the given bounds is restored into a store with these bounds."""
         revision = max(self.current, snapshot.current) + 1
         return Bounds(snapshot.oldest, revision, (*snapshot.gaps, (snapshot.current, revision)))

@@ -1,23 +1,24 @@
 """The store: one append-only log of revisions, with a current state, a past and followers.
 
-Everything above reads this log: GET and LIST read its current state or its state at a revision, WATCH follows it,
-history and diff read its past, `why` walks its causes. Values are bytes; the store knows nothing of Kubernetes.
+All other layers read this log: GET and LIST read its current state or its state at a revision, WATCH follows it,
+history and diff read its past, `why` walks its causes. Values are bytes; the store does not depend on Kubernetes'
+types.
 
-What every backend promises, and one test suite checks:
+Every backend guarantees the following, and one test suite checks all backends:
 
-* There is one revision for the whole store. A transaction that changes something makes exactly one new revision,
-  however many keys it writes; a write that changes nothing makes none. Revisions only grow; where others share the
-  backend, numbers may be skipped.
-* A failed expectation changes nothing.
-* A commit that has returned is durable (as far as the backend was told to be) and visible to every later read.
-* A watcher sees each revision after the one it named exactly once, in order and whole, or is told it is too late.
-  However slow it is, it never slows a writer or another watcher, and the memory it holds is bounded.
+* There is one revision for the whole store. A transaction that changes at least one key makes exactly one new revision,
+  however many keys the transaction writes; a write without a change makes none. Revisions only grow; where other
+  clients share the backend, numbers may be skipped.
+* A transaction with a failed expectation leaves the store unchanged.
+* A commit that has returned is durable (as far as the backend is configured to be) and visible to every later read.
+* A watcher receives each revision after its start revision exactly once, in order and whole, or receives TooLate. A
+  slow watcher never slows a writer or another watcher, and the memory of a watcher is bounded.
 * The current state survives every compaction and every purge.
-* A purged value is never handed out again: a read that would need it raises Purged, and so does a watch that would
-  replay it. The entry stays in the log with its revision, time, actor and cause, and carries the tombstone.
+* A purged value is never returned again: a read or a watch that needs the value raises Purged. The entry stays in the
+  log with its revision, time, actor and cause, and carries the tombstone.
 
 Keys are text and ordered by code point, which is also the order of their UTF-8 bytes. A key that is empty or cannot be
-written as UTF-8, and a transaction that names a key twice, are mistakes of the caller: ValueError.
+written as UTF-8, and a transaction that names a key twice, are errors of the caller and raise ValueError.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,8 @@ class StoreError(Exception):
 
 
 class ExpectationFailed(StoreError):
-    """The key was not in the state that the write expected. Carries what is there, so that a retry need not read."""
+    """The key was not in the state that the write expected. `actual` is the current item, so that a retry need not
+    read."""
 
     def __init__(self, key: str, expected: "Expect", actual: "Item | None") -> None:
         found = f"revision {actual.revision}" if actual else "nothing"
@@ -43,7 +45,7 @@ class ExpectationFailed(StoreError):
 
 
 class TooLate(StoreError):
-    """The revision asked for is no longer kept. `oldest` is the first one that can still be read or watched from."""
+    """The requested revision is no longer kept. `oldest` is the first one that can still be read or watched from."""
 
     def __init__(self, revision: int, oldest: int) -> None:
         super().__init__(f"revision {revision} is no longer kept; the oldest is {oldest}")
@@ -52,8 +54,8 @@ class TooLate(StoreError):
 
 
 class Purged(TooLate):
-    """The value asked for was removed by a purge. `purge` is its tombstone; None where the backend keeps none beside
-    the log. A read at `oldest`, or a watch from it, does not need the value."""
+    """The requested value was removed by a purge. `purge` is its tombstone; None where the backend keeps none beside
+    the log. A read at `oldest`, or a watch from there, does not need the value."""
 
     def __init__(self, revision: int, oldest: int, key: str, purge: "Purge | None") -> None:
         super().__init__(revision, oldest)
@@ -64,7 +66,7 @@ class Purged(TooLate):
 
 
 class TooEarly(StoreError):
-    """The revision asked for does not exist yet."""
+    """The requested revision does not exist yet."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"revision {revision} does not exist yet; the current one is {current}")
@@ -76,17 +78,17 @@ class Closed(StoreError):
     """The store, or the watch, has been closed."""
 
 
-# Who deletes what has expired; such an entry has no cause.
+# The actor that deletes expired keys; such an entry has no cause.
 EXPIRY = Actor(user="system:expiry")
 
-# What a write expects of its key: that it is absent, that it is at this revision, or nothing at all.
+# The state of its key that a write expects: absent, at the given revision, or any state.
 Expect: TypeAlias = int | None
 ABSENT: Expect = 0
 ANY: Expect = None
 
 
 class Item(NamedTuple):
-    """A key that is there, as of some revision."""
+    """A key that exists, with its value, as of some revision."""
 
     key: str
     value: bytes
@@ -123,7 +125,7 @@ class PurgedPage(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One line of the log: what one revision did to one key, who did it and what it came from."""
+    """One entry of the log: the change of one key in one revision, with its actor and its cause."""
 
     revision: int
     key: str
@@ -137,18 +139,19 @@ class Entry(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The news for a watcher: an entry, and the value it replaced. A watcher is never told an event that lost one of
-    its values in a purge."""
+    """An event for a watcher: an entry, and the value that the entry replaced. An event that lost one of its values in
+    a purge is never sent to a watcher."""
 
     entry: Entry
     previous_value: bytes | None
 
 
 class Write(NamedTuple):
-    """One write of a transaction. A value of None deletes the key; `ttl` seconds later the store deletes it by itself.
+    """One write of a transaction. A value of None deletes the key; the store deletes the key itself after `ttl`
+    seconds.
 
-    Expiry belongs to the write that asked for it: a later write without a ttl ends it, and a write that changes nothing
-    leaves it as it was.
+    The expiry belongs to the write that set the ttl: a later write without a ttl removes the expiry, and a write
+    without a change keeps the current expiry.
     """
 
     key: str
@@ -158,7 +161,8 @@ class Write(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a range: its items in key order, the revision they were read at, and how many come after them."""
+    """A part of a range: its items in key order, the revision of the read, and the number of items that come after
+    them."""
 
     items: Sequence[Item]
     revision: int
@@ -166,7 +170,7 @@ class Page(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """How much of the past is kept: what lies beyond any of these bounds may be compacted. None: no such bound."""
+    """The part of the past that is kept: entries beyond any of these bounds may be compacted. None: no such bound."""
 
     age: float | None = None  # seconds
     revisions: int | None = None
@@ -174,47 +178,49 @@ class Retention(NamedTuple):
 
 
 class Watch(Protocol):
-    """A follower of the log: a cursor into it, not a queue of its own."""
+    """A follower of the log: a cursor into the shared log, without a queue of its own."""
 
     @property
     def revision(self) -> int:
-        """Every matching event up to this revision has been handed out. It advances with the log, events or not."""
+        """The revision up to which every matching event has been returned. The revision advances with the log, also
+        without matching events."""
 
     async def next(self) -> Sequence[Event]:
-        """The next events, of one or more whole revisions, as soon as there are any. Raises TooLate or Closed. One
-        task waits at a time; if it is cancelled, nothing is lost."""
+        """Waits for the next events and returns them, of one or more whole revisions. Raises TooLate or Closed. Only
+        one task may wait at a time; cancelling that task loses no event."""
 
     def close(self) -> None:
         """Ends the watch; a waiting `next` raises Closed."""
 
 
 class Snapshot(Protocol):
-    """The whole store at one revision, kept apart from it."""
+    """The whole store at one revision, independent of later changes."""
 
     @property
     def revision(self) -> int: ...
 
     def dump(self) -> bytes:
-        """The snapshot as bytes, which any backend can load."""
+        """Returns the snapshot as bytes, which any backend can load."""
 
 
 class Store(Protocol):
-    """The log. All times are the injected clock's."""
+    """The log. All times are those of the injected clock."""
 
     async def revision(self) -> int:
-        """The current revision; 0 in a store that was never written to."""
+        """Returns the current revision; 0 in a store that was never written to."""
 
     async def oldest(self) -> int:
-        """The oldest revision that can still be read at or watched from."""
+        """Returns the oldest revision that can still be read at or watched from."""
 
     async def get(self, key: str, at: int | None = None) -> Item | None:
-        """The key now, or as it was at a revision. Raises TooLate or TooEarly."""
+        """Returns the key's current item, or its item at a revision. Raises TooLate or TooEarly."""
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
-        """The keys with a prefix, in order, beginning after a key; all of them if the limit is 0. Raises as `get`."""
+        """Returns the keys with a prefix, in order, beginning after a key; all of them if the limit is 0. Raises as
+        `get`."""
 
     async def count(self, prefix: str, at: int | None = None) -> int:
-        """How many keys have the prefix."""
+        """Returns the number of keys with the prefix."""
 
     async def commit(
         self,
@@ -225,54 +231,57 @@ class Store(Protocol):
         cause: Cause | None = None,
         ttl: float | None = None,
     ) -> int:
-        """Writes one key, or deletes it. Returns the revision of the key's state: a new one, or the one it already
-        had if nothing changed (for a key that is and stays absent, the store's current one)."""
+        """Writes or deletes one key. Returns the revision of the key's state: a new one, or the existing one if the
+        write changed no key (for a key that is and stays absent, the store's current revision)."""
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
-        """Writes several keys in one revision, all or none. Returns that revision, or the current one if nothing
+        """Writes several keys in one revision, all or none. Returns that revision, or the current one if no key
         changed."""
 
     def watch(self, prefix: str, after: int | None = None) -> Watch:
-        """Follows the keys with a prefix from just after a revision, or from now on. TooLate comes from `next`; a
-        revision that does not exist yet is waited for."""
+        """Follows the keys with a prefix, starting after the given revision or after the current one. `next` raises
+        TooLate; for a revision that does not exist yet, the watch waits."""
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
-        """The kept past of a key, all its lives, newest first; with `before`, only what is older than that revision."""
+        """Returns the kept entries of a key, including those before its deletions, newest first; with `before`, only
+        the entries older than that revision."""
 
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
-        """The kept entries of all keys after a revision, oldest first; a limit is stretched to the end of
-        the revision it falls into. Before `oldest` there is only what was not superseded by then."""
+        """Returns the kept entries of all keys after a revision, oldest first. The limit is extended to the end of a
+        revision. Of the entries at or before `oldest`, only those that were not superseded by then are kept."""
 
     async def compact(self, to: int) -> None:
-        """Forgets what was superseded at or before a revision: reads at it and watches from it are still possible.
-        What is forgotten already stays so; a revision that does not exist yet is TooEarly."""
+        """Removes the entries that were superseded at or before a revision; reads at that revision and watches from
+        there are still possible. Has no effect up to a revision that is compacted already; raises TooEarly for one that
+        does not exist yet."""
 
     @property
     def purges_single_keys(self) -> bool:
-        """Tells whether a purge removes the past of the selected keys alone. Otherwise it removes the whole past of the
-        store, and that of everything else in the same cluster."""
+        """Returns True if a purge removes the past of the selected keys only. Otherwise a purge removes the whole past
+        of the store, and that of all other users of the same cluster."""
 
     async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
-        """Removes past values, of at most `limit` keys after a key, in steps that let others write in between. The
-        values can no longer be read afterwards; `scrub` removes their bytes from the disk. Idempotent: whoever is
-        interrupted asks again."""
+        """Removes past values of at most `limit` keys after a key, in steps that let other writes run in between. The
+        values can no longer be read afterwards; `scrub` removes their bytes from the disk. Idempotent: an interrupted
+        caller calls again."""
 
     async def scrub(self, *, always: bool = False) -> None:
-        """Removes the bytes of purged values from the files of the store, and returns when they are gone. A store that
-        ends before continues when it is opened again. With `always` also where nothing was purged: the files may hold
-        remains of values that compaction forgot."""
+        """Removes the bytes of purged values from the files of the store, and returns when they are removed. A store
+        that is closed before that continues when it is opened again. With `always`, rewrites the files even without a
+        purge: they may hold remains of values that compaction removed."""
 
     async def maintain(self) -> None:
-        """Deletes what has expired and compacts by the retention policy, now. The store also does it by itself."""
+        """Deletes expired keys and compacts by the retention policy, immediately. The store also does both
+        periodically."""
 
     async def snapshot(self) -> Snapshot:
-        """The whole store as it is now."""
+        """Returns a snapshot of the whole store at the current revision."""
 
     async def restore(self, snapshot: Snapshot | bytes) -> int:
-        """Makes the state and the kept past those of the snapshot, and returns the new revision, which is greater than
-        any that was handed out. Watchers are told they are too late; so is who asks for a revision between the
-        snapshot's and the new one, for those were of another past. A backend that cannot write the past restores
-        the state alone, as new writes."""
+        """Replaces the state and the kept past by those of the snapshot. Returns the new revision, which is greater
+        than any revision returned before. Watches raise TooLate, as do reads at a revision between the snapshot's and
+        the new one, which belonged to the replaced past. A backend that cannot write the past restores only the state,
+        as new writes."""
 
     async def close(self) -> None:
-        """Finishes what was acknowledged and releases everything. Watchers see Closed."""
+        """Completes the acknowledged writes and releases all resources. Watches raise Closed."""

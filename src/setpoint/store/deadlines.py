@@ -1,4 +1,4 @@
-"""When which key expires, and which of them is next."""
+"""The expiry times of keys, and the key that expires next."""
 
 import heapq
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,8 @@ class Deadlines:
 
     def __init__(self, times: Mapping[str, float] = {}) -> None:
         self._times = dict(times)
-        # A heap of the same; what was set anew or taken away stays in it until its time, or until that is too much.
+        # A heap of the same entries. Replaced and removed entries stay until they reach the top, or until the heap is
+        # rebuilt.
         self._heap = sorted((time, key) for key, time in times.items())
         self._is_shared = False
 
@@ -17,12 +18,12 @@ class Deadlines:
         return bool(self._times)
 
     def freeze(self) -> Mapping[str, float]:
-        """What there is now, never to change again."""
+        """Returns the current expiry times as a mapping that never changes."""
         self._is_shared = True
         return self._times
 
     def set(self, key: str, time: float | None) -> None:
-        """The key expires then, or no longer does."""
+        """Sets the time at which the key expires; None removes the expiry."""
         if self._is_shared:
             self._times, self._is_shared = dict(self._times), False
         if time is None:
@@ -34,12 +35,12 @@ class Deadlines:
             self._heap = sorted((time, key) for key, time in self._times.items())
 
     def next(self) -> float | None:
-        """When the next key expires."""
+        """Returns the time at which the next key expires, or None."""
         while self._heap and self._times.get(self._heap[0][1]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> Iterator[str]:
-        """The keys whose time has come, the first first. Each has to be taken away before the next is asked for."""
+        """Yields the expired keys, earliest first. The caller must remove each key before asking for the next one."""
         while (time := self.next()) is not None and time <= now:
             yield self._heap[0][1]

@@ -1,6 +1,6 @@
-"""A whole store as bytes that any backend can load: a heading, a checksum, and everything kept, in msgpack.
+"""A whole store as bytes that any backend can load: a header, a checksum, and all kept entries, in msgpack.
 
-The heading names the version of the format; what an older version wrote stays loadable.
+The header names the version of the format; dumps of older versions stay loadable.
 """
 
 import zlib
@@ -15,11 +15,11 @@ _HEADING = b"setpoint snapshot 1\n"
 
 
 class BadSnapshot(StoreError):
-    """These bytes are no snapshot, or were damaged on their way."""
+    """The bytes are not a snapshot, or are damaged."""
 
 
 class Contents(msgspec.Struct, frozen=True, array_like=True):
-    """What a snapshot holds: the bounds, every kept entry in the order of the log, and when which key expires."""
+    """The contents of a snapshot: the bounds, every kept entry in the order of the log, and the expiry times by key."""
 
     bounds: Bounds
     entries: Sequence[Entry]
@@ -27,7 +27,7 @@ class Contents(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Dumped:
-    """A snapshot that is bytes already."""
+    """A snapshot that is already encoded."""
 
     def __init__(self, revision: int, data: bytes) -> None:
         self._revision = revision
@@ -47,7 +47,7 @@ def dump(contents: Contents) -> bytes:
 
 
 def load(data: bytes) -> Contents:
-    """Raises BadSnapshot for anything but the whole output of `dump`."""
+    """Decodes the output of `dump`. Raises BadSnapshot for all other or incomplete data."""
     if not data.startswith(_HEADING):
         raise BadSnapshot("this is not a snapshot of a store, or one of a version that is not known here")
     checksum, body = data[len(_HEADING) : len(_HEADING) + 4], data[len(_HEADING) + 4 :]

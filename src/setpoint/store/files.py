@@ -1,4 +1,5 @@
-"""Files that hold state or credentials: made for our own user alone, and refused where others could change them."""
+"""Files that hold state or credentials: created for the current user only, and refused if other users could change
+them."""
 
 import logging
 import os
@@ -15,15 +16,15 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Unsafe(OSError):
-    """Users other than ours own the file or may change it."""
+    """Another user owns the file or may change the file."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
 
 
 def make_directory(path: Path) -> None:
-    """Makes a directory, and those above it that are missing, for our own user alone. The mode of a directory that is
-    there already stays as it is."""
+    """Creates a directory, and its missing parents, for the current user only. The mode of an existing directory is
+    kept."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -35,13 +36,13 @@ def make_directory(path: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Makes an empty file for our own user alone. Raises FileExistsError."""
+    """Creates an empty file for the current user only. Raises FileExistsError."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE))
 
 
 def make_private(path: Path) -> None:
-    """Takes the right to read a file of ours from all other users. Raises Unsafe where another user owns the file or
-    could have changed it."""
+    """Revokes all other users' right to read a file. Raises Unsafe if another user owns the file or could have changed
+    its contents."""
     found = path.stat()
     if found.st_uid != os.geteuid():
         raise Unsafe(
@@ -64,7 +65,7 @@ def make_private(path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Replaces a file in one step by one that is for our own user alone."""
+    """Replaces a file atomically by one that only the current user can access."""
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)
     try:

@@ -1,8 +1,9 @@
-"""Following a log: a watch is a cursor into the events that all watches share, and the writer only wakes who waits.
+"""Following a log: a watch is a cursor into the events that all watches share; a commit wakes the waiting watches.
 
-A waiting cursor stands under its prefix. A commit looks its key's prefixes up there and wakes those it concerns; all
-others have, by that alone, seen the log up to this commit. So a commit costs what its own watchers cost, and a watch
-holds nothing but its place: when the log no longer reaches back to it, it is too late.
+A waiting cursor is registered under its prefix. A commit looks up the prefixes of its key and wakes the matching
+cursors; all other cursors have thereby seen the log up to this commit. So the cost of a commit depends only on its own
+watchers, and a watch stores only its position: when the log no longer reaches back to that position, the watch is too
+late.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from typing import Protocol
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Closed, Event, Purged, TooLate
 
-# How many events a watch looks at before it lets others run.
+# The number of events that a watch examines before yielding to other tasks.
 STEP = 1000
 
 
@@ -22,7 +23,7 @@ def revision_of(event: Event) -> int:
 
 
 def first_after(events: Sequence[Event], revision: int) -> int:
-    """Where in the log the events after a revision begin. Most who ask are close to its end."""
+    """Returns the index of the first event after a revision. Searches from the end, where most callers are."""
     place = len(events)
     for _ in range(8):
         if place == 0 or events[place - 1].entry.revision <= revision:
@@ -32,7 +33,7 @@ def first_after(events: Sequence[Event], revision: int) -> int:
 
 
 def whole_revisions(events: Sequence[Event], start: int, limit: int) -> Sequence[Event]:
-    """About `limit` events from a place on, ending where a revision ends."""
+    """Returns about `limit` events from an index on, ending at the end of a revision."""
     end = start + limit
     if end < len(events):
         end = bisect_right(events, events[end - 1].entry.revision, end, key=revision_of)
@@ -44,7 +45,7 @@ class Source(Protocol):
 
     @property
     def current(self) -> int:
-        """The current revision: `bounds.current`, without the rest."""
+        """The current revision: `bounds.current`, without computing the rest."""
 
     @property
     def bounds(self) -> Bounds: ...
@@ -54,21 +55,21 @@ class Source(Protocol):
 
     @property
     def restored(self) -> int:
-        """The revision that the last `restore` made; whoever began to follow before it is too late."""
+        """The revision that the last `restore` made; watches that began earlier are too late."""
 
     @property
     def purged(self) -> int:
         """No event after this revision has lost a value in a purge."""
 
     def recent(self, after: int) -> Sequence[Event] | None:
-        """A step of the events after a revision, whole revisions; None if they are not at hand."""
+        """Returns a step of the events after a revision, whole revisions; None if they are not in memory."""
 
     async def older(self, after: int) -> Sequence[Event]:
-        """The same, of events that are not at hand. Raises TooLate."""
+        """Returns the same for events that are not in memory. Raises TooLate."""
 
 
 class Cursor:
-    """A watch. Its revision moves only when events are handed out, or when none of those passed concerned it."""
+    """A watch. Its revision advances only when events are returned, or when no event so far matched its prefix."""
 
     def __init__(self, source: Source, followers: "Followers", prefix: str, after: int | None) -> None:
         bounds = source.bounds
@@ -100,7 +101,7 @@ class Cursor:
             if events is None:
                 events = await self._source.older(self._revision)
                 self._check()
-            # Without events, up to where the log was when we asked for them: it may have gone on since.
+            # Without events, up to the revision at the time of the call: the log may have grown since.
             reached = events[-1].entry.revision if events else current
             prefix = self.prefix
             found = [event for event in events if event.entry.key.startswith(prefix)] if prefix else events
@@ -117,7 +118,7 @@ class Cursor:
         self.wake(self._revision + 1)
 
     def wake(self, revision: int) -> None:
-        """Something at this revision concerns the watch, and nothing before it did."""
+        """Wakes the watch for a matching event at this revision; no earlier event matched."""
         if self._waiting is not None:
             self._followers.leave(self)
             waiting, self._waiting = self._waiting, None
@@ -139,7 +140,7 @@ class Cursor:
         try:
             await waiting
         finally:
-            # Still ours: the task was cancelled before anything happened, so all that happened did not concern us.
+            # Still registered: the task was cancelled before an event matched, so no event so far concerns this watch.
             if self._waiting is waiting:
                 self._followers.leave(self)
                 self._revision = self.revision
@@ -147,7 +148,7 @@ class Cursor:
 
 
 def _first_purged(events: Sequence[Event], oldest: int) -> Purged | None:
-    """Returns why a watch cannot be told these events: one has lost its value, or the value that it replaced."""
+    """Returns the Purged error if one of the events has lost its value or the value that it replaced, else None."""
     for entry, previous_value in events:
         if entry.purged is not None or (entry.previous and previous_value is None):
             return Purged(entry.revision, oldest, entry.key, entry.purged)
@@ -155,11 +156,11 @@ def _first_purged(events: Sequence[Event], oldest: int) -> Purged | None:
 
 
 class Followers:
-    """The cursors that wait, by their prefix."""
+    """The waiting cursors, by their prefix."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, dict[Cursor, None]] = {}
-        # The lengths of the prefixes that were ever waited for: a commit cuts its key to each of them.
+        # The lengths of all prefixes that were ever waited for: a commit truncates its key to each of them.
         self._lengths: set[int] = set()
 
     def join(self, cursor: Cursor) -> None:
@@ -174,7 +175,7 @@ class Followers:
                 del self.waiting[cursor.prefix]
 
     def publish(self, revision: int, keys: Iterable[str]) -> None:
-        """Wakes those whom a revision concerns."""
+        """Wakes the watches that match the keys of a revision."""
         for key in keys:
             for length in self._lengths:
                 group = self.waiting.pop(key[:length], None)
@@ -183,7 +184,7 @@ class Followers:
                         cursor.wake(revision)
 
     def wake_all(self, revision: int) -> None:
-        """Wakes everyone, to find that the store was closed or restored."""
+        """Wakes all watches, after the store was closed or restored."""
         groups, self.waiting = self.waiting, {}
         for group in groups.values():
             for cursor in group:

@@ -1,4 +1,4 @@
-"""Keys: which are valid, where a prefix ends, and an order of many of them that is cheap to change."""
+"""Keys: their validation, the end of a prefix, and a sorted set of many keys that is cheap to change."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def check_key(key: str) -> None:
-    """Refuses a key that no backend could keep."""
+    """Raises ValueError for a key that no backend can store."""
     if not key:
         raise ValueError("a key must not be empty")
     if not key.isascii():
@@ -21,7 +21,7 @@ def check_key(key: str) -> None:
 
 
 def check_writes(writes: Sequence[Write]) -> None:
-    """Refuses a transaction that names a key twice, or a bad one."""
+    """Raises ValueError for a transaction with a duplicate or invalid key."""
     seen = set()
     for write in writes:
         check_key(write.key)
@@ -31,7 +31,7 @@ def check_writes(writes: Sequence[Write]) -> None:
 
 
 def prefix_end(prefix: str) -> str | None:
-    """The least text that is greater than everything with the prefix; None if there is none."""
+    """Returns the least text that is greater than every key with the prefix; None if there is none."""
     for place in range(len(prefix) - 1, -1, -1):
         code = ord(prefix[place])
         if code < _LAST:
@@ -41,9 +41,10 @@ def prefix_end(prefix: str) -> str | None:
 
 
 class KeyOrder:
-    """A sorted set of keys, in pieces short enough that moving one for an insertion costs next to nothing.
+    """A sorted set of keys, in pieces so short that an insertion moves only few pointers.
 
-    One flat list would move half of its pointers for every new key, which at 100,000 keys costs more than all the rest.
+    One flat list would move half of its pointers for every new key, which at 100,000 keys dominates the cost of a
+    write.
     """
 
     _PIECE = 512
@@ -61,7 +62,7 @@ class KeyOrder:
         return other
 
     def add(self, key: str) -> None:
-        """Adds a key that is not there yet."""
+        """Adds a key that is not in the set yet."""
         if not self._pieces:
             self._pieces, self._lasts = [[key]], [key]
             return
@@ -77,7 +78,7 @@ class KeyOrder:
             self._lasts.insert(place + 1, half[-1])
 
     def discard(self, key: str) -> None:
-        """Removes a key, if it is there."""
+        """Removes a key, if present."""
         place = bisect_left(self._lasts, key)
         if place == len(self._pieces):
             return
@@ -92,7 +93,7 @@ class KeyOrder:
             del self._pieces[place], self._lasts[place]
 
     def between(self, start: str, end: str | None) -> Iterator[str]:
-        """The keys from `start` on, up to but without `end`."""
+        """Yields the keys from `start` up to, but excluding, `end`."""
         for place in range(bisect_left(self._lasts, start), len(self._pieces)):
             piece = self._pieces[place]
             first = bisect_left(piece, start)
@@ -102,13 +103,13 @@ class KeyOrder:
             yield from piece[first:]
 
     def after(self, key: str, prefix: str, end: str | None) -> Iterator[str]:
-        """The keys with a prefix (which ends at `end`) that come after a key."""
+        """Yields the keys with a prefix (which ends at `end`) that come after a key."""
         if key < prefix:
             return self.between(prefix, end)
         return self.between(key + "\0", end)
 
     def rank(self, key: str | None) -> int:
-        """How many keys come before this one; all of them for None."""
+        """Returns the number of keys before this one; the number of all keys for None."""
         if key is None:
             return sum(map(len, self._pieces))
         place = bisect_left(self._lasts, key)

@@ -1,4 +1,4 @@
-"""Which past values a purge removes. Pure: every backend decides by these rules."""
+"""The rules that select the past values a purge removes. Pure functions, shared by every backend."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,17 +6,17 @@ from setpoint.store.contract import Entry, Purge, Selection
 
 
 def is_selected(selection: Selection, revision: int, replaced_at: float) -> bool:
-    """Tells whether a value that was written at a revision, and replaced or deleted at a time, is to be removed."""
+    """Returns True if a purge removes a value that was written at a revision and replaced or deleted at a time."""
     if revision < selection.since or (selection.through is not None and revision > selection.through):
         return False
     return selection.before is None or replaced_at <= selection.before
 
 
 def selected(selection: Selection, versions: Sequence[Entry], later: Sequence[Entry] | None = None) -> list[int]:
-    """The places of the values to remove among the versions of one key, oldest first.
+    """Returns the indexes of the values to remove among the versions of one key, oldest first.
 
     The versions end with the current one, unless `later` is given: then they are those of an older snapshot, and
-    `later` are the versions that the store has now.
+    `later` are the current versions of the store.
     """
     found = []
     for place, entry in enumerate(versions):
@@ -29,17 +29,18 @@ def selected(selection: Selection, versions: Sequence[Entry], later: Sequence[En
 
 
 def _after(entry: Entry, later: Sequence[Entry]) -> Entry | None:
-    """The version that replaced an entry, of those that are still kept."""
+    """Returns the kept version that replaced an entry, or None."""
     return next((each for each in later if each.revision > entry.revision), None)
 
 
 def emptied(entry: Entry, purge: Purge) -> Entry:
-    """The entry without its value, with the tombstone."""
+    """Returns the entry with the tombstone instead of its value."""
     return entry._replace(value=None, purged=purge)
 
 
 def last_purged(entries: Iterable[Entry]) -> int:
-    """The last revision of a log whose event lost a value: a purged entry, or the one that replaced it."""
+    """Returns the last revision of a log that lost a value: that of a purged entry, or of the entry that replaced a
+    purged one."""
     last = 0
     purged: set[str] = set()  # the keys whose latest entry so far is a purged one
     for entry in entries:

@@ -1,4 +1,4 @@
-"""What a store does by itself when its time has come: delete what expired, forget what is too old."""
+"""The periodic work of a store: deletes expired keys and compacts old entries."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ _PAUSE_AFTER_FAILURE = 5.0  # seconds
 
 
 class Upkeep:
-    """A task that sleeps until the next thing is due. There is none while nothing ever is."""
+    """A task that sleeps until the next work is due. There is no task while no work is scheduled."""
 
     def __init__(self, clock: Clock, due: Callable[[], float | None], run: Callable[[], Awaitable[None]]) -> None:
         self._clock = clock
@@ -22,7 +22,7 @@ class Upkeep:
         self._task: asyncio.Task[None] | None = None
 
     def expect(self, time: float) -> None:
-        """Something will be due then, in seconds since the epoch."""
+        """Schedules the work at a time, in seconds since the epoch."""
         if self._task is not None and not self._task.done():
             if self._wakes <= time:
                 return

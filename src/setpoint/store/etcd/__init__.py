@@ -1,4 +1,4 @@
-"""The store in etcd. Importing this needs the package's extra `etcd`."""
+"""The store in etcd. Importing this package requires the extra `etcd`."""
 
 from setpoint.store.etcd.config import EtcdConfig, Tls
 from setpoint.store.etcd.failures import OutcomeUnknown, Unreachable

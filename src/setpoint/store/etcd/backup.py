@@ -1,8 +1,8 @@
-"""Snapshots of a store in etcd: everything that is kept, as the bytes that every backend can load; and back again.
+"""Snapshots of a store in etcd: writes all kept entries as bytes that every backend can load, and restores them.
 
-etcd's past cannot be written, so restoring brings back the state alone, as new writes with their old time, actor, cause
-and deadline. It is made beside the current state and taken up in one transaction: other replicas see the old state or
-the new one, never a mixture, and a restore that is broken off changes nothing.
+etcd's past cannot be written, so restoring brings back only the state, as new writes with their old time, actor, cause
+and deadline. The new state is staged beside the current one and activated in one transaction: other replicas see the
+old state or the new one, never a mixture, and an interrupted restore changes no visible key.
 """
 
 from setpoint.store.bounds import Bounds
@@ -14,7 +14,7 @@ from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.session import Session
 from setpoint.store.etcd.wire import Message
 
-# What one transaction of a restore may hold, well within the bounds that etcd has by default.
+# The limits of one transaction of a restore, well within etcd's default limits.
 CHUNK_OPS = 100
 CHUNK_BYTES = 512 << 10
 
@@ -54,7 +54,7 @@ async def restore(session: Session, source: Snapshot | bytes) -> int:
 
 
 async def _stage(session: Session, current: Epoch, epoch: Epoch, state: dict[str, Entry], contents: Contents) -> bool:
-    """Writes the state of a new epoch; False if another one became current meanwhile."""
+    """Writes the state of a new epoch; returns False if another epoch became current meanwhile."""
     ops: list[Message] = []
     size = 0
     for key, entry in state.items():
@@ -73,15 +73,17 @@ async def _stage(session: Session, current: Epoch, epoch: Epoch, state: dict[str
 
 
 async def _put(session: Session, current: Epoch, ops: list[Message]) -> bool:
-    # The check also stops a copy of this request that was held up somewhere: it cannot arrive after the switch.
+    # The check also rejects a delayed copy of this request: no copy can take effect after the switch.
     response = await session.client.txn(wire.txn([session.same_epoch(current)], ops, []), once=False)
     session.hear(response)
     return bool(response.succeeded)
 
 
 async def _switch(session: Session, current: Epoch, name: str, snapshot_revision: int) -> int | None:
-    """Makes a new epoch the current one, and removes all others. Returns the store's revision; None: we lost a race."""
-    # The switch will be etcd's next revision or a later one; the store's must come after the snapshot's and our own.
+    """Makes a new epoch the current one and removes all others. Returns the store's revision; None if another epoch
+    became current first."""
+    # The switch gets etcd's next revision or a later one; the store's revision must exceed the snapshot's and the
+    # current one.
     shift = max(current.shift, snapshot_revision - session.seen)
     epoch = Epoch(session.root, name, 0, shift)
     record = envelope.seal_record(envelope.EpochRecord(name, shift))
@@ -97,7 +99,7 @@ async def _switch(session: Session, current: Epoch, name: str, snapshot_revision
         [],
     )
     await session.client.txn(request, once=False)
-    # Whether it was this request or a copy of it that was done, the epoch tells.
+    # The epoch shows whether this request or a copy of this request was applied.
     reading = await session.read(lambda _: [])
     if reading.epoch.name == name:
         return reading.epoch.outward(reading.epoch.revision)

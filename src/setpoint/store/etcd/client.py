@@ -1,8 +1,8 @@
 """A thin etcd client over gRPC: several endpoints with failover, TLS, a login that renews itself, deadlines.
 
-aetcd brings the generated stubs; its own client knows one endpoint, no TLS, logs in once and does not resume, so the
-calls are made here. A call goes to one endpoint until that fails, then to the next, with a growing pause after each
-round.
+aetcd provides the generated stubs; its own client supports one endpoint without TLS, logs in once and does not resume,
+so this module makes the calls. A call goes to one endpoint until that fails, then to the next, with a growing pause
+after each round.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from setpoint.store.etcd.wire import Message
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
-_DEFRAGMENT_TIMEOUT = 600.0  # seconds; it takes as long as writing the database anew
+_DEFRAGMENT_TIMEOUT = 600.0  # seconds; etcd rewrites its whole database
 _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    ("grpc.enable_retries", 0),  # what may be repeated is decided here
+    ("grpc.enable_retries", 0),  # this module decides which calls may be repeated
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 5_000),  # in spite of its name, how long one attempt to connect may take
+    ("grpc.min_reconnect_backoff_ms", 5_000),  # despite the name, the time limit of one connection attempt
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # A peer that vanished without a word is noticed within these two (etcd allows a ping every 5 s).
+    # A peer that vanished without closing the connection is noticed within these two (etcd allows a ping every 5 s).
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
@@ -41,7 +41,7 @@ _OPTIONS: list[tuple[str, int | str]] = [
 
 
 class Lost(Exception):
-    """A call failed after it may have been done. Never leaves this package."""
+    """A call failed, and etcd may have applied the request or not. Never leaves this package."""
 
     def __init__(self, cause: AioRpcError) -> None:
         super().__init__(cause.details())
@@ -49,7 +49,7 @@ class Lost(Exception):
 
 
 class OutOfRange(Exception):
-    """The revision asked for is compacted, or not yet there. Never leaves this package."""
+    """The requested revision is compacted, or does not exist yet. Never leaves this package."""
 
     def __init__(self, compacted: bool) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class _Member:
 
 
 class WatchStream:
-    """One open etcd watch. It ends with an error; whoever reads it opens another one and goes on from where it was."""
+    """One open etcd watch. The stream ends with an error; the reader then opens another one at its position."""
 
     def __init__(self, call: Any, client: "EtcdClient", member: _Member, token: str | None) -> None:
         self._call = call
@@ -114,7 +114,7 @@ class WatchStream:
             raise
 
     async def read(self) -> Message:
-        """The next response. Raises Lost when the stream is gone."""
+        """Returns the next response. Raises Lost when the stream has ended."""
         try:
             with self._client.closing():
                 response = await self._call.read()
@@ -133,7 +133,7 @@ class WatchStream:
 
 
 class EtcdClient:
-    """Calls to one cluster. Belongs to the event loop it was made in."""
+    """Calls to one cluster. Belongs to the event loop that created the client."""
 
     def __init__(self, config: EtcdConfig, clock: Clock, ids: Ids) -> None:
         self.config = config
@@ -148,24 +148,25 @@ class EtcdClient:
         self._closed = False
 
     def deadline(self) -> float:
-        """The moment, in monotonic seconds, at which an operation that begins now has lost its patience."""
+        """Returns the monotonic time, in seconds, at which an operation that begins now times out."""
         return self._clock.monotonic() + self.config.patience
 
     def pauses(self) -> Pauses:
         return Pauses(self._clock, self._ids)
 
     async def txn(self, request: Message, *, once: bool, deadline: float | None = None) -> Message:
-        """A transaction. With `once` it raises Lost when it may have been done; otherwise it is repeated then."""
+        """Runs a transaction. With `once`, raises Lost if etcd may have applied the request; otherwise repeats the
+        transaction then."""
         return await self._call(lambda member: member.txn, request, once=once, deadline=deadline)
 
     async def compact(self, revision: int, *, physical: bool = False) -> None:
-        """Compacts etcd, with `physical` until the entries are removed from its database. Raises OutOfRange if it was
-        already, or if there is no such revision yet."""
+        """Compacts etcd, with `physical` until the entries are removed from its database. Raises OutOfRange if the
+        revision is compacted already or does not exist yet."""
         await self._call(lambda member: member.compact, pb.CompactionRequest(revision=revision, physical=physical))
 
     async def defragment(self) -> None:
-        """Writes the database of every member anew, one member after the other: each is blocked meanwhile. Raises
-        StoreError if a member could not be reached; those before it are done."""
+        """Rewrites the database of every member, one member after the other: each is blocked meanwhile. Raises
+        StoreError if a member could not be reached; the members before that one are done."""
         listed = (await self._call(lambda member: member.members, pb.MemberListRequest())).members
         known = {member.address: member for member in self._members}
         members = list(known.values())
@@ -191,13 +192,13 @@ class EtcdClient:
                     await member.channel.close(0)
 
     async def grant(self, ttl: int) -> int:
-        """A new lease that ends after so many seconds."""
+        """Creates a lease that expires after `ttl` seconds, and returns its id."""
         response = await self._call(lambda member: member.grant, pb.LeaseGrantRequest(TTL=ttl))
         return int(response.ID)
 
     async def watch(self, start: bytes, end: bytes, revision: int) -> WatchStream:
-        """Follows a range of keys from a revision on. Raises Lost when the endpoint is gone; the next call takes
-        another one."""
+        """Watches a range of keys from a revision on. Raises Lost when the endpoint is unreachable; the next call uses
+        another endpoint."""
         self._check_open()
         member, token = self._members[self._current], None
         create = pb.WatchCreateRequest(
@@ -205,7 +206,7 @@ class EtcdClient:
         )
         try:
             token = await self._login(member)
-            # A member that lost its leader ends the stream instead of letting it go silent.
+            # A member that lost its leader ends the stream instead of staying silent.
             stream = WatchStream(member.watch(metadata=(*_metadata(token), ("hasleader", "true"))), self, member, token)
             self.streams.add(stream)
             await stream.ask(pb.WatchRequest(create_request=create))
@@ -215,7 +216,8 @@ class EtcdClient:
         return stream
 
     def note(self, member: _Member, token: str | None, error: AioRpcError) -> None:
-        """Draws the lesson of a failure: another endpoint, another login. Raises StoreError if nothing can help."""
+        """Reacts to a failure: selects another endpoint or drops the login token. Raises StoreError for an error that a
+        retry cannot fix."""
         kind = kind_of(error)
         if kind is Kind.STALE_LOGIN:
             if token == self._token:
@@ -226,19 +228,20 @@ class EtcdClient:
             self._current = (self._current + 1) % len(self._members)
 
     def watch_refused(self, reason: str, again: bool) -> None:
-        """A watch was cancelled by etcd. It says "permission denied" also of a login it has forgotten, so that is
-        renewed once; after that it is meant."""
+        """Handles a watch that etcd cancelled. etcd reports "permission denied" also for an expired login, so the login
+        is renewed once; a second refusal is raised."""
         if "permission denied" in reason and (again or self.config.user is None):
             raise refusal(self.where, _failure(grpc.StatusCode.PERMISSION_DENIED, reason))
         self._token = None
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """Tells the end of a call by our own closing from the end of the task that made it: both come as cancelled."""
+        """Raises Closed for a call that ended because this client was closed. Both that and a cancelled task appear as
+        CancelledError."""
         try:
             yield
         except grpc.aio.UsageError:
-            self._check_open()  # what one gets for using a closed channel
+            self._check_open()  # raised by gRPC for a closed channel
             raise
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -247,7 +250,7 @@ class EtcdClient:
             raise
 
     async def close(self) -> None:
-        """Ends all watches, and waits a while for the calls that are under way."""
+        """Ends all watches, and waits up to the request timeout for the running calls."""
         self._closed = True
         for stream in list(self.streams):
             stream.close()
@@ -289,7 +292,7 @@ class EtcdClient:
                     await pauses.wait()
 
     async def _login(self, member: _Member) -> str | None:
-        """The token that proves who we are. All members know it, until they forget it."""
+        """Returns the login token, or None without a user. Every member accepts the token until its expiry."""
         if self.config.user is None:
             return None
         async with self._logging_in:

@@ -1,6 +1,6 @@
-"""Where an etcd cluster is and how to talk to it: endpoints, TLS, a user, our root in its key space, our patience.
+"""The connection settings of an etcd cluster: endpoints, TLS, user, root key prefix, and timeouts.
 
-`EtcdConfig.from_url` reads the form that the command line takes:
+`EtcdConfig.from_url` parses the URL that the command line accepts:
 `http[s]://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/ROOT][?ca=FILE&cert=FILE&key=FILE&server-name=NAME]`.
 """
 
@@ -16,36 +16,38 @@ DEFAULT_ROOT = "/setpoint"
 
 
 class Tls(NamedTuple):
-    """The PEM texts that prove etcd to us (`ca`; None: the machine's own authorities) and us to etcd (both others)."""
+    """The PEM texts of TLS: `ca` verifies etcd (None: the system's certificate authorities); `certificate` and `key`
+    authenticate this client."""
 
     ca: bytes | None = None
     certificate: bytes | None = None
     key: bytes | None = None
-    server_name: str | None = None  # the name to look for in etcd's certificate, when it is not that of the endpoint
+    server_name: str | None = None  # the name to expect in etcd's certificate, if different from the endpoint's
 
 
 class EtcdConfig(NamedTuple):
-    """One cluster and our part of it. Stores that share `endpoints` and `root` are replicas of each other."""
+    """One cluster and the root of this store. Stores that share `endpoints` and `root` are replicas of each other."""
 
     endpoints: tuple[str, ...]  # each "host:port"
     root: str = DEFAULT_ROOT
     tls: Tls | None = None
     user: str | None = None
     password: str | None = None
-    request_timeout: float = 5.0  # seconds that one request may take before it counts as lost
-    patience: float = 15.0  # seconds that an operation keeps trying before it fails
+    request_timeout: float = 5.0  # seconds after which one request counts as lost
+    patience: float = 15.0  # seconds for which an operation retries before failing
 
     @property
     def scheme(self) -> str:
         return "https" if self.tls else "http"
 
     def __repr__(self) -> str:
-        """Without the password and the key, so that it may be logged."""
+        """Returns the configuration without the password and the key, for logs."""
         return f"EtcdConfig({self.scheme}://{','.join(self.endpoints)}{self.root})"
 
     @classmethod
     def from_url(cls, url: str, read: Callable[[str], bytes] = lambda path: Path(path).read_bytes()) -> "EtcdConfig":
-        """The configuration that a URL describes; files it names are read now. Raises StoreError on a bad one."""
+        """Returns the configuration that a URL describes, and reads the files that the URL names. Raises StoreError for
+        an invalid URL."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
             raise StoreError(f"etcd URL {_shown(url)}: it must begin with http:// or https://")
@@ -62,7 +64,7 @@ class EtcdConfig(NamedTuple):
 
 
 def _endpoint(host: str, url: str) -> str:
-    """A host with its port, the default one if it names none. IPv6 addresses are in brackets."""
+    """Returns a host with its port, or the default port. IPv6 addresses are in brackets."""
     name, colon, port = host.rpartition(":")
     if not colon or host.endswith("]"):
         name, port = host, str(DEFAULT_PORT)
@@ -91,7 +93,7 @@ def _tls(scheme: str, options: dict[str, str], url: str, read: Callable[[str], b
 
 
 def _shown(url: str) -> str:
-    """The URL without its login."""
+    """Returns the URL without its login."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"

@@ -1,9 +1,10 @@
-"""What the values in etcd look like.
+"""The format of the values in etcd.
 
-A value of the state is `VERSION DIGEST LENGTH META VALUE`: the digest of the value comes first, so that etcd itself can
-tell in a transaction whether a write would change anything (all values with one digest lie between `unchanged_from` and
-`unchanged_to`); the meta says who wrote it, when, and why. A deletion's envelope is the same with an empty value.
-The encoding is stable: another layout takes another version byte, and a field of a meta is only added at the end.
+A value of the state is `VERSION DIGEST LENGTH META VALUE`. The digest of the value comes first, so that an etcd
+transaction can compare whether a write would change the value (all values with one digest lie between `unchanged_from`
+and `unchanged_to`). The meta holds the actor, the time and the cause of the write. A deletion's envelope has the same
+format with an empty value. The encoding is stable: another layout uses another version byte, and fields of a meta are
+only added at the end.
 """
 
 from hashlib import blake2b
@@ -21,34 +22,34 @@ _META = len(VERSION) + _DIGEST + _LENGTH
 
 
 class Meta(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept beside a value."""
+    """The metadata that is stored beside a value."""
 
     time: float
     actor: Actor
     cause: Cause | None = None
     expires: float | None = None
-    previous: int = 0  # the revision of etcd's that was replaced, 0 if the key was absent
+    previous: int = 0  # etcd's revision of the replaced value, 0 if the key was absent
 
 
-BY_HAND = Meta(0.0, Actor(""))  # of a change that was made in etcd, past the store
+BY_HAND = Meta(0.0, Actor(""))  # for a change that was made in etcd directly, not by the store
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """What every transaction writes to the head key: whose and which write it was, and when."""
+    """The value that every transaction writes to the head key: the id of the write, and its time."""
 
     write: bytes
     time: float
 
 
 class EpochRecord(msgspec.Struct, frozen=True, array_like=True):
-    """The current epoch, and how far its revisions are shifted from etcd's (None: so that the epoch begins at 0)."""
+    """The current epoch, and the offset of its revisions from etcd's (None: the epoch begins at 0)."""
 
     name: str
     shift: int | None = None
 
 
 class CompactRecord(msgspec.Struct, frozen=True, array_like=True):
-    """The revision that the replicas last agreed to compact to, and when."""
+    """The revision that the replicas last agreed to compact to, and the time of that agreement."""
 
     revision: int
     time: float
@@ -76,18 +77,18 @@ def seal(value: bytes, meta: Meta) -> bytes:
 
 
 def unchanged_from(value: bytes) -> bytes:
-    """Every envelope of this value is greater than this, in the order of bytes,"""
+    """Returns the lower bound, in byte order, of every envelope of this value."""
     return VERSION + blake2b(value, digest_size=_DIGEST).digest()
 
 
 def unchanged_to(start: bytes) -> bytes:
-    """and less than this."""
+    """Returns the upper bound that belongs to a lower bound of `unchanged_from`."""
     number = int.from_bytes(start, "big") + 1
     return number.to_bytes(len(start), "big")
 
 
 def value_of(envelope: bytes, key: bytes) -> bytes:
-    """The value alone, which is all that most reads want."""
+    """Returns only the value, which is sufficient for most reads."""
     return envelope[_meta_end(envelope, key) :]
 
 
@@ -106,7 +107,7 @@ def _meta_end(envelope: bytes, key: bytes) -> int:
 
 
 def foreign(key: bytes) -> StoreError:
-    """Something below our root that is not ours, or was left by no version that we know."""
+    """Returns the error for a key below the root whose value has an unknown format."""
     return StoreError(
         f"etcd key {key.decode(errors='replace')}: its value was not written by Setpoint, or by a later one"
     )

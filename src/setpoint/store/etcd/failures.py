@@ -1,4 +1,4 @@
-"""What a failed call to etcd means: whether it was sent, whether it may be repeated, and what to tell the user.
+"""Classifies a failed call to etcd: whether the request was sent, whether a retry is safe, and which message to show.
 
 gRPC gives a code and a text. etcd's own texts are stable (clients of every language match on them).
 """
@@ -12,15 +12,15 @@ from setpoint.store.contract import StoreError
 
 
 class Unreachable(StoreError):
-    """etcd could not be reached in time. Nothing was written."""
+    """etcd could not be reached in time. The store is unchanged."""
 
 
 class OutcomeUnknown(StoreError):
-    """etcd could not be reached in time to find out whether a write that was sent has landed."""
+    """etcd could not be reached in time to find out whether a sent write was applied."""
 
 
 class Kind(Enum):
-    """What to do about a failure."""
+    """The reaction to a failure."""
 
     UNSENT = "it never left: try elsewhere"
     LOST = "it may or may not have been done"
@@ -41,7 +41,7 @@ _LOST_CODES = (
     StatusCode.INTERNAL,
     StatusCode.ABORTED,
 )
-# How a user gets out of what etcd refuses for good.
+# The remedies for requests that etcd refuses permanently.
 _REMEDIES = {
     "too many operations": "write fewer keys in one transaction, or start etcd with a higher --max-txn-ops",
     "request is too large": "write less at once, or start etcd with a higher --max-request-bytes",
@@ -64,7 +64,7 @@ def kind_of(error: AioRpcError) -> Kind:
         return Kind.STALE_LOGIN
     if any(known in text for known in _BUSY_TEXTS):
         return Kind.BUSY
-    # "authentication failed" and the like come as UNKNOWN from some versions, with etcd's own text.
+    # Some versions of etcd return "authentication failed" and similar errors as UNKNOWN, with etcd's own text.
     if any(known in text for known in _REMEDIES):
         return Kind.REFUSED
     return Kind.LOST if code in _LOST_CODES else Kind.REFUSED

@@ -1,8 +1,9 @@
-"""Finds out whether a write has landed when the connection was lost before etcd answered.
+"""Finds out whether a write was applied when the connection was lost before etcd answered.
 
-Reading back is not enough: the write may still be on its way. So every write checks a key of its client, the fence, and
-a client in doubt first raises it. A write that has not landed by then never will; one that has, has left its id in the
-head, whose versions up to that moment are then looked through. After that, what the caller is told is true.
+Reading back is not sufficient: the write may still be in transit. So every write checks a key of its client, the fence,
+and a client in doubt first raises the fence. A write that was not applied before that can never be applied; a write
+that was applied has recorded its id in the head, and the versions of the head up to that revision are then searched.
+The result that the caller receives is therefore certain.
 """
 
 import asyncio
@@ -16,29 +17,30 @@ from setpoint.store.etcd.replay import Replay
 from setpoint.store.etcd.session import Session
 from setpoint.store.etcd.wire import Message
 
-# A raised fence outlives every request that could run into it by far, and then goes away by itself.
+# A raised fence exists much longer than any request that checks the fence, and then expires.
 LEASE_SECONDS = 3600
 
 
 class Fence:
-    """One client's fence, and the writes that are under way in front of it."""
+    """One client's fence, and the pending writes that check the fence."""
 
     def __init__(self, session: Session, client: str) -> None:
-        self.version = 0  # how often it has been raised, as etcd last told
+        self.version = 0  # the number of times the fence was raised, as etcd last reported
         self.key = session.root.fence(client)
         self._session = session
         self._sent: dict[bytes, tuple[bytes, int]] = {}
         self._landed: dict[bytes, int] = {}
         self._raising = asyncio.Lock()
-        self._raised = 0  # how often it was raised and everything in front of it looked for
-        self._heads: set[bytes] = set()  # where that was the last time
+        self._raised = 0  # the number of raises after which all pending writes were looked up
+        self._heads: set[bytes] = set()  # the head keys that the last lookup searched
 
     def check(self) -> Message:
-        """What makes a write fail once the fence has been raised."""
+        """Returns the comparison that makes a write fail once the fence has been raised."""
         return wire.version_is(self.key, self.version)
 
     def sending(self, write: bytes, epoch: Epoch) -> int:
-        """A write is about to be sent; what is returned goes into `settle` if it gets lost."""
+        """Registers a write that is about to be sent; the returned number is the argument of `settle` if the answer is
+        lost."""
         self._sent[write] = epoch.head, self._session.seen
         return self._raised
 
@@ -47,7 +49,8 @@ class Fence:
         self._landed.pop(write, None)
 
     async def settle(self, write: bytes, sent: int, lost: Lost) -> int | None:
-        """The revision of etcd's at which a write landed, or None if it never will. Raises OutcomeUnknown."""
+        """Returns etcd's revision of a write, or None if the write was not and will never be applied. Raises
+        OutcomeUnknown."""
         try:
             async with self._raising:
                 if sent == self._raised or self._sent[write][0] not in self._heads:
@@ -64,7 +67,7 @@ class Fence:
         client = self._session.client
         deadline = client.deadline()
         lease = await client.grant(LEASE_SECONDS)
-        # The heads are read in the very transaction that raises the fence. Later writes begin after these revisions.
+        # The heads are read in the transaction that raises the fence. Later writes begin after these revisions.
         heads: dict[bytes, int] = {}
         for head, seen in self._sent.values():
             heads[head] = min(seen, heads.get(head, seen))
@@ -79,7 +82,7 @@ class Fence:
         self._raised += 1
 
     async def _look(self, head: bytes, since: int, until: int, deadline: float) -> None:
-        """Looks for our writes among the versions of a head after one revision and up to another."""
+        """Searches the versions of a head after one revision and up to another for pending writes of this client."""
         replay = Replay(self._session, head, b"", since, deadline)
         try:
             while replay.position < until:

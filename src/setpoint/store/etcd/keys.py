@@ -1,15 +1,15 @@
-"""Where things lie in etcd, all of it below one root:
+"""The keys of the store in etcd, all below one root:
 
     ROOT/epoch                     which epoch is current, and where its revisions begin
-    ROOT/compact                   what the replicas last agreed to compact to
+    ROOT/compact                   the revision that the replicas last agreed to compact to
     ROOT/fence/CLIENT              raised by a client that does not know whether its writes landed
     ROOT/log/EPOCH/head            written by every transaction: its revision is the store's revision
     ROOT/log/EPOCH/s/KEY           the state: one key each
-    ROOT/log/EPOCH/d/KEY           who deleted a key last, and why: etcd's own deletions carry nothing
-    ROOT/log/EPOCH/x/DEADLINE/KEY  what expires when
+    ROOT/log/EPOCH/d/KEY           the actor and the cause of the last deletion of a key
+    ROOT/log/EPOCH/x/DEADLINE/KEY  the index of expiry times
 
 A restore writes a whole new epoch beside the current one and then switches to it in one transaction. Every transaction
-checks the epoch it was made for, so that no replica reads or writes in one that has passed.
+checks its epoch, so that no replica reads or writes in a replaced epoch.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ def prefix_end(prefix: bytes) -> bytes:
 
 
 class Root(NamedTuple):
-    """The root, and what lies right below it."""
+    """The root, and the keys directly below the root."""
 
     path: str
 
@@ -49,16 +49,16 @@ class Root(NamedTuple):
 
 
 class Epoch:
-    """One epoch: its keys, and how its revisions are counted.
+    """One epoch: its keys, and the offset of its revisions.
 
-    The store's revisions are etcd's, shifted: in a new store the first is 1, and after a restore they go on after those
-    of the snapshot, wherever etcd's own stand. They only grow, but others who write to the same etcd leave gaps.
-    Within this package revisions are etcd's; `outward` and `inward` translate at its edge.
+    The store's revisions are etcd's, shifted: in a new store the first is 1, and after a restore they continue after
+    those of the snapshot, whatever etcd's own revision is. They only grow, but other clients of the same etcd cause
+    gaps. Within this package revisions are etcd's; `outward` and `inward` translate at the API of the store.
     """
 
     def __init__(self, root: Root, name: str, revision: int, shift: int) -> None:
         self.name = name
-        self.revision = revision  # etcd's revision that began the epoch; nothing before it can be read
+        self.revision = revision  # etcd's revision that began the epoch; earlier revisions cannot be read
         self.shift = shift
         self.base = root.epochs + f"{name}/".encode()
         self.head = self.base + b"head"
@@ -82,7 +82,8 @@ class Epoch:
         return self.expires_at(deadline) + key.encode()
 
     def expires_at(self, deadline: float) -> bytes:
-        """The prefix of what expires in the millisecond of a deadline; prefixes sort as their deadlines do."""
+        """Returns the prefix of the keys that expire in the millisecond of a deadline; prefixes sort as their deadlines
+        do."""
         return self.expiry + f"{max(0, int(deadline * 1000)):015d}/".encode()
 
     def expiring_key(self, expiry: bytes) -> str:

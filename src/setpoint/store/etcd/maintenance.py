@@ -1,10 +1,11 @@
-"""What the store does by itself: delete what has expired, forget what retention lets go, clear away what is left over.
+"""Background maintenance: deletes expired keys, compacts by retention, and removes obsolete records.
 
-Every replica does it; none does it twice. An expired key is deleted only as the version that expired. Whoever compacts
-first writes down, with a check that nobody else did, to which revision. etcd's leases are not used for expiry: they
-know neither our clock nor an actor, and a deletion by them would be a revision that no transaction of ours made.
+Every replica runs the maintenance; no step is applied twice. An expired key is deleted only if its version is still the
+expired one. The first replica that compacts records the revision, with a check that no other replica has done so.
+etcd's leases are not used for expiry: they know neither the injected clock nor an actor, and a deletion by a lease
+would be a revision without a transaction of the store.
 
-etcd can only be compacted as a whole: a `Retention` here is one for everybody who uses the same cluster.
+etcd can only be compacted as a whole: a `Retention` here applies to all users of the same cluster.
 """
 
 from collections.abc import Callable
@@ -18,28 +19,28 @@ from setpoint.store.etcd.session import Kept, Session
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
 
-POLL = 1.0  # seconds between two looks for what has expired
-COMPACT_EVERY = 60.0  # seconds between two compactions, by whichever replica
-AT_ONCE = 40  # keys handled in one go
-# Removing what is left over costs a revision of etcd's; so it waits until it is worth it.
+POLL = 1.0  # seconds between two checks for expired keys
+COMPACT_EVERY = 60.0  # seconds between two compactions, by any replica
+AT_ONCE = 40  # keys handled in one transaction
+# Removing obsolete index keys costs a revision of etcd's, so they are collected first.
 LEFTOVERS = 40
 
 
 class Maintenance:
-    """The upkeep of one replica."""
+    """The maintenance of one replica."""
 
     def __init__(
         self, session: Session, writer: Writer, retention: Retention, forgotten: Callable[[int], None]
     ) -> None:
         self._session = session
-        self._forgotten = forgotten  # is told, in the store's revisions, what was compacted
+        self._forgotten = forgotten  # called with the compacted revision, in the store's numbering
         self._writer = writer
         self._retention = retention
         self._meter = SizeMeter(session, retention.size) if retention.size is not None else None
         self._compacts = session.clock.monotonic() + COMPACT_EVERY
 
     async def poll(self) -> None:
-        """What is due at this moment."""
+        """Runs the maintenance that is due."""
         await self.expire()
         now = self._session.clock.monotonic()
         if now >= self._compacts:
@@ -52,7 +53,7 @@ class Maintenance:
             pass
 
     async def _expire_some(self) -> bool:
-        """Deletes some of what has expired; says whether there may be more."""
+        """Deletes some of the expired keys; returns True if there may be more."""
         now = self._session.now()
         due = await self._session.read(
             lambda epoch: [
@@ -74,7 +75,7 @@ class Maintenance:
                 else:
                     leftover.append(key)
         for name, revision, key in expired:
-            # Each deletion takes one leftover along.
+            # Each deletion also removes one obsolete index key.
             await self._writer.delete_expired(name, revision, [key, *([leftover.pop()] if leftover else [])], EXPIRY)
         if len(leftover) >= LEFTOVERS:
             await self._session.client.txn(wire.txn([], [wire.delete(key) for key in leftover], []), once=False)
@@ -108,15 +109,15 @@ class Maintenance:
             await self.forget(target)
 
     async def purge(self, revision: int) -> None:
-        """Compacts etcd to a revision of its own until nothing is left of what was replaced by then, and has every
-        replica drop it from memory, which each does when it reads the record."""
+        """Compacts etcd to one of its revisions until all values replaced by then are removed. Every replica drops them
+        from memory when it reads the record."""
         await self.forget(revision, physical=True)
         record = envelope.CompactRecord(revision, self._session.now())
         put = wire.put(self._session.root.compact, envelope.seal_record(record))
         await self._session.client.txn(wire.txn([], [put], []), once=False)
 
     async def forget(self, revision: int, *, physical: bool = False) -> None:
-        """Compacts etcd to a revision of its own; what is compacted already stays so."""
+        """Compacts etcd to one of its revisions; has no effect if that revision is compacted already."""
         try:
             await self._session.client.compact(revision, physical=physical)
         except OutOfRange:
@@ -125,7 +126,7 @@ class Maintenance:
         self._forgotten(self._session.epoch.outward(revision))
 
     async def clear(self) -> None:
-        """Removes the records of deletions that are themselves forgotten, once there are many."""
+        """Removes the records of deletions that are compacted, once there are many."""
         compacted = await self._session.compacted()
         if compacted <= self._session.epoch.revision:
             return
@@ -149,7 +150,7 @@ class Maintenance:
             await self._session.client.txn(wire.txn([], ops, []), once=False)
 
     async def _target(self, found: Kept) -> int | None:
-        """The revision (of etcd's) up to which retention lets go, if it does."""
+        """Returns etcd's revision up to which retention allows compaction, or None."""
         targets = []
         age, revisions, _ = self._retention
         if revisions is not None:
@@ -166,7 +167,8 @@ class Maintenance:
         return max((target for target in targets if target is not None), default=None)
 
     async def _last_head(self, found: Kept, holds: Callable[[Message], bool]) -> int | None:
-        """The last transaction for which something holds that holds for all before it; None if for no kept one."""
+        """Returns the revision of the last transaction for which `holds` is True, or None if no kept one does. `holds`
+        must be monotonic."""
         low, high = found.base, found.current + 1
         last = None
         while low < high:
@@ -182,7 +184,7 @@ class Maintenance:
 
 
 class SizeMeter:
-    """How many bytes of entries lie after which revision: read once from the log as it grows, kept in few numbers."""
+    """The bytes of the entries after each revision, read once from the log as the log grows, and summed up in blocks."""
 
     def __init__(self, session: Session, limit: int) -> None:
         self._session = session
@@ -191,7 +193,7 @@ class SizeMeter:
         self._epoch = self._measured = 0
 
     async def target(self, found: Kept) -> int | None:
-        """The revision (of etcd's) after which the entries are within the limit."""
+        """Returns etcd's revision after which the entries are within the limit."""
         if self._epoch != found.epoch.revision or self._measured < found.base:
             self._blocks, self._epoch, self._measured = [], found.epoch.revision, found.base
         if self._measured < found.current:

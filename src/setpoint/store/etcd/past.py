@@ -1,7 +1,7 @@
-"""The past: of one key, walked back from version to version; of all keys, replayed from etcd.
+"""The past: of one key, followed back from version to version; of all keys, replayed from etcd.
 
 An entry of the state names the revision it replaced, and a deletion leaves its own record, so each step back is one
-read by key. Before the oldest kept revision there is only what was not superseded by then.
+read by key. Of the entries before the oldest kept revision, only those that were not superseded by then are left.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -25,23 +25,23 @@ async def history(session: Session, key: str, before: int | None, limit: int) ->
                 entries.append(entry)
                 if len(entries) == limit:
                     break
-        except OutOfRange:  # compacted while we walked
+        except OutOfRange:  # compacted during the reads
             continue
         return entries
 
 
 async def log(session: Session, after: int, limit: int) -> tuple[list[Entry], Kept]:
-    """The entries, and what was kept when they were read: they reach up to its current revision."""
+    """Returns the entries, and the kept range at the time of the read: the entries reach up to its current revision."""
     while True:
         found = await session.kept()
         try:
             return await _log(session, found, after, limit), found
-        except (OutOfRange, TooLate):  # compacted, or restored, while we read
+        except (OutOfRange, TooLate):  # compacted or restored during the read
             continue
 
 
 async def state_at(session: Session, epoch: Epoch, revision: int) -> AsyncIterator[Message]:
-    """Every key of the state at a revision of etcd's, in chunks. Raises OutOfRange."""
+    """Yields every key of the state at one of etcd's revisions, in chunks. Raises OutOfRange."""
     start, end = epoch.state, prefix_end(epoch.state)
     while True:
         request = wire.txn([], [wire.range_(start, end, limit=CHUNK, revision=revision)], [])
@@ -102,14 +102,14 @@ async def _backwards(session: Session, key: str, before: int | None) -> AsyncIte
 
 
 async def _versions(session: Session, epoch: Epoch, key: str, revision: int) -> Sequence[Message | None]:
-    """A key of the state, and the record of its last deletion, as of a revision of etcd's."""
+    """Returns a key of the state, and the record of its last deletion, as of one of etcd's revisions."""
     reads = [wire.get(epoch.of_state(key), revision), wire.get(epoch.of_deletion(key), revision)]
     response = await session.client.txn(wire.txn([], reads, []), once=False)
     return [wire.first(answer) for answer in response.responses]
 
 
 def _written(kv: Message, epoch: Epoch) -> Entry:
-    """The entry that wrote a key of the state."""
+    """Returns the entry that wrote a key of the state."""
     value, meta = envelope.open_(kv.value, kv.key)
     return Entry(
         epoch.outward(kv.mod_revision),
@@ -124,7 +124,7 @@ def _written(kv: Message, epoch: Epoch) -> Entry:
 
 
 def _deleted(key: str, deletion: Message, deleted: Message, epoch: Epoch) -> Entry:
-    """The entry that deleted a key, from the record of it and what the key was."""
+    """Returns the entry that deleted a key, from the record of the deletion and the deleted key."""
     meta = envelope.open_(deletion.value, deletion.key).meta
     return Entry(
         epoch.outward(deletion.mod_revision),

@@ -1,7 +1,7 @@
 """Reads the log from etcd: every revision after a given one, exactly once, in order and whole, across reconnects.
 
-`Replay` is a plain etcd watch that comes back: when its stream is lost, it opens another one after the last revision it
-handed out. `LogReplay` makes the store's events of what passes by, and decides what is too late.
+`Replay` is a plain etcd watch that reconnects: when its stream is lost, the replay opens another one after the last
+revision that it returned. `LogReplay` converts etcd's events to the store's, and detects revisions that are too late.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _DELETE = 1
 
 
 class Batch(NamedTuple):
-    """One revision of the store, with its events and about how many bytes they hold."""
+    """One revision of the store, with its events and their approximate size in bytes."""
 
     revision: int
     events: tuple[Event, ...]
@@ -28,10 +28,10 @@ class Batch(NamedTuple):
 
 
 class Replay:
-    """What etcd did to a range of keys, revision by revision.
+    """etcd's changes of a range of keys, revision by revision.
 
-    `position` is how far it has been handed out. With a deadline it fails at that moment if etcd cannot be reached;
-    without one it keeps trying.
+    `position` is the last revision returned. With a deadline, the replay fails at that time if etcd cannot be reached;
+    without one, the replay retries forever.
     """
 
     def __init__(self, session: Session, start: bytes, end: bytes, after: int, deadline: float | None = None) -> None:
@@ -43,7 +43,8 @@ class Replay:
         self._fragments: list[Message] = []
 
     async def next(self) -> list[tuple[int, list[Message]]]:
-        """The next revisions, each with its events; none when etcd only said how far it is. Raises OutOfRange."""
+        """Returns the next revisions, each with its events; an empty list after a progress notification. Raises
+        OutOfRange."""
         pauses, refused = self._session.client.pauses(), False
         while True:
             try:
@@ -57,7 +58,7 @@ class Replay:
                     raise unreachable(self._session.client.where, lost.cause) from lost
                 await pauses.wait()
                 continue
-            except BaseException:  # cancelled in the middle of a read, which ends the stream
+            except BaseException:  # cancelled during a read, which ends the stream
                 self.close()
                 raise
             if response.canceled:
@@ -91,18 +92,18 @@ class Replay:
 
 
 class LogReplay:
-    """The store's log after a revision, for as long as its epoch lasts."""
+    """The store's log after a revision, until its epoch is replaced."""
 
     def __init__(self, session: Session, after: int, deadline: float | None = None) -> None:
         self._session = session
         self._epoch = session.epoch
         self._deadline = deadline
         self._asked = after
-        self.compacted = 0  # the last revision, of etcd's, that a replica said it compacted to
+        self.compacted = 0  # the last revision, of etcd's, that a replica recorded as compacted
         self._replay = self._open(self._epoch.inward(after))
 
     async def next(self) -> list[Batch]:
-        """The next revisions; none when there is nothing but the knowledge that it is so. Raises TooLate."""
+        """Returns the next revisions; an empty list after a progress notification without events. Raises TooLate."""
         if self._replay.position < self._epoch.revision:
             raise TooLate(self._asked, await self._session.oldest())
         place = self._epoch.outward(self._replay.position)
@@ -112,7 +113,7 @@ class LogReplay:
             kept = await self._session.kept()
             if kept.epoch.revision != self._epoch.revision or kept.base > self._replay.position:
                 raise TooLate(place, kept.epoch.outward(kept.base)) from error
-            # Nothing was missed: it was others who wrote to etcd, and for whom it was compacted.
+            # No event was missed: other clients wrote to etcd, and etcd was compacted for them.
             self._replay = self._open(kept.readable(self._replay.position))
             return []
         try:
@@ -129,7 +130,7 @@ class LogReplay:
         return Replay(self._session, root, prefix_end(root), after, self._deadline)
 
     def _batch(self, revision: int, raw: list[Message]) -> Batch | None:
-        """What one revision of etcd did to the store, if it did anything."""
+        """Returns the store's events of one of etcd's revisions, or None if the revision has none."""
         epoch, deletions = self._epoch, {}
         changes, ours = [], False
         for event in raw:
@@ -154,16 +155,16 @@ class LogReplay:
 
 
 class _Incomplete(Exception):
-    """What etcd handed out is not all that happened."""
+    """etcd returned an incomplete revision."""
 
 
 def _event(change: Message, deletions: dict[bytes, Message], epoch: Epoch) -> Event:
-    """The store's event for a change of its state."""
+    """Returns the store's event for a change of its state."""
     now, before = change.kv, change.prev_kv
     replaced = bool(before.mod_revision)
     if change.type == _DELETE:
         record = deletions.get(now.key[len(epoch.state) :])
-        # Whoever deletes our keys by hand leaves no word about it.
+        # A deletion made in etcd directly leaves no record.
         meta = envelope.open_(record.value, record.key).meta if record is not None else envelope.BY_HAND
         value, created = None, before.create_revision
     else:

@@ -1,7 +1,8 @@
-"""What all parts of the store share: the client, the current epoch, and how far we know the log to reach.
+"""The state that all parts of the store share: the client, the current epoch, and the last known revision of the log.
 
-Every read is one transaction that first checks that the epoch is still the one it was made for; if it is not, the new
-one is taken up and the read repeated. Reads are linearizable: they see every commit that has returned, of any replica.
+Every read is one transaction that first checks that its epoch is still current; if the epoch was replaced, the session
+switches to the new epoch and repeats the read. Reads are linearizable: they see every commit that has returned, of any
+replica.
 """
 
 from collections.abc import Callable
@@ -17,20 +18,21 @@ from setpoint.store.etcd.wire import Message
 
 
 class Reading(NamedTuple):
-    """The answers to a read, and what was true at the same moment."""
+    """The answers to a read, and the state of the store at the same moment."""
 
     answers: list[Message]
     epoch: Epoch
     current: int  # the revision of the last transaction of the epoch, or the epoch's own if there was none
-    transactions: int  # how many there were in the epoch
-    etcd_revision: int  # how far etcd itself was; others write to it too
+    transactions: int  # the number of transactions in the epoch
+    etcd_revision: int  # etcd's own revision; other clients write to etcd too
 
 
 class Kept(NamedTuple):
-    """What of the past can be read, in revisions of etcd's.
+    """The part of the past that can be read, in etcd's revisions.
 
-    etcd is compacted as a whole, also up to where no transaction of ours ended. What the store was then is what the
-    last one before that had made it: that is our oldest revision, though etcd refuses to read at it.
+    etcd is compacted as a whole, also to revisions between two transactions of the store. The state of the store at
+    such a revision is that of the last transaction before: that is the store's oldest revision, though etcd refuses to
+    read at that revision.
     """
 
     epoch: Epoch
@@ -39,12 +41,12 @@ class Kept(NamedTuple):
     compacted: int  # the oldest revision of etcd
 
     def readable(self, revision: int) -> int:
-        """Where to read in etcd for what the store was at one of its kept revisions."""
+        """Returns etcd's revision at which to read the state of one of the store's kept revisions."""
         return max(revision, self.compacted)
 
 
 class Session:
-    """One client's view of where the store is."""
+    """One client's view of the store's position."""
 
     def __init__(self, client: EtcdClient, clock: Clock, ids: Ids) -> None:
         self.client = client
@@ -52,12 +54,12 @@ class Session:
         self.ids = ids
         self.root = Root(client.config.root)
         self.epoch = Epoch(self.root, FIRST_EPOCH, 0, 0)
-        self.known = 0  # the store's revision, as far as we have heard
-        self.seen = 0  # etcd's revision, as far as we have heard; every write of ours will come after it
-        self._compacted = 1  # etcd's first revision is 1: this says nothing has been compacted yet
+        self.known = 0  # the highest known revision of the store
+        self.seen = 0  # etcd's highest known revision; every later write of this client comes after this revision
+        self._compacted = 1  # etcd's first revision is 1: no revision has been compacted yet
 
     async def open(self) -> None:
-        """Begins the first epoch if there is none, and finds out where the store is."""
+        """Begins the first epoch if there is none, and reads the current position of the store."""
         begin = wire.put(self.root.epoch, envelope.seal_record(envelope.EpochRecord(FIRST_EPOCH)))
         await self.client.txn(wire.txn([wire.mod_is(self.root.epoch, 0)], [begin], []), once=False)
         await self.read(lambda _: [])
@@ -66,7 +68,7 @@ class Session:
         return self.clock.now().timestamp()
 
     async def read(self, ops: Callable[[Epoch], list[Message]]) -> Reading:
-        """Does what `ops` makes for the current epoch, and reads how far the store is."""
+        """Runs the operations that `ops` returns for the current epoch, and reads the current position of the store."""
         while True:
             epoch = self.epoch
             request = wire.txn(
@@ -83,7 +85,7 @@ class Session:
             return Reading(list(response.responses[:-1]), epoch, current, transactions, response.header.revision)
 
     async def read_at(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
-        """The same as of a revision of the store. Raises TooLate or TooEarly."""
+        """As `read`, at a revision of the store. Raises TooLate or TooEarly."""
         try:
             reading = await self.read(lambda epoch: ops(epoch, max(1, epoch.inward(at))))
         except OutOfRange:
@@ -96,7 +98,8 @@ class Session:
         return reading
 
     async def _read_compacted(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
-        """Reads at a revision that etcd itself refuses; it may do so only because others write to it and compact it."""
+        """Reads at a revision that etcd refuses, possibly only because other clients wrote to etcd and compacted the
+        cluster."""
         kept = await self.kept()
         wanted = kept.epoch.inward(at)
         if wanted > kept.current:
@@ -110,12 +113,12 @@ class Session:
         return reading if reading.epoch.revision == kept.epoch.revision else await self.read_at(ops, at)
 
     async def oldest(self) -> int:
-        """The oldest revision of the store that can be read."""
+        """Returns the oldest revision of the store that can be read."""
         kept = await self.kept()
         return kept.epoch.outward(kept.base)
 
     async def kept(self) -> Kept:
-        """What of the past can be read at this moment."""
+        """Returns the part of the past that can be read at this moment."""
         compacted = await self.compacted()
         try:
             reading = await self.read(lambda epoch: [wire.get(epoch.head, compacted, keys_only=True)])
@@ -126,11 +129,12 @@ class Session:
         return Kept(reading.epoch, base, reading.current, compacted)
 
     async def compacted(self) -> int:
-        """The revision that etcd is compacted to. It does not say; but it refuses to read at any before."""
+        """Returns the revision that etcd is compacted to. etcd does not report that revision, but refuses reads before
+        it, so the method searches by bisection."""
         low = self._compacted
         if await self._readable(low):
             return low
-        await self._readable(0)  # hears how far etcd is now
+        await self._readable(0)  # updates `seen` to etcd's current revision
         high = self.seen
         while high - low > 1:  # low is refused, high is not
             middle = (low + high) // 2
@@ -142,15 +146,15 @@ class Session:
         return high
 
     def forget(self, revision: int) -> None:
-        """Notes that etcd has been compacted up to a revision."""
+        """Records that etcd has been compacted up to a revision."""
         self._compacted = max(self._compacted, revision)
 
     def same_epoch(self, epoch: Epoch) -> Message:
-        """The check that an epoch is still the current one."""
+        """Returns the check that an epoch is still the current one."""
         return wire.mod_is(self.root.epoch, epoch.revision)
 
     def take_epoch(self, response: Message) -> None:
-        """Takes up the epoch that a `get` of the epoch key found."""
+        """Switches to the epoch that a `get` of the epoch key returned."""
         found = wire.first(response)
         if found is None:
             raise envelope.foreign(self.root.epoch)
@@ -172,6 +176,6 @@ class Session:
 
 
 def item_of(found: Message, epoch: Epoch) -> Item:
-    """The item that a key of the state is."""
+    """Returns the item for a key of the state."""
     value = envelope.value_of(found.value, found.key)
     return Item(epoch.key(found.key), value, epoch.outward(found.mod_revision), epoch.outward(found.create_revision))

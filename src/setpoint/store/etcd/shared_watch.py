@@ -1,8 +1,8 @@
-"""What all watches of a store share: one etcd watch of everything, and a window of the latest events in memory.
+"""The source of all watches of a store: one etcd watch of the whole root, and a window of the latest events in memory.
 
-The watches are the cursors of `store.follow`. One that is older than the window reads from etcd itself until it has
-caught up, step by step and only as fast as it is asked; so a slow watch costs the others nothing and holds no queue.
-The feed begins with the first watch, a little in the past, so that watches that were just interrupted find their place.
+The watches are the cursors of `store.follow`. A watch that is older than the window reads from etcd itself until it has
+caught up, step by step and only when the consumer asks; so a slow watch does not slow the others and needs no queue.
+The feed starts with the first watch, a little in the past, so that interrupted watches can resume.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_re
 WINDOW_EVENTS = 16_384
 WINDOW_BYTES = 64 << 20
 BEGIN_BEFORE = 1_000  # revisions
-CATCHING_UP = 16  # etcd watches kept open between the steps of those who catch up
+CATCHING_UP = 16  # etcd watches kept open between the steps of the watches that catch up
 
 _logger = logging.getLogger("setpoint.store")
 
@@ -39,7 +39,7 @@ class SharedWatch:
         self._failure: StoreError | None = None
         self._closed = False
         self._task: asyncio.Task[None] | None = None
-        # Who catches up, by the revision they have reached.
+        # The replays of the watches that catch up, by the revision that they have reached.
         self._replays: dict[int, LogReplay] = {}
 
     @property
@@ -48,7 +48,7 @@ class SharedWatch:
 
     @property
     def bounds(self) -> Bounds:
-        """Where a new watch begins if it does not say; what is too late, only etcd knows."""
+        """The start of a new watch without a revision; only etcd knows which revisions are too late."""
         return Bounds(0, self._session.epoch.outward(self._session.known))
 
     @property
@@ -63,7 +63,7 @@ class SharedWatch:
 
     @property
     def purged(self) -> int:
-        """A purge compacts: who is too late for it, etcd itself says."""
+        """Always 0: a purge compacts etcd, and etcd itself rejects watches that are too late."""
         return 0
 
     def watch(self, prefix: str, after: int | None) -> Cursor:
@@ -97,12 +97,12 @@ class SharedWatch:
         return found
 
     def restart(self) -> None:
-        """Tells every watch that it is too late, for another past was restored."""
+        """Makes every watch raise TooLate, because another past was restored."""
         self._restored = self._session.epoch.outward(self._session.epoch.revision)
         self._reset(self._restored)
 
     def forget(self, revision: int) -> None:
-        """Lets go of what was compacted."""
+        """Drops compacted events from the window."""
         number = first_after(self._events, revision)
         if number:
             self._drop(number)
@@ -136,7 +136,7 @@ class SharedWatch:
                             self.forget(epoch.outward(replay.compacted))
                             replay.compacted = 0
                 except TooLate:
-                    # What we missed, those who want it must read for themselves, as far as they still can.
+                    # Watches that need the missed events read them from etcd, as far as they are kept.
                     reading = await self._session.read(lambda _: [])
                     if reading.epoch.revision != epoch.revision:
                         self.restart()
@@ -146,14 +146,14 @@ class SharedWatch:
                     replay.close()
         except Closed:
             pass
-        except Exception as error:  # whatever it is, those who wait must hear of it
+        except Exception as error:  # any error is passed to the waiting watches
             _logger.error("the watches of the store have ended: %s", error, exc_info=not isinstance(error, StoreError))
             self._failure = error if isinstance(error, StoreError) else StoreError(f"the watches have ended: {error!r}")
             self._followers.wake_all(self._current + 1)
 
     def _append(self, batch: Batch) -> None:
         if batch.revision <= self._current:
-            return  # of the past that a restore has just replaced
+            return  # an event of the past that a restore has just replaced
         self._session.known = max(self._session.known, self._session.epoch.inward(batch.revision))
         self._current = batch.revision
         if not batch.events:
@@ -172,7 +172,7 @@ class SharedWatch:
         del self._events[:number], self._sizes[:number]
 
     def _reset(self, revision: int) -> None:
-        # Who waits has seen all that has passed so far, and has to look for itself at what we skip.
+        # Waiting watches have seen all events so far; they must read the skipped ones themselves.
         self._followers.wake_all(self._current + 1)
         self._events, self._sizes, self._bytes = [], [], 0
         self._start = self._current = revision

@@ -1,12 +1,13 @@
-"""The store in etcd, for those who outgrow one machine: several servers share it.
+"""The store in etcd, for installations in which several servers share one store.
 
-One transaction of the store is one of etcd's, so every promise of the contract rests on etcd's own: reads are
-linearizable, a commit that returned is on a majority of its members, and a lost connection is followed by finding out
-what became of the write before anybody is told. What differs from the other backends:
+One transaction of the store is one of etcd's, so every guarantee of the contract rests on etcd's guarantees: reads are
+linearizable, a commit that returned is on a majority of its members, and after a lost connection the store finds out
+the outcome of the write before the caller receives a result. Differences from the other backends:
 
-* The store's revisions are etcd's, shifted to begin at 1. They grow by one with each transaction as long as nobody
-  else writes to the cluster; otherwise there are gaps.
-* etcd is compacted as a whole, by us or by others: a revision may be forgotten that no retention of ours let go.
+* The store's revisions are etcd's, shifted to begin at 1. They grow by one with each transaction as long as no other
+  client writes to the cluster; otherwise there are gaps.
+* etcd is compacted as a whole, by this store or by other clients: revisions may be removed that the retention policy
+  would keep.
 * `restore` brings back the state, not the past.
 * A purge cannot select keys: it compacts the whole cluster, up to where the last selected value was replaced.
 * A transaction holds as many writes as etcd takes operations: with its defaults about 120, or 60 deletions.
@@ -47,7 +48,7 @@ from setpoint.store.upkeep import Upkeep
 
 
 class EtcdStore:
-    """The log in etcd. Made by `EtcdStore.open`; belongs to the event loop it was opened in."""
+    """The log in etcd. Created by `EtcdStore.open`; belongs to the event loop that opened the store."""
 
     def __init__(self, session: Session, retention: Retention) -> None:
         self._session = session
@@ -66,7 +67,7 @@ class EtcdStore:
         ids: Ids | None = None,
         retention: Retention = Retention(),  # noqa: B008 - immutable
     ) -> "EtcdStore":
-        """Connects. Without a retention nothing is compacted by us: etcd's --auto-compaction can do it as well."""
+        """Connects. Without a retention the store never compacts: etcd's --auto-compaction can do so instead."""
         clock, ids = clock or SystemClock(), ids or SystemIds()
         client = EtcdClient(config, clock, ids)
         session = Session(client, clock, ids)
@@ -107,7 +108,7 @@ class EtcdStore:
                 except TooLate:
                     if at is not None:
                         raise
-                    break  # compacted in the middle of it
+                    break  # compacted between two chunks
                 found = reading.answers[0].response_range
                 items.extend(item_of(kv, reading.epoch) for kv in found.kvs)
                 remaining = found.count - len(found.kvs)
@@ -182,7 +183,7 @@ class EtcdStore:
         return False
 
     async def purge(self, selection: Selection, purge: Purge, after: str = "", limit: int = 0) -> PurgedPage:
-        """Compacts etcd. The tombstone is for the caller to keep, as a value of the store."""
+        """Compacts etcd. The caller must keep the tombstone, as a value of the store."""
         reading = await self._session.read(lambda _: [])
         target = reading.etcd_revision
         removed: list[tuple[str, int]] = []

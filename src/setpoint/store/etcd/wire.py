@@ -1,6 +1,6 @@
-"""etcd's messages, as far as we use them: short names for what goes into a transaction.
+"""Short constructors for etcd's messages, as far as the store uses them.
 
-The generated messages come from aetcd; they have no types of their own, so `Message` is as much as can be said.
+The generated messages come from aetcd and have no type information, so `Message` is an alias of Any.
 """
 
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ _Compare = pb.Compare
 
 
 def mod_is(key: bytes, revision: int) -> Message:
-    """The key was last written at this revision; 0: it is absent."""
+    """Compares: the key was last written at this revision; 0: the key is absent."""
     return _Compare(key=key, target=_Compare.MOD, result=_Compare.EQUAL, mod_revision=revision)
 
 
@@ -21,12 +21,12 @@ def exists(key: bytes) -> Message:
 
 
 def version_is(key: bytes, version: int) -> Message:
-    """The key was written this many times since it was created; 0: it is absent."""
+    """Compares: the key was written this many times since its creation; 0: the key is absent."""
     return _Compare(key=key, target=_Compare.VERSION, result=_Compare.EQUAL, version=version)
 
 
 def value_between(key: bytes, low: bytes, high: bytes) -> list[Message]:
-    """The key is there and its value is greater than the one and less than the other."""
+    """Compares: the key exists and its value is greater than `low` and less than `high`."""
     return [
         _Compare(key=key, target=_Compare.VALUE, result=_Compare.GREATER, value=low),
         _Compare(key=key, target=_Compare.VALUE, result=_Compare.LESS, value=high),
@@ -54,7 +54,7 @@ def range_(
     keys_only: bool = False,
     written_by: int = 0,
 ) -> Message:
-    """Keys from `start` up to `end`, in order; with `written_by`, only those not written since that revision."""
+    """Reads the keys from `start` up to `end`, in order; with `written_by`, only those not written after that revision."""
     return pb.RequestOp(
         request_range=pb.RangeRequest(
             key=start,
@@ -80,6 +80,6 @@ def txn(compare: list[Message], success: list[Message], failure: list[Message]) 
 
 
 def first(response: Message) -> Message | None:
-    """The one key that a `get` found, if it did."""
+    """Returns the key that a `get` found, or None."""
     found = response.response_range.kvs
     return found[0] if found else None

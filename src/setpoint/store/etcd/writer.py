@@ -1,7 +1,8 @@
-"""Commits: one etcd transaction each, which checks everything and does everything, or nothing.
+"""Commits: each is one etcd transaction that checks all expectations and applies all writes, or none.
 
-A write that names the revision it expects goes out at once, and etcd itself decides whether it would change anything.
-One that expects nothing reads first, and then expects what it read: every entry of the log knows what it replaced.
+A write that names its expected revision is sent at once, and etcd itself compares whether the write would change the
+value. A write without an expectation reads the key first, and then expects the read revision: every entry of the log
+names the revision that it replaced.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +21,14 @@ from setpoint.store.etcd.wire import Message
 
 
 class Change(NamedTuple):
-    """A write together with the revision of etcd's that it replaces, 0 if the key is absent."""
+    """A write together with etcd's revision that the write replaces, 0 if the key is absent."""
 
     write: Write
     previous: int
 
 
 class Request(NamedTuple):
-    """A transaction yet to be sent: what it checks, what it does, and what it reads if a check fails."""
+    """A transaction before sending: its checks, its operations, and its reads for the case of a failed check."""
 
     compare: list[Message]
     success: list[Message]
@@ -35,11 +36,11 @@ class Request(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a transaction. `answers` are those of its failure; None if it was done."""
+    """The outcome of a transaction. `answers` are the reads after a failed check; None if the transaction succeeded."""
 
     epoch: Epoch
     revision: int  # etcd's, of the transaction
-    done: Message | None = None  # the answer to what it did, unless that was lost
+    done: Message | None = None  # the answer to the operations, unless the answer was lost
     answers: Sequence[Message] | None = None
 
 
@@ -66,7 +67,7 @@ class Writer:
             raise ExpectationFailed(key, expect, item_of(found, epoch) if found else None)
         if value is None and expect == ABSENT:
             return await self._current()
-        # The inner transaction succeeds where the value is already there, and then writes nothing.
+        # The inner transaction succeeds if the value is unchanged, and then writes no key.
         if value is not None and expect and result.done is not None and result.done.response_txn.succeeded:
             return expect
         return self._committed(result)
@@ -75,7 +76,7 @@ class Writer:
         return await self._replace(writes, actor, cause) if writes else await self._current()
 
     async def delete_expired(self, key: str, revision: int, index: Sequence[bytes], actor: Actor) -> bool:
-        """Deletes a key if it is still the one of that revision (of etcd's), together with keys that index it."""
+        """Deletes a key if its revision (in etcd's numbering) is still the given one, together with its index keys."""
 
         def make(epoch: Epoch, head: Message) -> Request:
             change = Change(Write(key, None), revision)
@@ -92,10 +93,10 @@ class Writer:
         return reading.epoch.outward(reading.current)
 
     def _expecting(self, write: Write, actor: Actor, cause: Cause | None, epoch: Epoch, head: Message) -> Request:
-        """The transaction for one write that says what it expects."""
+        """Returns the transaction for one write with an expectation."""
         key, value, expect, _ = write
         state = epoch.of_state(key)
-        # No key has a revision of -1: what is expected was never in this epoch.
+        # No key has a revision of -1: the expected revision is not of this epoch.
         previous = max(-1, epoch.inward(expect) or -1) if expect else 0
         checks, failure = [wire.mod_is(state, previous)], [wire.get(state)]
         if value is None and expect == ABSENT:
@@ -108,7 +109,8 @@ class Writer:
         return Request(checks, ops, failure)
 
     async def _replace(self, writes: Sequence[Write], actor: Actor, cause: Cause | None) -> int:
-        """Several writes, or one that expects nothing: read, check, and write if nothing has changed since."""
+        """Applies several writes, or one without an expectation: reads the keys, checks them, and writes if they are
+        unchanged since."""
         while True:
             reading = await self._session.read(lambda epoch: [wire.get(epoch.of_state(write.key)) for write in writes])
             epoch, found = reading.epoch, [wire.first(answer) for answer in reading.answers]
@@ -136,7 +138,7 @@ class Writer:
         actor: Actor,
         cause: Cause | None,
     ) -> Result | None:
-        """Makes changes, provided that all keys are still as they were read; None if they are not."""
+        """Applies changes if all keys are still as they were read; returns None if they are not."""
 
         def make(epoch: Epoch, head: Message) -> Request:
             if epoch.revision != read_in.revision:
@@ -152,7 +154,7 @@ class Writer:
         return None if result.answers is not None else result
 
     def _ops(self, change: Change, actor: Actor, cause: Cause | None, epoch: Epoch) -> list[Message]:
-        """What one change does to the keys in etcd."""
+        """Returns etcd's operations for one change."""
         key, value, _, ttl = change.write
         now = self._session.now()
         expires = None if ttl is None or value is None else now + ttl
@@ -167,7 +169,7 @@ class Writer:
         return result.epoch.outward(result.revision)
 
     async def _send(self, make: Callable[[Epoch, Message], Request]) -> Result:
-        """Sends a transaction until it is known to be done, or a check of its own to have failed."""
+        """Sends a transaction until its success, or the failure of one of its own checks, is certain."""
         session, fence = self._session, self._fence
         deadline = session.client.deadline()
         while True:

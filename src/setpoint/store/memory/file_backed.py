@@ -1,6 +1,6 @@
-"""A store in memory that a file keeps between two lives: read at the start, written at an orderly end.
+"""A store in memory that is saved to a file: loaded at the start, written by a clean shutdown.
 
-What a process that is killed had not written yet is lost: this is for tests, which start often and stop in order.
+Changes of a process that is killed are lost: this store is for tests, which start often and stop cleanly.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from setpoint.store.memory.store import MEMORY_RETENTION, MemoryStore
 
 
 class KeptMemoryStore(MemoryStore):
-    """Open it with `open`. The state is kept, and the revision; the past is not."""
+    """A memory store with a file; created by `open`. The state and the revision are saved; the past is not."""
 
     def __init__(self, path: Path, *, clock: Clock | None = None, retention: Retention = MEMORY_RETENTION) -> None:
         super().__init__(clock=clock, retention=retention)
@@ -23,14 +23,15 @@ class KeptMemoryStore(MemoryStore):
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock | None = None, retention: Retention = MEMORY_RETENTION) -> Self:
-        """The store as it was closed, or an empty one where there is no file yet. Raises OSError or BadSnapshot."""
+        """Returns the store as of its last close, or an empty one if the file does not exist. Raises OSError or
+        BadSnapshot."""
         store = cls(path, clock=clock, retention=retention)
         if path.exists():
             await store.restore(path.read_bytes())
         return store
 
     async def close(self) -> None:
-        """Raises OSError; the file is then what it was."""
+        """Writes the file and closes the store. Raises OSError; the file is then unchanged."""
         try:
             if not self.closed:
                 await self.compact(self.current)
@@ -39,8 +40,8 @@ class KeptMemoryStore(MemoryStore):
             await super().close()
 
     async def scrub(self, *, always: bool = False) -> None:
-        """Writes the file anew: it holds the state at the last start, and with it values that were purged since.
-        Raises OSError."""
+        """Rewrites the file: it holds the state of the last start, possibly with values that were purged since. Raises
+        OSError."""
         await super().scrub(always=always)
         contents = load((await self.snapshot()).dump())
         state = [entry for entry in contents.entries if entry.value is not None]

@@ -1,8 +1,8 @@
-"""The log in memory: the versions of every key, the events in their order, and the order of the keys.
+"""The log in memory: the versions of every key, the events in order, and the sorted keys.
 
-Every key has the list of its versions, oldest first, so the past is a bisection away. Those lists and the log only ever
-grow at their end; forgetting makes new ones. That is why a snapshot is O(1): it keeps references and its revision, and
-what is appended later lies beyond that revision. Restoring costs one pass over the keys.
+Every key has a list of its versions, oldest first, so past values are found by bisection. Those lists and the log are
+only appended to; compaction makes new lists. That is why a snapshot is O(1): the snapshot keeps references and its
+revision, and later entries are beyond that revision. Restoring costs one pass over the keys.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from setpoint.store.follow import first_after, revision_of, whole_revisions
 from setpoint.store.keys import KeyOrder, prefix_end
 from setpoint.store.purge_rules import emptied, last_purged, selected
 
-# What an entry occupies beside its key and value, roughly.
+# The approximate bytes of an entry beside its key and value.
 _OVERHEAD = 400
 
 _new = tuple.__new__  # makes a named tuple in half the time
@@ -32,7 +32,7 @@ def _revision(entry: Entry) -> int:
 
 
 def cost(event: Event) -> int:
-    """How many bytes an event occupies, roughly."""
+    """Returns the approximate number of bytes of an event."""
     entry = event.entry
     return _OVERHEAD + len(entry.key) + len(entry.value or b"")
 
@@ -59,7 +59,7 @@ def _exists_at(versions: list[Entry], revision: int) -> bool:
 
 
 def _survivors(versions: Mapping[str, list[Entry]], oldest: int) -> list[Entry]:
-    """The entries at or before the oldest revision that make up its state."""
+    """Returns the entries at or before the oldest revision that make up its state."""
     return sorted((kept[0] for kept in versions.values() if kept[0].revision <= oldest), key=lambda entry: entry[:2])
 
 
@@ -72,13 +72,14 @@ class _Removed(NamedTuple):
 
 
 def _purge(versions: list[Entry], events: list[Event], places: list[int], purge: Purge) -> _Removed:
-    """Removes the values at some places of a key's versions, in place, so that whoever shares the lists loses them."""
+    """Removes the values at the given indexes of a key's versions, in place, so that all sharers of the lists lose
+    them."""
     size = 0
     for place in places:
         size += len(versions[place].value or b"")
         versions[place] = emptied(versions[place], purge)
     last = 0
-    # An event holds the value it replaced as well.
+    # An event also holds the value that its entry replaced.
     touched = {near for each in places for near in (each, each + 1) if near < len(versions)}
     for place in sorted(touched):
         entry = versions[place]
@@ -93,7 +94,7 @@ def _purge(versions: list[Entry], events: list[Event], places: list[int], purge:
 
 
 class MemorySnapshot:
-    """A state at one revision. What it refers to may grow, but only by what is later than that."""
+    """The state at one revision. The shared lists may grow, but only by entries after that revision."""
 
     def __init__(self, owner: "State") -> None:
         self.owner = owner
@@ -116,7 +117,7 @@ class MemorySnapshot:
 
 
 class State:
-    """All that a store in memory keeps."""
+    """The complete state of a store in memory."""
 
     def __init__(self) -> None:
         self.current = 0
@@ -124,22 +125,22 @@ class State:
         self._gaps: tuple[tuple[int, int], ...] = ()
         # The versions of each key, never empty; at most the first is at or before `oldest`, and that is no deletion.
         self.versions: dict[str, list[Entry]] = {}
-        # Every event after `oldest`, and what all of them occupy.
+        # Every event after `oldest`, and the bytes of all of them.
         self.events: list[Event] = []
         self.size = 0
-        # The keys that are there, and those that are not but have versions.
+        # The existing keys, and the deleted keys that still have versions.
         self.live = KeyOrder()
         self.dead = KeyOrder()
         self.deadlines = Deadlines()
-        # Whether a snapshot refers to the log and the versions, which then must not lose anything in place, and to the
-        # orders of keys, which then must not change in place.
+        # True if a snapshot refers to the log and the versions, which then must not lose entries in place, or to the
+        # key orders, which then must not change in place.
         self._log_is_shared = False
         self._keys_are_shared = False
         # No event after this revision has lost a value in a purge.
         self.purged = 0
-        # The snapshots that somebody still holds: a purge covers them too.
+        # The snapshots that are still referenced: a purge covers them too.
         self._snapshots: WeakSet[MemorySnapshot] = WeakSet()
-        # The stores that were made of our snapshots, and the revision up to which their past is ours.
+        # The stores that were restored from snapshots of this store, and the revision up to which they share its past.
         self._forks: WeakKeyDictionary[State, int] = WeakKeyDictionary()
 
     @property
@@ -155,7 +156,7 @@ class State:
         return item_of(versions[-1]) if at is None else _at(versions, at)
 
     def items(self, prefix: str, after: str, limit: int, *, counted: bool = True) -> tuple[list[Item], int]:
-        """The items with a prefix after a key, at most so many of them, and how many more there are."""
+        """Returns at most `limit` items with a prefix after a key, and the number of further items."""
         end = prefix_end(prefix)
         items: list[Item] = []
         versions = self.versions
@@ -168,7 +169,7 @@ class State:
         return items, self.live.rank(end) - self.live.rank(items[-1].key) - 1 if full else 0
 
     def items_at(self, prefix: str, at: int, after: str = "") -> Iterator[Item]:
-        """The items with a prefix after a key as they were at a revision."""
+        """Yields the items with a prefix after a key as of a revision."""
         end = prefix_end(prefix)
         for key in heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end)):
             item = _at(self.versions[key], at)
@@ -176,7 +177,7 @@ class State:
                 yield item
 
     def count_at(self, prefix: str, at: int) -> int:
-        """Returns how many items with a prefix there were at a revision, those whose value was purged among them."""
+        """Returns the number of items with a prefix at a revision, including those whose value was purged."""
         end = prefix_end(prefix)
         return sum(
             _exists_at(self.versions[key], at) for order in (self.live, self.dead) for key in order.between(prefix, end)
@@ -214,7 +215,8 @@ class State:
         cause: Cause | None,
         deadline: float | None,
     ) -> None:
-        """One line of the log, and all that follows from it; `old` is the entry of the value it replaces."""
+        """Appends an entry to the log and updates the versions, keys, size and deadlines; `old` is the entry of the
+        replaced value."""
         if old is None:
             entry: Entry = _new(Entry, (revision, key, value, 0, revision, time, actor, cause, None))
             self.events.append(_new(Event, (entry, None)))
@@ -230,7 +232,7 @@ class State:
             self.deadlines.set(key, deadline)
 
     def _move_key(self, key: str, entry: Entry, *, appears: bool) -> None:
-        """A key appears or vanishes: it changes from one order to the other."""
+        """Records the creation or deletion of a key: moves the key between the orders of live and dead keys."""
         if self._keys_are_shared:
             self._unshare_keys()
         versions = self.versions.get(key)
@@ -246,7 +248,7 @@ class State:
         self._keys_are_shared = False
 
     def compact(self, to: int) -> None:
-        """Forgets what was superseded at or before a revision."""
+        """Removes the entries that were superseded at or before a revision."""
         cut = first_after(self.events, to)
         gone = self.events[:cut]
         if self._log_is_shared:
@@ -275,20 +277,20 @@ class State:
     # Purging
 
     def keys_after(self, prefix: str, after: str, limit: int) -> list[str]:
-        """At most so many keys with a prefix that come after a key, also those that are absent but have a past."""
+        """Returns at most `limit` keys with a prefix after a key, including deleted keys that have versions."""
         end = prefix_end(prefix)
         keys = heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end))
         return list(islice(keys, limit) if limit else keys)
 
     def purge(self, key: str, selection: Selection, purge: Purge) -> int:
-        """Removes past values of a key, here, in every snapshot, and in every store that was made of one, as far as
-        its past is ours; returns how many this store itself lost."""
+        """Removes past values of a key from this store, from every snapshot, and from every store restored from a
+        snapshot, as far as they share this past; returns the number of values that this store lost."""
         versions = self.versions.get(key, [])
         removed = _purge(versions, self.events, selected(selection, versions), purge)
         self.size -= removed.size
         self.purged = max(self.purged, removed.last)
         for snapshot in self._snapshots:
-            # It may share these lists, or have its own since a compaction.
+            # A snapshot may share these lists, or have its own since a compaction.
             kept = snapshot.versions.get(key, [])
             inside = kept[: bisect_right(kept, snapshot.revision, key=_revision)]
             places = selected(selection, inside, versions)
@@ -298,7 +300,7 @@ class State:
             fork.purge(key, selection._replace(through=until), purge)
         return removed.number
 
-    # The whole
+    # Snapshots
 
     def snapshot(self) -> MemorySnapshot:
         self._log_is_shared = self._keys_are_shared = True
@@ -307,7 +309,7 @@ class State:
         return snapshot
 
     def adopt(self, snapshot: MemorySnapshot) -> None:
-        """Becomes what a snapshot was, under a new revision."""
+        """Replaces the state by that of a snapshot, under a new revision."""
         until = snapshot.revision
         versions = {}
         for key, kept in snapshot.versions.items():
@@ -323,7 +325,7 @@ class State:
         self.purged = snapshot.purged
         if snapshot.owner is not self:
             snapshot.owner._forks[self] = until
-        # A value that was current in the snapshot and has been purged since cannot be brought back.
+        # A value that was current in the snapshot and has been purged since cannot be restored.
         for key in [key for key, kept in versions.items() if kept[-1].purged is not None]:
             if self._keys_are_shared:
                 self._unshare_keys()
@@ -333,7 +335,7 @@ class State:
             self.deadlines.set(key, None)
 
     def load(self, contents: Contents) -> None:
-        """Becomes what a dump says, under a new revision."""
+        """Replaces the state by the contents of a dump, under a new revision."""
         versions: dict[str, list[Entry]] = {}
         events: list[Event] = []
         for entry in contents.entries:

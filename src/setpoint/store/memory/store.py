@@ -1,6 +1,6 @@
-"""The store in memory: starts in microseconds, takes a snapshot in constant time, keeps as much past as it is told to.
+"""The store in memory: starts in microseconds, takes a snapshot in constant time, and keeps the configured past.
 
-A store belongs to one event loop at a time: a commit runs from beginning to end without a pause, which makes it atomic.
+A store belongs to one event loop at a time: a commit runs without suspending, which makes it atomic.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ from setpoint.store.keys import check_key, check_writes
 from setpoint.store.memory.log_state import MemorySnapshot, State, cost, item_of
 from setpoint.store.upkeep import Upkeep
 
-# Forgetting is done in strides: the past may grow beyond its bounds by this part of them.
+# Compaction runs in strides: the past may exceed its bounds by this fraction of them.
 _STRIDE = 4
-# How many keys a purge visits before others may run.
+# The number of keys that a purge visits before yielding to other tasks.
 _PURGED_AT_ONCE = 100
 
 
-# The past that is kept unless something else is asked for.
+# The default retention.
 MEMORY_RETENTION = Retention(revisions=100_000, size=256 * 1024 * 1024)
 
 
@@ -87,7 +87,7 @@ class MemoryStore:
         return self._state.get(key, at)
 
     def peek(self, key: str) -> Item | None:
-        """As `get` of what is now, without waiting."""
+        """Returns the current item of a key as `get` does, synchronously."""
         self._open()
         return self._state.get(key, None)
 
@@ -103,7 +103,7 @@ class MemoryStore:
         return Page(items, at, len(found) - len(items))
 
     def scan(self, prefix: str, after: str, limit: int, at: int | None) -> Sequence[Item]:
-        """As `range`, without waiting, and without counting how many come after them."""
+        """Returns the items of `range`, synchronously, without counting the items after them."""
         self._open()
         state = self._state
         if at is None or at == state.current:
@@ -127,7 +127,7 @@ class MemoryStore:
         return self._state.log(after, limit)
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
-        """The revisions and times of entries after a revision, without the rest of them."""
+        """Returns only the revisions and times of entries after a revision."""
         self._open()
         return [(entry.revision, entry.time) for entry in self._state.log(after, limit)]
 
@@ -193,7 +193,7 @@ class MemoryStore:
         return time + ttl
 
     def _committed(self, revision: int, keys: Sequence[str]) -> None:
-        """All of a revision is in the log: now it is the current one."""
+        """Makes a revision the current one, after all its entries are in the log."""
         state = self._state
         state.current = revision
         if self._followers.waiting:
@@ -220,7 +220,7 @@ class MemoryStore:
         self._state.bounds.check(after)
         return ()
 
-    # Expiring and forgetting
+    # Expiry and compaction
 
     async def compact(self, to: int) -> None:
         self._open()
@@ -250,7 +250,7 @@ class MemoryStore:
         return PurgedPage(removed, keys[-1] if more else None)
 
     async def scrub(self, *, always: bool = False) -> None:
-        """There is no file: the values are gone as soon as nobody refers to them."""
+        """Only checks that the store is open: there is no file, and the values are freed with their last reference."""
         self._open()
 
     async def maintain(self) -> None:
@@ -263,7 +263,7 @@ class MemoryStore:
         self._trim()
 
     def _trim(self) -> None:
-        """Forgets what lies beyond the retention policy."""
+        """Compacts to the retention policy."""
         age, revisions, size = self._retention
         state = self._state
         to = state.oldest
@@ -287,7 +287,7 @@ class MemoryStore:
         self._plan_trim()
 
     def _plan_trim(self) -> None:
-        """Sets the revision and the size at which to trim next, and the timer for what grows too old."""
+        """Sets the revision and the size at which to trim next, and the timer for entries that grow too old."""
         age, revisions, size = self._retention
         state = self._state
         self._trim_size = inf if size is None else size + size // _STRIDE
@@ -295,21 +295,21 @@ class MemoryStore:
         if age is not None:
             if state.events:
                 self._upkeep.expect(self._too_old(age))
-            else:  # the first event after a silence starts the timer
+            else:  # the first event after an idle period starts the timer
                 self._trim_revision = state.current + 1
 
     def _too_old(self, age: float) -> float:
-        """When there will be a stride of events that are older than that."""
+        """Returns the time at which a stride of events will be older than `age`."""
         return self._state.events[0].entry.time + age + age / _STRIDE
 
     def _due(self) -> float | None:
-        """When there is next something to expire, or to forget for its age."""
+        """Returns the time of the next expiry or compaction by age, or None."""
         times = [self._state.deadlines.next()]
         if self._retention.age is not None and self._state.events:
             times.append(self._too_old(self._retention.age))
         return min((time for time in times if time is not None), default=None)
 
-    # The whole
+    # Snapshots
 
     async def snapshot(self) -> MemorySnapshot:
         self._open()

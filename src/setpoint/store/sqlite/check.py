@@ -1,7 +1,7 @@
-"""Whether a file is what was written: SQLite's own structures, every checksum, and a log without holes.
+"""Verifies a file: SQLite's own structures, every checksum, and a log without gaps.
 
-A small file is checked before it is opened. A large one is checked in the background while it is in use, in steps that
-leave room for others; what it finds closes the store.
+A small file is checked before the store opens. A large one is checked in the background while the store is in use, in
+steps that let other work run; damage closes the store.
 """
 
 import sqlite3
@@ -21,10 +21,10 @@ _STEP = 500  # rows
 def check(
     path: Path, connection: sqlite3.Connection, pause: Callable[[], bool] = lambda: True, *, sparse: bool = False
 ) -> None:
-    """Raises Damaged if anything is wrong. `pause` is called between steps; when it says no, the check ends early. In a
-    `sparse` log revisions may be missing."""
+    """Raises Damaged if a check fails. `pause` is called between steps; the check ends early when `pause` returns
+    False. In a `sparse` log revisions may be missing."""
     try:
-        connection.execute("BEGIN")  # all of it as of one moment, whatever is committed meanwhile
+        connection.execute("BEGIN")  # a consistent view, whatever is committed meanwhile
         findings = [row[0] for row in connection.execute("PRAGMA integrity_check(3)")]
         if findings != ["ok"]:
             raise Damaged(path, "; ".join(findings).replace("\n", " "))
@@ -36,8 +36,8 @@ def check(
 
 
 def check_length(path: Path, connection: sqlite3.Connection) -> None:
-    """Raises Damaged if a file whose write-ahead log is empty does not end with a page: something was cut off, though
-    SQLite would take what is missing for zeros."""
+    """Raises Damaged if a file with an empty write-ahead log does not end at a page boundary: the file was truncated,
+    though SQLite would read the missing bytes as zeros."""
     try:
         pages, page_size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     except FAILURES as error:
@@ -50,7 +50,7 @@ def check_length(path: Path, connection: sqlite3.Connection) -> None:
 def _check_rows(path: Path, connection: sqlite3.Connection, pause: Callable[[], bool], sparse: bool) -> None:
     bounds = Reader(path, connection).bounds()
     restored = dict(bounds.gaps)
-    expected = bounds.oldest + 1  # the revision that the next entry after the oldest has to be of
+    expected = bounds.oldest + 1  # the expected revision of the next entry after the oldest
     newest: dict[int, int] = {}  # the newest entry of each key so far
     after = -1
     while True:

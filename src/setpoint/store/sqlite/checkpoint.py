@@ -1,8 +1,8 @@
-"""Moving the write-ahead log into the file, off the commits' path.
+"""Moves the write-ahead log into the file, outside of the commits.
 
-A checkpoint copies and syncs megabytes. It runs on a thread and a connection of its own, beside the writer. Only its
-tail, what was committed while it ran, is left to the writer between two transactions; with that done, SQLite begins
-the log anew instead of letting it grow.
+A checkpoint copies and syncs megabytes. The checkpoint runs on its own thread and connection, beside the writer. Only
+its tail, the pages committed meanwhile, is left to the writer between two transactions; after that, SQLite restarts the
+log instead of growing the log further.
 """
 
 import logging
@@ -12,14 +12,14 @@ from pathlib import Path
 
 _logger = logging.getLogger("setpoint.store")
 
-# How long, in bytes, the log may grow before it is moved: what it is cut to when SQLite begins it anew.
+# The size of the log, in bytes, that triggers a checkpoint and to which SQLite truncates the log on a restart.
 LONG = 16 * 1024 * 1024
-# How many pages are few enough for the writer.
+# The number of pages that the writer may move itself.
 _TAIL = 2000
 
 
 class Checkpointer:
-    """The thread. The writer says when it has committed, and lends a hand at the end."""
+    """The checkpoint thread. The writer reports its commits, and moves the tail."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._log = path.with_name(path.name + "-wal")
@@ -34,7 +34,7 @@ class Checkpointer:
         self._thread.start()
 
     def notice(self) -> None:
-        """There was a transaction; now and then, looks whether the log has become long."""
+        """Counts a transaction; every 50 transactions, checks whether the log has become too long."""
         self._commits += 1
         if self._commits >= 50 and not self._wanted.is_set():
             self._commits = 0
@@ -42,7 +42,7 @@ class Checkpointer:
                 self._wanted.set()
 
     def finish_if_asked(self, connection: sqlite3.Connection) -> None:
-        """Moves the tail; the writer calls it between two transactions."""
+        """Moves the tail, if one is left; the writer calls this method between two transactions."""
         if self._tail_is_left:
             self._tail_is_left = False
             _checkpoint(connection)
@@ -64,11 +64,11 @@ class Checkpointer:
 
 
 def _checkpoint(connection: sqlite3.Connection) -> int | None:
-    """Moves what can be moved without waiting for anyone; how many pages are left, or None if it failed."""
+    """Moves the pages that can be moved without waiting; returns the number of pages left, or None after a failure."""
     try:
         _, pages, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error as error:
-        # Nothing is lost: everything is in the log still, and the next checkpoint tries again.
+        # All data is still in the log, and the next checkpoint tries again.
         _logger.warning("the write-ahead log could not be moved into the file: %s; trying again later", error)
         return None
     return int(pages - moved)

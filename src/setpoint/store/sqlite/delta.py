@@ -1,19 +1,20 @@
-"""How the value of a revision is kept: whole, or as its difference from the value before it.
+"""The encoding of the value of a revision: whole, or as its difference from the value before.
 
-Objects mostly change in a few places. The ends that two values share are cut off; what is left is kept as it is when
-it is short, or deflated with the old value's middle as the dictionary, which finds whatever else they share. A 2 KB
-object that changed one field takes some ten bytes, one that changed all over no more than deflating it alone would.
+Objects mostly change in a few places. The common prefix and suffix of the two values are cut off; the middle is stored
+as is if short, or deflated with the old value's middle as the dictionary, which finds all other common parts. A 2 KB
+object with one changed field takes about ten bytes; an object that changed completely takes no more than deflating it
+alone would.
 """
 
 import zlib
 
-# The forms a value is kept in. A difference can only be read together with the value before it.
+# The forms of a stored value. A difference can only be decoded together with the value before.
 DELETED, WHOLE, DEFLATED, PATCH, DEFLATED_PATCH = range(5)
-# The value was purged; in its place there is the tombstone. It stands for itself, as all forms below PATCH do.
+# The value was purged; the tombstone is stored instead. Self-contained, as are all forms below PATCH.
 PURGED = -1
 
-_SHORT = 64  # bytes that are not worth deflating
-_RAW = -15  # deflate without header and checksum: the row has its own
+_SHORT = 64  # bytes that are too few to deflate
+_RAW = -15  # deflate without header and checksum: the row has its own checksum
 
 
 def is_difference(form: int) -> bool:
@@ -21,7 +22,7 @@ def is_difference(form: int) -> bool:
 
 
 def encode_whole(value: bytes | None) -> tuple[int, bytes | None]:
-    """The form and the bytes that keep a value by itself."""
+    """Returns the form and the bytes that store a value by itself."""
     if value is None:
         return DELETED, None
     if len(value) > _SHORT:
@@ -33,7 +34,8 @@ def encode_whole(value: bytes | None) -> tuple[int, bytes | None]:
 
 
 def encode_difference(old: bytes, new: bytes) -> tuple[int, bytes] | None:
-    """The form and the bytes that keep a value beside the one before it; None if that does not pay."""
+    """Returns the form and the bytes that store a value as a difference from the value before; None if that saves too
+    little."""
     start = _shared_start(old, new)
     end = _shared_end(old[start:], new[start:])
     middle = new[start : len(new) - end]
@@ -48,7 +50,7 @@ def encode_difference(old: bytes, new: bytes) -> tuple[int, bytes] | None:
 
 
 def decode(form: int, data: bytes | None, old: bytes | None) -> bytes | None:
-    """The value again; `old` is the one before it, which only a difference needs. Raises ValueError for nonsense."""
+    """Decodes a value; `old` is the value before, which only a difference needs. Raises ValueError for invalid data."""
     if form in (DELETED, PURGED):
         return None
     if data is None:
@@ -81,7 +83,7 @@ def _inflate(data: bytes, dictionary: bytes) -> bytes:
 
 
 def _shared_start(old: bytes, new: bytes) -> int:
-    """How many bytes both begin with, by halving: they agree before `low`, and differ before `high`."""
+    """Returns the length of the common prefix, by bisection: the values agree before `low` and differ before `high`."""
     low, high = 0, min(len(old), len(new))
     if old[:high] == new[:high]:
         return high
@@ -95,7 +97,7 @@ def _shared_start(old: bytes, new: bytes) -> int:
 
 
 def _shared_end(old: bytes, new: bytes) -> int:
-    """How many bytes both end with, in the same way."""
+    """Returns the length of the common suffix, by bisection as in `_shared_start`."""
     ends = len(old), len(new)
     low, high = 0, min(ends)
     if old[ends[0] - high :] == new[ends[1] - high :]:
@@ -110,7 +112,7 @@ def _shared_end(old: bytes, new: bytes) -> int:
 
 
 def _number(value: int) -> bytes:
-    """A number in seven bits a byte, the last one with its high bit clear."""
+    """Encodes a number in seven bits per byte, the last byte with its high bit clear."""
     if value < 0x80:
         return bytes((value,))
     if value < 0x4000:

@@ -1,4 +1,4 @@
-"""What can go wrong with a file, each with its remedy."""
+"""The errors of a store file, each with its remedy."""
 
 import sqlite3
 from errno import ENOSPC
@@ -11,7 +11,7 @@ from setpoint.store.files import Unsafe
 
 
 class Damaged(StoreError):
-    """The file, or a row of it, is not what was written. Nothing was changed."""
+    """The file, or a row of the file, is damaged. The store did not change the file."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
@@ -29,7 +29,7 @@ class InUse(StoreError):
 
 
 class NoSpace(StoreError):
-    """There is no space left. The commit changed nothing, and the store goes on when there is space again."""
+    """There is no space left. The commit changed no data, and the store continues when there is space again."""
 
 
 class DiskFailed(StoreError):
@@ -37,17 +37,18 @@ class DiskFailed(StoreError):
 
 
 class UnknownLayout(StoreError):
-    """The file is no store, or of a newer layout than this version knows."""
+    """The file is not a store, or has a newer layout than this version supports."""
 
 
 _FULL = "{}: no space left on the disk; nothing was written. Free some space and try again"
 
-# What using a file may raise: the errors of SQLite and of the disk, and ours at text or msgpack that is none any more.
+# The exceptions that using a file may raise: errors of SQLite and of the disk, and decoding errors of damaged text or
+# msgpack.
 FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError, msgspec.DecodeError)
 
 
 def translate(error: Exception, path: Path) -> StoreError:
-    """One of those failures as an error of the store."""
+    """Translates one of those exceptions to an error of the store."""
     if isinstance(error, Unsafe):
         return DiskFailed(str(error))
     if isinstance(error, OSError):

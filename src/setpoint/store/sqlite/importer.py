@@ -1,4 +1,4 @@
-"""A new file with a past that another store had: its very revisions, times, actors and causes."""
+"""Creates a file with the past of another store: the same revisions, times, actors and causes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,8 +12,8 @@ from setpoint.store.sqlite.reader import Reader
 
 
 def fill(path: Path, entries: Iterable[Entry], bounds: Bounds) -> None:
-    """Makes the file of a store out of entries, in the order of their log, which are read one by one. What reading them
-    raises is passed on; the file is of no use then, as where the disk is full. Raises StoreError."""
+    """Creates the file of a store from entries, in the order of their log, which are read one by one. Passes on the
+    exceptions of reading them; the file is then unusable, as after a full disk. Raises StoreError."""
     prepare(path, "off")
     try:
         connection = connect(path, "off")

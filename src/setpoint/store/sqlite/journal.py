@@ -1,8 +1,8 @@
-"""Writing the file: what a commit, an expiry, a compaction and a restoring do to its rows.
+"""Writes the rows of the file for a commit, an expiry, a compaction and a restore.
 
-All of it runs inside a transaction that the writer begins and ends. The commits that share one work on the rows in
-memory; `flush` writes them all at its end, a key that was written ten times once. Nobody else writes, so rows may be
-remembered from one transaction to the next; after one was rolled back, `refresh` forgets them.
+All methods run inside a transaction that the writer begins and ends. The commits of one transaction work on the rows in
+memory; `flush` writes them at its end, and a key that was written ten times is written once. There is no other writer,
+so rows may be cached from one transaction to the next; after a rollback, `refresh` clears them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,29 +32,29 @@ from setpoint.store.sqlite.rows import (
     revision_of,
 )
 
-# A value is kept whole at least this often, so that reading an old one never takes more steps than this.
+# A value is stored whole at least this often, which bounds the steps of reading an old value.
 KEYFRAME = 16
-# What a row of the log occupies beside its value and cause, roughly.
+# The approximate bytes of a row of the log beside its value and cause.
 _OVERHEAD = 90
 _SIZES = f"count(*) * {_OVERHEAD} + coalesce(sum(length(value)), 0) + coalesce(sum(length(cause)), 0)"
 
 _INSERT_ENTRY = f"INSERT INTO entry ({ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_ITEM = f"INSERT INTO item ({ITEM_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-# A column that is not named does not make SQLite write the indexes that contain it; most changes need only these.
+# SQLite does not update the indexes of a column that is not named; most changes need only these columns.
 _UPDATE_VALUE = "UPDATE item SET entry = ?, depth = ?, value = ?, checksum = ? WHERE id = ?"
 _UPDATE_ITEM = (
     "UPDATE item SET entry = ?, created = ?, expires = ?, depth = ?, live = ?, value = ?, checksum = ? WHERE id = ?"
 )
 _UPDATE_META = "UPDATE meta SET oldest = ?, swept = ?, restored = ?, gaps = ?, purged = ?, scrub = ?, checksum = ?"
 
-# How many bytes of values are remembered, so that who writes a key again need not read it.
+# The bytes of values that are cached, so that writing a key again does not read the key.
 _REMEMBERED = 16 * 1024 * 1024
 
 _new = tuple.__new__  # makes a named tuple in half the time
 
 
 class Value(NamedTuple):
-    """A value as it is kept: its form, its bytes, and how many differences lie before it."""
+    """A value in its stored form: its form, its bytes, and the number of differences before the value."""
 
     form: int
     data: bytes | None
@@ -62,7 +62,7 @@ class Value(NamedTuple):
 
 
 def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
-    """How to keep a value that follows another one of the given depth."""
+    """Encodes a value that follows another one of the given depth."""
     if value is not None and old is not None and depth + 1 < KEYFRAME:
         difference = encode_difference(old, value)
         if difference is not None:
@@ -72,7 +72,7 @@ def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
 
 @dataclass(slots=True)
 class Walk:
-    """The progress of the purge of one key: the last entry visited, and how many were visited and lost their value."""
+    """The progress of the purge of one key: the last entry visited, and the numbers of entries visited and purged."""
 
     later: int = 0
     visited: int = 0
@@ -88,28 +88,28 @@ class Journal:
         self.refresh()
 
     def refresh(self) -> None:
-        """Forgets what was remembered of a transaction that did not happen."""
+        """Reads the state from the file again, and clears the caches of a transaction that was rolled back."""
         self.bounds: Bounds = self._reader.bounds()
         _, self.swept, self._restored, _, self.purged, self.scrub, _ = self._reader.meta()
         self._actors: dict[Actor, int] = {}
         self._size: int | None = None
-        # Rows as this transaction leaves them, but for their checksums, and what their values occupy.
+        # Rows as this transaction leaves them, without their checksums, and the bytes of their values.
         self._items: dict[str, ItemRow] = {}
         self._remembered = 0
-        # What `flush` has to write: new rows of the log, and keys with their row in the file (None: it has none).
+        # The pending writes of `flush`: new rows of the log, and keys with their row in the file (None: no row).
         self._entries: list[tuple[object, ...]] = []
         self._changed: dict[str, ItemRow | None] = {}
         self._next_item: int = self._execute("SELECT coalesce(max(id), 0) + 1 FROM item").fetchone()[0]
 
     @property
     def size(self) -> int:
-        """How many bytes the log occupies, roughly. Counted when it is first asked for, and kept from then on."""
+        """The approximate bytes of the log. Counted on the first access, and updated from then on."""
         if self._size is None:
             self._size = self._execute(f"SELECT {_SIZES} FROM entry").fetchone()[0]
         return self._size
 
     def exceeds(self, size: int) -> bool:
-        """Whether the log is longer than that. In a file that is not, nothing needs to be counted."""
+        """Returns True if the log is longer than `size`. A file that is smaller needs no counting."""
         if self._size is None:
             pages, page_size = (self._execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
             if pages * page_size <= size:
@@ -121,8 +121,8 @@ class Journal:
     def transact(
         self, writes: Sequence[Write], actor: Actor, cause: Cause | None, time: float, *, alone: bool = False
     ) -> tuple[int, list[Event]]:
-        """All writes in one new revision: that, or the current one if nothing changed, and what happened. A write
-        that was made alone and changes nothing gives the revision of its key instead."""
+        """Applies all writes in one new revision. Returns that revision, or the current one without a change, and the
+        events. For a single write without a change, returns the revision of its key instead."""
         changes: list[tuple[Write, ItemRow | None]] = []
         row = None
         for write in writes:
@@ -176,7 +176,7 @@ class Journal:
         row = self._items.get(key)
         if row is None:
             row = self._reader.item(key)
-            if row is not None and row.live:  # a sweep may take away the row of one that is not
+            if row is not None and row.live:  # a sweep may remove the row of a deleted key
                 self._items[key] = row
                 self._remembered += len(row.value or b"")
         return row
@@ -199,7 +199,7 @@ class Journal:
             self._size += _OVERHEAD + len(data or b"") + len(why or b"")
 
     def flush(self) -> None:
-        """Writes what the transaction has changed."""
+        """Writes the pending changes of the transaction."""
         many = self._reader.connection.executemany
         if self._entries:
             many(_INSERT_ENTRY, self._entries)
@@ -225,7 +225,8 @@ class Journal:
             self._remembered -= len(self._items.pop(oldest).value or b"")
 
     def expire(self, now: float, limit: int) -> tuple[list[Event], bool]:
-        """Deletes what is due, each in its own revision; says whether there was more than the limit."""
+        """Deletes expired keys, each in its own revision; returns the events, and True if there may be more than the
+        limit."""
         keys = self._execute(
             "SELECT key FROM item WHERE expires <= ? ORDER BY expires, key LIMIT ?", (now, limit)
         ).fetchall()
@@ -235,7 +236,7 @@ class Journal:
         return events, len(keys) == limit
 
     def _actor(self, actor: Actor) -> int:
-        """The id of an actor's row, which is made if there is none."""
+        """Returns the id of an actor's row, and inserts the row if missing."""
         known = self._actors.get(actor)
         if known is None:
             data = actor.encode()
@@ -245,15 +246,15 @@ class Journal:
             known = self._actors[actor] = self._execute("SELECT id FROM actor WHERE data = ?", (data,)).fetchone()[0]
         return known
 
-    # Forgetting
+    # Compaction
 
     def compact(self, to: int) -> None:
-        """Reads before a revision end now; `sweep` takes away the rows."""
+        """Ends reads before a revision; `sweep` removes the rows."""
         self.bounds = self.bounds.compacted(to)
         self._write_meta()
 
     def first_beyond(self, age: float | None, revisions: int | None, now: float) -> int:
-        """The revision to compact to by age and count."""
+        """Returns the revision to compact to by age and count."""
         oldest, current, _ = self.bounds
         to = oldest if revisions is None else max(oldest, current - revisions)
         if age is not None:
@@ -266,7 +267,7 @@ class Journal:
         return to
 
     def step_beyond(self, entries: int) -> int:
-        """A revision that many entries after the oldest, for compacting by size."""
+        """Returns the revision that is `entries` entries after the oldest, for compacting by size."""
         row = self._execute(
             "SELECT id FROM entry WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ?",
             (entry_id(self.bounds.oldest + 1), entries - 1),
@@ -274,7 +275,7 @@ class Journal:
         return self.bounds.current if row is None else revision_of(row[0])
 
     def sweep(self, limit: int) -> None:
-        """Takes away about `limit` rows' worth of what compaction has forgotten."""
+        """Removes about `limit` compacted rows."""
         oldest = self.bounds.oldest
         rows = self._execute(
             "SELECT id, key FROM entry WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
@@ -292,7 +293,7 @@ class Journal:
         self._write_meta()
 
     def _sweep_key(self, key: int, newest: int) -> None:
-        """Forgets all entries of a key before one, and that one too if it is a deletion."""
+        """Removes all entries of a key before one, and that one too if it is a deletion."""
         entry = self._reader.entry(newest)
         if entry is None:
             raise Damaged(self._reader.path, f"an entry of revision {revision_of(newest)} is missing")
@@ -310,7 +311,7 @@ class Journal:
             self._execute("DELETE FROM item WHERE id = ? AND entry = ?", (key, newest))
 
     def _keep_whole(self, entry: EntryRow) -> None:
-        """Makes a difference stand for itself, before what it rests on goes."""
+        """Stores a difference as a whole value, before the values that the difference needs are removed."""
         id, key, previous, created, time, who, why, *_ = entry  # noqa: A001 - the column's own name
         form, data = encode_whole(self._reader.value(entry))
         checksum = entry_checksum(id, key, previous, created, time, who, why, form, data)
@@ -321,14 +322,14 @@ class Journal:
     # Purging
 
     def keys_after(self, prefix: str, after: str, limit: int) -> list[str]:
-        """At most so many keys with a prefix that come after a key, also those that are absent but have a past."""
+        """Returns at most `limit` keys with a prefix after a key, including deleted keys that have entries."""
         return self._reader.keys(prefix, after, limit)
 
     def purge(self, key: str, selection: Selection, purge: Purge, walk: Walk, limit: int) -> bool:
         """Visits about `limit` entries of a key, from the newest to the oldest, and removes the selected values.
 
-        The entry after a removed value is made whole before, so that at any moment every value that is left can be
-        read, and a purge that was interrupted is simply begun again. Returns whether there are more entries.
+        The entry after a removed value is stored whole first, so that every remaining value can be read at any moment,
+        and an interrupted purge can be repeated. Returns True if there are more entries.
         """
         item = self._reader.item(key)
         if item is None:
@@ -340,7 +341,7 @@ class Journal:
             if entry is None:
                 break
             walk.visited += 1
-            # The newest entry is the current value, or a deletion, which has none.
+            # The newest entry is the current value, or a deletion, which has no value.
             has_value = later is not None and entry.form not in (DELETED, PURGED)
             if later is not None and has_value and is_selected(selection, entry.revision, later.time):
                 self._remove_value(entry, later, purge)
@@ -355,7 +356,7 @@ class Journal:
         return entry is not None
 
     def _remove_value(self, entry: EntryRow, later: EntryRow, purge: Purge) -> None:
-        later = self._reader.entry(later.id) or later  # it may have been changed since it was read
+        later = self._reader.entry(later.id) or later  # the entry may have changed since the read
         if is_difference(later.form):
             self._keep_whole(later)
         data = msgspec.msgpack.encode(purge)
@@ -366,14 +367,14 @@ class Journal:
             self._size += len(data) - len(entry.value or b"")
 
     def scrubbed(self) -> None:
-        """Notes that no bytes of purged values are left."""
+        """Records that no bytes of purged values are left."""
         self.scrub = 0
         self._write_meta()
 
-    # The whole
+    # Snapshots
 
     def restore(self, contents: Contents) -> None:
-        """Everything becomes what the snapshot says, under a new revision."""
+        """Replaces all rows by the contents of the snapshot, under a new revision."""
         for table in ("entry", "item", "actor"):
             self._execute(f"DELETE FROM {table}")
         self._actors.clear()
@@ -385,8 +386,8 @@ class Journal:
         self.begin_at(self.bounds.restored(contents.bounds))
 
     def fill(self, entries: Iterable[Entry], deadlines: Mapping[str, float]) -> None:
-        """The rows of entries, in the order of the log, in a store that has none. Of each key that is there the newest
-        is held, and nothing else: they may be more than fit into memory."""
+        """Inserts the rows of entries, in the order of the log, into an empty store. Only the newest entry of each key
+        is held in memory: all entries may not fit."""
         items: dict[str, int] = {}
         newest: dict[str, tuple[Entry, int, int]] = {}  # with its depth and its id
         place = last = 0
@@ -397,7 +398,7 @@ class Journal:
             item = items.setdefault(entry.key, len(items) + 1)
             before, depth, previous = newest.get(entry.key, (None, 0, 0))
             if before is None or before.revision != entry.previous:
-                # It began a life, or what it replaced is not kept: then it is whole.
+                # The entry created the key, or the replaced entry is not kept: the value is stored whole.
                 before, previous = None, entry_id(entry.previous, FORGOTTEN) if entry.previous else 0
             kept = encode(entry.value, before.value if before else None, depth)
             if entry.purged is not None:
@@ -420,7 +421,7 @@ class Journal:
         self._next_item = len(items) + 1
 
     def begin_at(self, bounds: Bounds) -> None:
-        """Says what can be read of what was filled in; nothing is written at its newest revision or before."""
+        """Sets the readable bounds after `fill`; later revisions begin after the newest one."""
         self.bounds = bounds
         self.swept = bounds.oldest
         self._restored = bounds.current

@@ -1,12 +1,11 @@
-"""The layout of the file, and how a file of an older one becomes one of today's.
+"""The layout of the file, and the migration of files of older layouts.
 
-`item` is the state: a row a key, also for a key that is absent but has a past. `entry` is the log: append-only except
-for compaction and purges, a value mostly as its difference from the one before it, which it refers to. Only those that
-stand for themselves (whole values, deletions and tombstones, forms below 3) are in the index by key, so that most
-commits need not write it.
-`actor` is every actor once. `meta` is one row.
+`item` is the state: one row per key, also for a deleted key that has entries. `entry` is the log: append-only except
+for compaction and purges; a value is mostly a difference from the entry before, which the row references. Only
+self-contained entries (whole values, deletions and tombstones, forms below 3) are in the index by key, so that most
+commits need not update the index. `actor` has one row per actor. `meta` has one row.
 
-A new file is made aside and renamed, so that a file is a whole store or not there at all.
+A new file is created under another name and renamed, so that a file is always a complete store.
 """
 
 import os
@@ -25,7 +24,7 @@ Durability = Literal["full", "normal", "off"]
 
 LAYOUT = 3
 BUSY_TIMEOUT = 10  # seconds
-APPLICATION = 0x53745074  # "StPt", in SQLite's header: what `file` and we know a store by
+APPLICATION = 0x53745074  # "StPt", in SQLite's header: identifies a store for `file` and for this module
 
 _TABLES = """
 CREATE TABLE meta (
@@ -69,7 +68,7 @@ CREATE INDEX entry_key ON entry (key) WHERE form < 3;
 
 
 def connect(path: Path, durability: Durability = "full") -> sqlite3.Connection:
-    """A connection that begins and ends its transactions only when told to, and never checkpoints by itself."""
+    """Opens a connection that begins and ends transactions only explicitly, and never checkpoints by itself."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -79,7 +78,7 @@ def connect(path: Path, durability: Durability = "full") -> sqlite3.Connection:
     )
     try:
         connection.execute(f"PRAGMA synchronous = {durability}")
-        connection.execute("PRAGMA secure_delete = FAST")  # what costs no further page; a scrub does the rest
+        connection.execute("PRAGMA secure_delete = FAST")  # only without extra page writes; a scrub does the rest
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA journal_size_limit = {LONG}")
         connection.execute("PRAGMA cache_size = -8000")
@@ -90,7 +89,8 @@ def connect(path: Path, durability: Durability = "full") -> sqlite3.Connection:
 
 
 def prepare(path: Path, durability: Durability) -> None:
-    """Makes the file if there is none; brings an older one to today's layout. Raises Damaged or UnknownLayout."""
+    """Creates the file if there is none, and migrates an older one to the current layout. Raises Damaged or
+    UnknownLayout."""
     if not path.exists():
         _create(path, durability)
         return
@@ -110,7 +110,7 @@ def _create(path: Path, durability: Durability) -> None:
     made = path.with_name(path.name + ".new")
     for leftover in (made, made.with_name(made.name + "-wal"), made.with_name(made.name + "-shm")):
         leftover.unlink(missing_ok=True)
-    # SQLite gives its other files the mode of the database.
+    # SQLite gives its auxiliary files the mode of the database.
     make_file(made)
     try:
         connection = sqlite3.connect(made, isolation_level=None)
@@ -164,8 +164,8 @@ def _migrate(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """Layout 1 had checksums on entries alone, told the live items by their value, had every entry in the index by key,
-    and knew no restoring."""
+    """Migrates layout 1, which had checksums on entries only, recognised live items by their value, had every entry in
+    the index by key, and did not support restoring."""
     connection.execute("ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE meta ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'")
     connection.execute("ALTER TABLE meta ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
@@ -185,10 +185,10 @@ def _from_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_2(connection: sqlite3.Connection) -> None:
-    """Layout 2 knew no purges."""
+    """Migrates layout 2, which did not support purges."""
     connection.execute("ALTER TABLE meta ADD COLUMN purged INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE meta ADD COLUMN scrub INTEGER NOT NULL DEFAULT 0")
 
 
-# How to come from each older layout to the next; each step is one transaction.
+# The migration from each older layout to the next; each step is one transaction.
 STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2}

@@ -1,12 +1,13 @@
-"""The holder of a store's file, and the revision up to which it acknowledged.
+"""The lock of a store's file, and the revision up to which its holder acknowledged.
 
-Two locks of the operating system (`flock`), which vanish with their holder however that ended: one on the store's file
-itself, so that no other name of the same file (a hard link) leads past it; one on a small file beside it, whose text
-says who the holder is. A clean close removes the small file. One that is found unlocked was left by a holder that died:
-the revision in it is the last one that was promised to be durable, and a store that has less has lost something.
+There are two locks of the operating system (`flock`), which end with their holder, also after a crash: one on the
+store's file itself, so that another name of the same file (a hard link) does not bypass the lock; one on a small file
+beside the store, whose text names the holder. A clean close removes the small file. An unlocked small file was left by
+a holder that died: the revision in the file is the last one that was acknowledged as durable, and a store with a lower
+revision has lost data.
 
 SQLite itself takes `fcntl` locks on the store's file. They do not conflict with `flock`, but they are lost when any
-descriptor of the file is closed: the one that holds our lock is opened before SQLite's and closed after them.
+descriptor of the file is closed: the descriptor of this lock is opened before SQLite's and closed after them.
 """
 
 import fcntl
@@ -18,7 +19,7 @@ from typing import Self
 
 from setpoint.store.sqlite.errors import DiskFailed, InUse
 
-_COMMAND = 200  # of a command line, what is enough to know it by
+_COMMAND = 200  # the part of a command line that is stored, in characters
 # Options that carry a credential, with its value; and the user part of an address.
 _CREDENTIAL = re.compile(
     r"(--?[\w-]*(?:token|password|passwd|secret|key)(?:=|\s+))\S+|(?<=://)[^\s/@]+@", re.IGNORECASE
@@ -33,7 +34,7 @@ class Lock:
         self._path = path
         self._descriptor = descriptor
         self._file: int | None = None
-        self.acknowledged = acknowledged  # as the holder before us left it; 0 if it closed cleanly
+        self.acknowledged = acknowledged  # as the previous holder left the file; 0 after a clean close
 
     @classmethod
     def acquire(cls, store: Path) -> Self:
@@ -49,11 +50,11 @@ class Lock:
             except BlockingIOError:
                 holder = os.pread(descriptor, 4096, _DIGITS + 1).decode(errors="replace").strip()
                 os.close(descriptor)
-                # The text may be of an older version, which wrote down all of its arguments.
+                # The text may be of an older version, which wrote all of its arguments.
                 raise InUse(store, masked(holder) or "another process") from None
             if _is_file(path, descriptor):
                 break
-            os.close(descriptor)  # its holder removed it between our opening and locking it
+            os.close(descriptor)  # the holder removed the file between the open and the lock
         acknowledged = os.pread(descriptor, _DIGITS, 0)
         lock = cls(path, descriptor, int(acknowledged) if acknowledged.isdigit() else 0)
         holder = f"process {os.getpid()} ({masked(' '.join(sys.orig_argv))[:_COMMAND]})"
@@ -63,7 +64,7 @@ class Lock:
         return lock
 
     def hold_file(self, store: Path) -> None:
-        """Locks the store's file itself, under whatever name others open it. Raises InUse or DiskFailed."""
+        """Locks the store's file itself, under any of its names. Raises InUse or DiskFailed."""
         try:
             self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,11 +74,12 @@ class Lock:
             raise DiskFailed(f"{store} cannot be locked: {error}") from error
 
     def acknowledge(self, revision: int) -> None:
-        """Notes that everything up to a revision is durable. Not synced: it has to survive us, not the machine."""
+        """Records that all revisions up to this one are durable. Not synced: the record must survive the process, not
+        the machine."""
         os.pwrite(self._descriptor, b"%0*d\n" % (_DIGITS, revision), 0)
 
     def release(self, *, clean: bool) -> None:
-        """Gives the lock back; after a clean close there is nothing to remember."""
+        """Releases the lock; a clean close also removes the small file."""
         if clean:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
@@ -86,12 +88,12 @@ class Lock:
 
 
 def masked(command: str) -> str:
-    """A command line without credentials: whoever is told which process holds a file need not know them."""
+    """Returns a command line without credentials, for messages that name the process that holds a file."""
     return _CREDENTIAL.sub(lambda match: f"{match[1]}***" if match[1] else "***@", command)
 
 
 def _is_file(path: Path, descriptor: int) -> bool:
-    """Whether the open file is still the one under that name."""
+    """Returns True if the open file is still the one under that path."""
     ours = os.fstat(descriptor)
     try:
         theirs = path.stat()

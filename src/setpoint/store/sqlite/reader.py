@@ -1,7 +1,7 @@
-"""Reading the file: the state and the past, each call on a connection of its own turn.
+"""Reads the file: the state and the past, in one read transaction per call.
 
-A writer never stands in the way: SQLite's write-ahead log gives every reader the state of the last commit before it
-began. Every row is checked against its checksum on the way.
+A writer never blocks a reader: SQLite's write-ahead log gives every reader the state of the last commit before the read
+began. Every row is verified against its checksum.
 """
 
 import sqlite3
@@ -27,9 +27,9 @@ from setpoint.store.sqlite.rows import (
     revision_of,
 )
 
-# The entries that stand for themselves, by key; this very condition is that of their index.
+# The self-contained entries, by key; the condition must equal that of their index.
 _BY_KEY = "FROM entry WHERE key = ? AND form < 3"
-# From an entry back through those that it replaced, to the first before an id that stands for itself.
+# From an entry back through the entries that it replaced, to the first self-contained one before an id.
 _CHAIN = (
     "WITH RECURSIVE chain (id, previous, form) AS (SELECT id, previous, form FROM entry WHERE id = ? UNION ALL "
     "SELECT entry.id, entry.previous, entry.form FROM chain JOIN entry ON entry.id = chain.previous "
@@ -44,7 +44,7 @@ _FORM_AT = (
 
 
 class Reader:
-    """Reads on one connection. Not to be used by two threads at a time."""
+    """Reads on one connection. Not thread-safe."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -58,7 +58,7 @@ class Reader:
         if row is None:
             raise Damaged(self.path, "its only row of meta data is missing")
         meta = MetaRow._make(row)
-        if meta != self._meta:  # checked once for as long as it stays the same
+        if meta != self._meta:  # verified once for as long as the row stays the same
             if not meta.is_sound():
                 raise Damaged(self.path, "the checksum of its meta data does not match")
             self._meta = meta
@@ -71,7 +71,7 @@ class Reader:
     # The state
 
     def item(self, key: str) -> ItemRow | None:
-        """The row of a key, live or not."""
+        """Returns the row of a key, live or deleted."""
         row = self._execute(f"SELECT {ITEM_COLUMNS} FROM item WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._sound_item(ItemRow._make(row))
 
@@ -102,7 +102,7 @@ class Reader:
         return Page(items, bounds.current if at is None else at, remaining)
 
     def keys(self, prefix: str, after: str, limit: int) -> list[str]:
-        """The keys with a prefix after a key, those that are absent but have a past among them."""
+        """Returns the keys with a prefix after a key, including deleted keys that have entries."""
         where, arguments = _within(prefix, after)
         rows = self._execute(f"SELECT key FROM item WHERE {where} ORDER BY key LIMIT ?", (*arguments, limit or -1))
         return [key for (key,) in rows]
@@ -138,7 +138,7 @@ class Reader:
         return None if row is None else self._sound_entry(EntryRow._make(row))
 
     def before(self, entry: EntryRow) -> EntryRow | None:
-        """The entry of the same key before this one, if it is still kept."""
+        """Returns the entry of the same key before this one, if kept."""
         if entry.previous:
             replaced = self.entry(entry.previous)
             if replaced is not None and replaced.key != entry.key:
@@ -150,18 +150,18 @@ class Reader:
         return None if row is None else self._sound_entry(EntryRow._make(row))
 
     def value(self, entry: EntryRow) -> bytes | None:
-        """The value of an entry, from the whole one before it on."""
+        """Decodes the value of an entry, starting at the whole value before."""
         return self._value(self._chain(entry.id, entry.id + 1))
 
     def _start(self, row: ItemRow, at: int) -> int:
-        """From which entry of an item to go back to a revision: the first after it that stands for itself, or the
-        newest of all. That is never further than from one whole value to the next."""
+        """Returns the entry of an item from which to follow the chain back to a revision: the first self-contained one
+        after the revision, or the newest. The distance is at most that between two whole values."""
         later = self._execute(f"SELECT id {_BY_KEY} AND id >= ? ORDER BY id LIMIT 1", (row.id, entry_id(at + 1)))
         return (later.fetchone() or (row.entry,))[0]
 
     def _chain(self, start: int, end: int) -> list[EntryRow]:
-        """The entries of a key before an id, newest first, down to one that stands for itself; from `start` back. None
-        if the key was not there yet."""
+        """Returns the entries of a key before the id `end`, newest first, from `start` back to a self-contained one.
+        Empty if the key did not exist yet."""
         chain = [self._sound_entry(EntryRow._make(row)) for row in self._execute(_CHAIN, (start, end, end))]
         if len({link.key for link in chain}) > 1:
             raise Damaged(self.path, f"revision {chain[0].revision} rests on an entry of another key")
@@ -196,14 +196,14 @@ class Reader:
         return [event.entry for event in self._events(rows)]
 
     def events(self, after: int, limit: int) -> list[Event]:
-        """About `limit` events after a revision, of whole revisions. Raises TooLate."""
+        """Returns about `limit` events after a revision, of whole revisions. Raises TooLate."""
         late = self.bounds().too_late(after)
         if late is not None:
             raise late
         return self._events(self._rows_after(after, limit, 0))
 
     def contents(self) -> Contents:
-        """All there is."""
+        """Returns the complete contents of the store."""
         bounds = self.bounds()
         entries = [event.entry for event in self._events(self._rows_after(0, 0, bounds.oldest))]
         deadlines = dict(self._execute("SELECT key, expires FROM item WHERE expires IS NOT NULL ORDER BY key"))
@@ -214,13 +214,13 @@ class Reader:
         return None if row is None else row[0]
 
     def time_after(self, revision: int) -> float | None:
-        """The time of the first entry after a revision."""
+        """Returns the time of the first entry after a revision."""
         row = self._execute("SELECT time FROM entry WHERE id >= ? ORDER BY id LIMIT 1", (entry_id(revision + 1),))
         found = row.fetchone()
         return None if found is None else found[0]
 
     def times_after(self, after: int, limit: int) -> list[tuple[int, float]]:
-        """The revisions and times of some entries after a revision: whole revisions, and one at least."""
+        """Returns the revisions and times of about `limit` entries after a revision: whole revisions, at least one."""
         query = "SELECT id, time FROM entry WHERE id >= ? ORDER BY id LIMIT ?"
         found = [(revision_of(id), time) for id, time in self._execute(query, (entry_id(after + 1), limit))]  # noqa: A001
         if len(found) == limit:
@@ -232,8 +232,8 @@ class Reader:
         return found
 
     def _rows_after(self, after: int, limit: int, oldest: int) -> list[EntryRow]:
-        """The entries after a revision. Of those up to the oldest, only what makes up its state: a sweep may not have
-        come to the others yet."""
+        """Returns the entries after a revision. Of those up to the oldest, only the ones that make up its state: a
+        sweep may not have removed the others yet."""
         query = f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id >= ? ORDER BY id"
         rows: list[EntryRow] = []
         if after < oldest and self.meta().swept < oldest:
@@ -248,7 +248,7 @@ class Reader:
         return rows if not limit else _cut(rows, limit)
 
     def _state_rows(self, after: int, oldest: int) -> list[EntryRow]:
-        """The entries after a revision that make up the state of the oldest one."""
+        """Returns the entries after a revision that make up the state of the oldest one."""
         rows = self._execute(
             f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id >= ? AND id < ? ORDER BY id",
             (entry_id(after + 1), entry_id(oldest + 1)),
@@ -262,7 +262,7 @@ class Reader:
     # From rows to entries
 
     def _events(self, rows: list[EntryRow]) -> list[Event]:
-        """Rows, oldest first, as events. A value is worked out from the one before it where that is at hand."""
+        """Converts rows, oldest first, to events. A value is decoded from the value before if that is already known."""
         values: dict[int, tuple[int, bytes | None]] = {}
         keys: dict[int, str] = {}
         events = []
@@ -283,7 +283,7 @@ class Reader:
         return events
 
     def _previous_value(self, row: EntryRow) -> bytes | None:
-        """The value that an entry replaced; None if compaction has forgotten it, which is never one that is needed."""
+        """Returns the value that an entry replaced; None if compaction has removed a value that is not needed."""
         if not row.previous:
             return None
         replaced = self.before(row)
@@ -329,12 +329,12 @@ class Reader:
 
 
 def tombstone(row: EntryRow) -> Purge:
-    """Returns what is kept in the place of a purged value. Raises DecodeError where it is none."""
+    """Decodes the tombstone that replaces a purged value. Raises DecodeError for other data."""
     return msgspec.msgpack.decode(row.value or b"", type=Purge)
 
 
 def _within(prefix: str, after: str) -> tuple[str, tuple[object, ...]]:
-    """The condition for keys with a prefix that come after a key."""
+    """Returns the SQL condition for keys with a prefix that come after a key."""
     end = prefix_end(prefix)
     where, arguments = ("key > ?", (after,)) if after >= prefix else ("key >= ?", (prefix,))
     if end is None:
@@ -343,7 +343,7 @@ def _within(prefix: str, after: str) -> tuple[str, tuple[object, ...]]:
 
 
 def _cut(rows: list[EntryRow], limit: int) -> list[EntryRow]:
-    """At least `limit` rows, to the end of a revision."""
+    """Returns at least `limit` rows, to the end of a revision."""
     end = limit
     while 0 < end < len(rows) and rows[end].revision == rows[end - 1].revision:
         end += 1

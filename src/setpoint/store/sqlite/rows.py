@@ -1,6 +1,6 @@
-"""The rows of the file and their checksums: a row that was changed behind our back is noticed when it is read.
+"""The rows of the file and their checksums: a row that was changed outside of the store is detected when read.
 
-A revision's entries have consecutive ids: the revision, and the entry's place in its transaction.
+The entries of a revision have consecutive ids: the revision, and the entry's index in its transaction.
 """
 
 import struct
@@ -12,8 +12,8 @@ import msgspec
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Item
 
-PLACES = 1 << 16  # the ids that one revision has
-# The place that no entry has: it stands for one that is no longer kept, and of which only the revision is known.
+PLACES = 1 << 16  # the number of ids of one revision
+# A place that no entry uses: stands for an entry that is no longer kept, of which only the revision is known.
 FORGOTTEN = PLACES - 1
 
 _ENTRY = struct.Struct("<qqqqdqb")
@@ -57,14 +57,14 @@ class EntryRow(NamedTuple):
 
 
 class ItemRow(NamedTuple):
-    """A row of `item`: a key as it is now. One that is absent but has a past has no value and is not live."""
+    """A row of `item`: the current state of a key. A deleted key that has entries has no value and is not live."""
 
     id: int
     key: str
     entry: int  # the id of its newest entry
     created: int
     expires: float | None
-    depth: int  # how many differences lie between this value and the whole one before it
+    depth: int  # the number of differences between this value and the whole one before
     live: int
     value: bytes | None
     checksum: int
@@ -85,11 +85,11 @@ class ItemRow(NamedTuple):
 
 
 class MetaRow(NamedTuple):
-    """The only row of `meta`: what is true of the store as a whole."""
+    """The only row of `meta`: properties of the store as a whole."""
 
     oldest: int
-    swept: int  # up to this revision, what compaction has forgotten is gone from the file too
-    restored: int  # the revision that the last restoring made
+    swept: int  # up to this revision, compacted rows are removed from the file
+    restored: int  # the revision that the last restore made
     gaps: str
     purged: int  # no event after this revision has lost a value in a purge
     scrub: int  # 1: bytes of purged values may still be in the file or its write-ahead log
@@ -99,12 +99,12 @@ class MetaRow(NamedTuple):
     def of(cls, bounds: Bounds, swept: int, restored: int, purged: int = 0, scrub: int = 0) -> Self:
         gaps = msgspec.json.encode(bounds.gaps)
         checksum = zlib.crc32(gaps, zlib.crc32(_META.pack(bounds.oldest, swept, restored)))
-        if purged or scrub:  # a row of layout 2, which knows neither, keeps its checksum
+        if purged or scrub:  # a row of layout 2, without these columns, keeps its checksum
             checksum = zlib.crc32(_PURGES.pack(purged, scrub), checksum)
         return cls(bounds.oldest, swept, restored, gaps.decode(), purged, scrub, checksum)
 
     def bounds(self, newest: int) -> Bounds:
-        """The bounds, given the newest entry of the log."""
+        """Returns the bounds, given the newest revision of the log."""
         gaps = msgspec.json.decode(self.gaps, type=tuple[tuple[int, int], ...])
         return Bounds(self.oldest, max(self.oldest, self.restored, newest), gaps)
 

@@ -1,4 +1,4 @@
-"""The store in one SQLite file: what people run by default.
+"""The store in one SQLite file, the default backend.
 
 Reads go straight to the file on connections of their own; commits go to the writer's thread, which groups them. The
 newest events are also kept in memory, for watches; a watch that is further behind reads them from the file.
@@ -59,11 +59,11 @@ from setpoint.store.sqlite.writer import (
 )
 from setpoint.store.upkeep import Upkeep
 
-# How much of the newest log is kept in memory for watches: events, and bytes of their values.
+# The part of the newest log that is kept in memory for watches: events, and bytes of their values.
 _RECENT_EVENTS = 10_000
 _RECENT_SIZE = 32 * 1024 * 1024
 _READERS = 2
-# What has grown too old is forgotten when it is older than it may be by this part of that age.
+# Compaction by age starts when the oldest entry exceeds the age by this fraction.
 _SLACK = 4
 
 _T = TypeVar("_T")
@@ -72,7 +72,7 @@ _logger = logging.getLogger("setpoint.store")
 
 
 class SqliteStore:
-    """The log in a file. It belongs to the event loop that opened it."""
+    """The log in a file. Belongs to the event loop that opened the store."""
 
     @classmethod
     async def open(
@@ -84,18 +84,19 @@ class SqliteStore:
         durability: Durability = "full",
         sparse: bool = False,
     ) -> Self:
-        """Opens the store in a file, which is made if there is none.
+        """Opens the store in a file, and creates the file if there is none.
 
-        `durability` says when a commit is acknowledged: `full`, when it is on the disk; `normal`, when a crash of the
-        process cannot lose it, but one of the machine may lose the last ones; `off`, the same without ever waiting
-        for the disk, so that a crash of the machine may also damage the file. `sparse` is for a file that was filled
-        with a part of another's log (`filling.py`): that a revision is missing is no damage then.
+        `durability` says when a commit is acknowledged: `full`, after the disk confirmed the write; `normal`, when a
+        crash of the process cannot lose the commit, but a crash of the machine may lose the last ones; `off`, the same
+        without ever waiting for the disk, so that a crash of the machine may also damage the file. `sparse` is for a
+        file that was filled with a part of another's log (`filling.py`): missing revisions are then not treated as
+        damage.
 
         Raises InUse, Damaged, UnknownLayout, NoSpace or DiskFailed.
         """
         if durability not in get_args(Durability):
             raise ValueError(f"durability is one of {', '.join(get_args(Durability))}; not {durability!r}")
-        # SQLite puts its other files beside the file that a symbolic link leads to, and so do we.
+        # SQLite puts its other files beside the target of a symbolic link; the lock file is put there too.
         made = Path(path).resolve()
         loop = asyncio.get_running_loop()
         clock = clock or SystemClock()
@@ -153,7 +154,7 @@ class SqliteStore:
         self._followers = Followers()
         self._upkeep = Upkeep(clock, self._due, self.maintain)
         self._jobs: list[Job] = []
-        # The bounds as the event loop knows them: the file may be a commit ahead.
+        # The bounds as seen by the event loop: the file may be one commit ahead.
         self.bounds: Bounds = self._writer.bounds
         self.current = self.bounds.current
         self.restored = 0
@@ -167,7 +168,7 @@ class SqliteStore:
         loop.call_soon_threadsafe(self._begin)
 
     def _begin(self) -> None:
-        """On the event loop: begins what the store does by itself."""
+        """Starts the background work of the store. Runs on the event loop."""
         self._expect_upkeep()
         if self._writer.must_scrub and not self.closed:
             self._ask(Scrub(self._future(), always=False)).add_done_callback(_log_failure)
@@ -178,7 +179,8 @@ class SqliteStore:
         return connection
 
     def _check_on_open(self) -> None:
-        """Refuses a file that lost something, or that is damaged; a large one is looked through while it is used."""
+        """Raises Damaged for a file that lost acknowledged revisions or is damaged; a large file is checked in the
+        background."""
         current = self._own.bounds().current
         if self._lock.acknowledged > current:
             lock = self.path.name + ".lock"
@@ -208,7 +210,7 @@ class SqliteStore:
             connection.close()
 
     async def checked(self) -> None:
-        """Waits until all of a large file has been looked through. Raises Damaged."""
+        """Waits until the background check of a large file is complete. Raises Damaged."""
         if self._checking is not None:
             await self._loop.run_in_executor(None, self._checking.join)
         self._open()
@@ -227,7 +229,7 @@ class SqliteStore:
         return self.peek(key)
 
     def peek(self, key: str) -> Item | None:
-        """As `get` of what is now, without waiting."""
+        """Returns the current item of a key as `get` does, synchronously."""
         self._open()
         try:
             return self._own.get(key, None)  # one statement needs no transaction
@@ -247,16 +249,16 @@ class SqliteStore:
         return await self._read_aside(lambda reader: reader.log(after, limit))
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
-        """The revisions and times of entries after a revision, without the rest of them."""
+        """Returns only the revisions and times of entries after a revision."""
         return await self._read_aside(lambda reader: reader.times_after(after, limit))
 
     def _read(self, read: Callable[[Reader], _T]) -> _T:
-        """A read of a few rows, here and now: going to a thread and back would cost several times as much."""
+        """Reads a few rows synchronously: switching to a thread and back would cost several times as much."""
         self._open()
         return self._in_one_state(self._own, read)
 
     async def _read_aside(self, read: Callable[[Reader], _T]) -> _T:
-        """A read of any number of rows, on a thread."""
+        """Reads any number of rows, on a thread."""
         self._open()
 
         def aside() -> _T:
@@ -312,7 +314,7 @@ class SqliteStore:
         return self._ask(Commit(self._loop.create_future(), writes, actor, cause, time, alone))
 
     def _ask(self, job: Job) -> asyncio.Future[Any]:
-        """Gives the writer a job. What is asked for in one turn of the event loop goes there together."""
+        """Queues a job for the writer. The jobs of one iteration of the event loop are sent together."""
         if not self._jobs:
             self._loop.call_soon(self._send)
         self._jobs.append(job)
@@ -328,14 +330,14 @@ class SqliteStore:
             self._writer.put(jobs)
 
     def _hand_over(self, published: Published) -> None:
-        """On the writer's thread: lets the event loop know."""
+        """Passes the outcome of a transaction to the event loop. Runs on the writer's thread."""
         try:
             self._loop.call_soon_threadsafe(self._published, published)
-        except RuntimeError:  # the loop has ended without closing the store; nobody is left to be told
+        except RuntimeError:  # the loop has ended without closing the store; no task is left to be informed
             return
 
     def _published(self, published: Published) -> None:
-        """On the event loop: what was committed becomes visible to watches, then to those who committed it."""
+        """Makes committed events visible to watches, then completes the commits. Runs on the event loop."""
         self.bounds = published.bounds
         self.current = published.bounds.current
         if published.restored:
@@ -344,7 +346,7 @@ class SqliteStore:
             self._followers.wake_all(self.current)
             self._expect_upkeep()
         if published.purged > self.purged or published.restored:
-            # Who is further behind reads from the file.
+            # Watches that are further behind read from the file.
             self.purged = published.purged
             self._forget_recent(published.purged)
         events = published.events
@@ -356,7 +358,7 @@ class SqliteStore:
             if self._retention.age is not None:
                 self._upkeep.expect(events[0].entry.time + self._retention.age * (1 + 1 / _SLACK))
         for future, result, error in published.outcomes:
-            if future.done():  # whoever asked was cancelled
+            if future.done():  # the caller was cancelled
                 continue
             if error is None:
                 future.set_result(result)
@@ -415,7 +417,7 @@ class SqliteStore:
     async def scrub(self, *, always: bool = False) -> None:
         await self._ask(Scrub(self._future(), always))
 
-    # Forgetting
+    # Compaction
 
     async def compact(self, to: int) -> None:
         current = self._read(Reader.bounds).current
@@ -429,7 +431,7 @@ class SqliteStore:
         await self._ask(Retain(self._future(), now))
 
     def _due(self) -> float | None:
-        """When there is next something to expire, or to forget for its age."""
+        """Returns the time of the next expiry or compaction by age, or None."""
         times = [self._read(Reader.next_expiry)]
         if self._retention.age is not None:
             oldest = self._read(lambda reader: reader.time_after(reader.bounds().oldest))
@@ -441,7 +443,7 @@ class SqliteStore:
         if due is not None:
             self._upkeep.expect(due)
 
-    # The whole
+    # Snapshots
 
     async def snapshot(self) -> Dumped:
         def dumped(reader: Reader) -> Dumped:
@@ -491,5 +493,5 @@ def _log_failure(future: asyncio.Future[Any]) -> None:
 
 
 def _size(events: list[Event]) -> int:
-    """How many bytes the values of events have."""
+    """Returns the number of bytes of the values of events."""
     return sum([len(entry[2]) for entry, _ in events if entry[2]])

@@ -1,8 +1,8 @@
-"""The writer: one thread that makes all changes to the file, many commits to one sync.
+"""The writer: one thread that makes all changes to the file, with one sync for many commits.
 
-While a sync runs, the commits that arrive wait; the next one takes them all. So the cost of durability is shared by
-whoever writes at the same time, and nobody is told of a commit before it is durable. Between transactions the thread
-sweeps away what compaction has forgotten, a little at a time.
+While a sync runs, arriving commits wait; the next transaction takes them all. So concurrent writers share the cost of
+durability, and no commit is acknowledged before it is durable. Between transactions the thread removes compacted rows,
+a few at a time.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ from setpoint.store.sqlite.layout import BUSY_TIMEOUT
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
 
-# At most this many commits share a transaction, so that none waits for too many others.
+# The maximum number of commits in one transaction, which bounds the wait of each.
 GROUP = 1000
-# How many rows are swept, and how many keys expire, in one transaction.
+# The number of rows that are swept, or of keys that expire, in one transaction.
 _STRIDE = 200
-# Beyond its bounds by this part of them, the past is compacted without being asked.
+# The past is compacted automatically when its bounds are exceeded by this fraction.
 _SLACK = 4
-# How many entries of the log a purge visits in one transaction.
+# The number of log entries that a purge visits in one transaction.
 _VISITED = 500
-# How long, in milliseconds, the writer waits for readers of an older state before it serves others again.
+# The milliseconds that the writer waits for readers of an older state before serving other jobs.
 _PATIENCE = 200
 
 _T = TypeVar("_T")
@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Job:
-    """Something for the writer to do. It only hands `future` back, with the outcome, to the event loop it is of."""
+    """A job for the writer. The writer passes `future` back to its event loop, together with the outcome."""
 
     future: asyncio.Future[Any]
 
@@ -84,7 +84,7 @@ class Restore(Job):
 
 @dataclass(slots=True)
 class PurgeValues(Job):
-    """The purge of some keys, and how far it has come."""
+    """The purge of some keys, and its progress."""
 
     selection: Selection
     purge: Purge
@@ -103,14 +103,14 @@ class FindKeys(Job):
 
 @dataclass(slots=True)
 class Scrub(Job):
-    """Removes the bytes of purged values; `rewritten` says that only the write-ahead log is left to do."""
+    """Removes the bytes of purged values; `rewritten` is True when only the write-ahead log is left to do."""
 
     always: bool
     rewritten: bool = False
 
 
 class Outcome(NamedTuple):
-    """What became of a job: its result, or an error."""
+    """The outcome of a job: its result, or an error."""
 
     future: asyncio.Future[Any]
     result: object = None
@@ -119,7 +119,7 @@ class Outcome(NamedTuple):
 
 @dataclass(slots=True)
 class Published:
-    """What a transaction did: its events, the bounds after it, and the outcomes of those who asked for it."""
+    """The effects of a transaction: its events, the bounds after the transaction, and the outcomes of its jobs."""
 
     events: list[Event]
     bounds: Bounds
@@ -129,7 +129,7 @@ class Published:
 
 
 class Writer:
-    """The thread, its queue, and the journal that only it touches."""
+    """The thread, its queue, and the journal that only this thread uses."""
 
     def __init__(
         self,
@@ -142,12 +142,12 @@ class Writer:
         self._path = reader.path
         self._connection = reader.connection
         self._journal = Journal(reader)
-        self._lock = lock  # None: nothing is promised that a power cut could take back
+        self._lock = lock  # None: no commit is promised to survive a power failure
         self._checkpointer = checkpointer
         self._retention = retention
         self._publish = publish
         self._jobs: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
-        # Who waits for a sweep to reach a revision.
+        # The futures that wait for a sweep to reach a revision.
         self._sweeping: list[tuple[int, asyncio.Future[Any]]] = []
         self._closing = False
         self._thread = threading.Thread(target=self._run, name=f"writer of {self._path.name}", daemon=True)
@@ -162,7 +162,7 @@ class Writer:
 
     @property
     def must_scrub(self) -> bool:
-        """Tells whether a purge was interrupted before the bytes were gone."""
+        """Returns True if a purge was interrupted before its bytes were removed."""
         return bool(self._journal.scrub)
 
     def start(self) -> None:
@@ -172,7 +172,7 @@ class Writer:
         self._jobs.put(jobs)
 
     def close(self) -> None:
-        """Does what was asked for until now, and ends the thread."""
+        """Completes the queued jobs, and ends the thread."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -192,14 +192,14 @@ class Writer:
                     self._in_transaction(lambda: self._journal.sweep(_STRIDE))
                 self._told_swept()
             except Exception as error:
-                # Rows that are forgotten but not yet swept do no harm: they are swept another time.
+                # Compacted rows that are not yet swept do no harm: a later sweep removes them.
                 self._told_swept(error)
                 if not jobs and not self._closing:
                     self._do(self._take(wait=True))
             self._checkpointer.finish_if_asked(self._connection)
 
     def _take(self, *, wait: bool) -> list[Job]:
-        """All that is waiting, up to a group."""
+        """Returns all waiting jobs, up to the size of a group."""
         taken: list[Job] = []
         while len(taken) < GROUP:
             try:
@@ -213,7 +213,7 @@ class Writer:
         return taken
 
     def _do(self, jobs: list[Job]) -> None:
-        """Commits that follow each other share a transaction; everything else has its own."""
+        """Runs the jobs: consecutive commits share a transaction; every other job has its own."""
         commits: list[Commit] = []
         for job in jobs:
             if isinstance(job, Commit):
@@ -231,7 +231,7 @@ class Writer:
         match job:
             case Expire(future, now):
                 if self._expire(now):
-                    self._jobs.put([job])  # the rest after those who wait
+                    self._jobs.put([job])  # the rest after the waiting jobs
                 else:
                     self._publish(Published([], self._journal.bounds, [Outcome(future)]))
             case Compact(future, to):
@@ -257,7 +257,7 @@ class Writer:
                 self._scrub(job)
 
     def _commit(self, commits: list[Commit]) -> None:
-        """One transaction for all of them: each changes all it wants or nothing, and all are durable or none."""
+        """Runs one transaction for all commits: each applies all its writes or none, and all are durable or none."""
         if not commits:
             return
         journal = self._journal
@@ -282,7 +282,7 @@ class Writer:
             if isinstance(error, StoreError) or len(commits) == 1:
                 self._fail(commits, error)
                 return
-            # Not the file but one of them is at fault: the others shall not suffer for it.
+            # One of the commits is at fault, not the file: the others are retried one by one.
             for commit in commits:
                 self._commit([commit])
             return
@@ -291,7 +291,7 @@ class Writer:
         self._publish(Published(events, journal.bounds, outcomes))
 
     def _in_transaction(self, change: Callable[[], _T]) -> _T:
-        """Does it all, durably, or nothing."""
+        """Runs a change in a durable transaction, or rolls back."""
         execute = self._connection.execute
         try:
             execute("BEGIN IMMEDIATE")
@@ -318,7 +318,7 @@ class Writer:
     # Purging
 
     def _purge(self, job: PurgeValues) -> None:
-        """One step of a purge; those who wait come before the next one."""
+        """Runs one step of a purge; waiting jobs run before the next step."""
         journal, left = self._journal, _VISITED
 
         def some() -> None:
@@ -342,9 +342,9 @@ class Writer:
             self._publish(Published([], journal.bounds, [outcome], purged=journal.purged))
 
     def _scrub(self, job: Scrub) -> None:
-        """Writes the file anew, which leaves no remains in its free space, and then cuts the write-ahead log, once
-        nobody reads an older state any more. Only after that it is noted as done: a process that is killed before
-        begins again when the file is opened."""
+        """Rewrites the file, which leaves no remains in its free space, and then truncates the write-ahead log, once no
+        reader uses an older state. Completion is recorded only after that: a killed process repeats the scrub when the
+        file is opened."""
         execute = self._connection.execute
         if self._journal.scrub or job.always:
             try:
@@ -379,15 +379,15 @@ class Writer:
             self._publish(Published([], self._journal.bounds))
 
     def _retain(self, now: float) -> bool:
-        """Compacts to what the policy says; whether there is more to do. By size it is one step at a time, for only
-        when the rows are gone does the size tell whether another one is needed."""
+        """Compacts to the retention policy; returns True if there is more to do. Compaction by size takes one step at a
+        time, because the size is known only after the rows are removed."""
         age, revisions, size = self._retention
         journal = self._journal
         self._compact(journal.first_beyond(age, revisions, now))
         if size is None or (oldest := journal.bounds.oldest) == journal.bounds.current or not journal.exceeds(size):
             return False
         if journal.swept >= oldest:
-            # Never much more than is needed: entries are about as long as the mean one.
+            # Never much more than needed: entries are about as long as the mean one.
             excess = (journal.size - size) * (journal.bounds.current - oldest) // (2 * journal.size)
             self._compact(journal.step_beyond(min(max(1, excess), _STRIDE)))
         return True
@@ -410,6 +410,6 @@ class Writer:
             self._publish(Published([], self._journal.bounds, outcomes))
 
     def _fail(self, jobs: Sequence[Job], error: Exception) -> None:
-        """Tells those who asked that it was not done."""
+        """Completes the jobs with an error."""
         known = error if isinstance(error, StoreError) else StoreError(f"{self._path}: the write failed: {error!r}")
         self._publish(Published([], self._journal.bounds, [Outcome(job.future, error=known) for job in jobs]))
