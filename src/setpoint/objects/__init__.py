@@ -1,4 +1,5 @@
-"""What an object is: its coordinates, metadata, selectors, values and errors. Pure; imports nothing else of ours.
+"""API objects: their coordinates, metadata, selectors, values and errors. Pure; imports no other package of Setpoint.
 
-Use the modules by name (`from setpoint.objects import labels`); nothing is imported here, so each costs only itself.
+Import the modules by name (`from setpoint.objects import labels`); this package imports none of them, so that each
+loads alone.
 """

@@ -1,8 +1,8 @@
-"""The one source of time: everything that asks for the time, or waits, does so through a `Clock` it was given.
+"""The only source of time: all code that reads the time or sleeps does so through an injected `Clock`.
 
-`SystemClock` is the machine's; `StandingClock` has it tell one time of day for ever. `ManualClock` stands still until
-it is advanced, so that a test or a simulation decides when every timer fires; sleepers wake in the order of their
-deadlines, and in the order they came where those are equal.
+`SystemClock` is the machine's clock; `StandingClock` always returns the same time of day. `ManualClock` does not move
+until it is advanced, so that a test or a simulation decides when every timer fires; sleepers wake in the order of their
+deadlines, and in the order of their arrival for equal deadlines.
 """
 
 import asyncio
@@ -18,25 +18,25 @@ _MICROSECONDS = 1_000_000
 
 
 class Clock(Protocol):
-    """Time of day, time that only grows, and waiting."""
+    """Time of day, monotonic time, and sleeping."""
 
     def now(self) -> datetime:
-        """The time of day, aware and in UTC."""
+        """Returns the time of day, aware and in UTC."""
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment; never goes back."""
+        """Returns the seconds since some fixed moment; never decreases."""
 
     async def sleep(self, seconds: float) -> None:
-        """Returns when that many seconds have passed; at once (after yielding) when there is nothing to wait for."""
+        """Returns after that many seconds; immediately (after yielding) if the number is not positive."""
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's clock."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
 
-    # Itself, and not a function that calls it: queues and connections ask many times for each thing they do.
+    # The function itself, not a wrapper: queues and connections call it many times per operation.
     monotonic = staticmethod(time.monotonic)
 
     async def sleep(self, seconds: float) -> None:
@@ -44,7 +44,7 @@ class SystemClock:
 
 
 class StandingClock(SystemClock):
-    """The machine's own clock, but for the time of day, which is always the same: for looking at what was."""
+    """The machine's clock with a fixed time of day, for reading past states."""
 
     def __init__(self, moment: datetime) -> None:
         self._moment = moment.astimezone(UTC)
@@ -54,15 +54,16 @@ class StandingClock(SystemClock):
 
 
 class ManualClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only when it is advanced."""
 
     def __init__(self, start: datetime) -> None:
         if start.tzinfo is None:
             raise ValueError("a clock starts at an aware time: give the datetime a time zone")
         self._start = start.astimezone(UTC)
-        # Whole microseconds: sums of floats would miss a deadline by a hair, and time would stand still before it.
+        # Whole microseconds: sums of floats could end just before a deadline, and the clock would never reach that
+        # deadline.
         self._elapsed = 0
-        # A heap of (deadline, order of arrival, future); a sleeper that was cancelled stays until its deadline.
+        # A heap of (deadline, order of arrival, future); a cancelled sleeper stays until its deadline.
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._arrivals = count()
 
@@ -82,13 +83,13 @@ class ManualClock:
         await future
 
     def next_deadline(self) -> float | None:
-        """When, in `monotonic` seconds, the next sleeper is due; None when nobody sleeps."""
+        """Returns the deadline of the next sleeper in `monotonic` seconds; None if there is no sleeper."""
         while self._sleepers and self._sleepers[0][2].done():
             heapq.heappop(self._sleepers)
         return self._sleepers[0][0] / _MICROSECONDS if self._sleepers else None
 
     def advance(self, seconds: float) -> None:
-        """Moves time on and wakes everyone who is due. They run when the event loop next does."""
+        """Advances the time and wakes all sleepers that are due. They run in the next iteration of the event loop."""
         if seconds < 0:
             raise ValueError("time does not go back")
         self._elapsed += round(seconds * _MICROSECONDS)
@@ -100,7 +101,7 @@ class ManualClock:
 
 @asynccontextmanager
 async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
-    """Ends what is done inside with a TimeoutError when so many seconds have passed by the clock."""
+    """Raises TimeoutError in the body after so many seconds of the clock."""
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("only what runs in a task can be ended")
@@ -116,7 +117,7 @@ async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        # Where somebody else has cancelled the task as well, that is what counts.
+        # A cancellation by another task takes precedence.
         if expired and task.uncancel() == 0:
             raise TimeoutError(f"it took more than {seconds:g} s") from None
         raise

@@ -1,14 +1,13 @@
-"""Bytes to JSON trees and back: the one door through which bodies from outside become trees.
+"""Decodes bytes to JSON trees and encodes them: all bodies from outside are decoded here.
 
-`decode` promises that a tree it gives out is at most `MAX_DEPTH` deep, holds integers of 64 bits and finite floats only
-(a larger integer becomes a float, as on the real server), and strings that can be encoded again. What it refuses it
-refuses with BadRequest, in Go's words where there are any, in bounded time and memory. `check_tree` makes the same
-promises about a tree that was built in this process and never was bytes.
+`decode` guarantees that a tree is at most `MAX_DEPTH` deep, and contains only 64-bit integers, finite floats (a larger
+integer becomes a float, as on the real server) and strings that can be encoded again. Other bodies raise BadRequest,
+with Go's message if Go has one, in bounded time and memory. `check_tree` enforces the same guarantees for a tree that
+was built in this process.
 
-Why 256 and not upstream's 10 000: the functions that merge, prune, validate and copy trees are recursive, with up to
-three Python frames a level, and Python allows a thousand frames. Real objects stay below 100 levels (the deepest are
-CustomResourceDefinitions); raising the recursion limit of a whole process for the rest would be a side effect that a
-library may not have.
+The limit is 256 and not upstream's 10 000 because the functions that merge, prune, validate and copy trees are
+recursive, with up to three Python frames per level, and Python allows a thousand frames. Real objects stay below 100
+levels (the deepest are CustomResourceDefinitions); a library must not raise the recursion limit of the whole process.
 """
 
 import json
@@ -27,30 +26,30 @@ from setpoint.objects.tree import Json
 MAX_DEPTH = 256
 MAX_BODY = 3 * 1024 * 1024
 MAX_STRICT_ERRORS = 100
-# So many objects and lists cannot be stored, for they take more bytes than a stored object may have. Reading more of
-# them would stop all other requests for too long.
+# An object with more objects and lists cannot be stored, because they take more bytes than a stored object may have.
+# Reading more of them would block all other requests for too long.
 MAX_CONTAINERS = 400_000
 
 TOO_DEEP = f"exceeded max depth: JSON may be nested at most {MAX_DEPTH} levels deep"
 
 _TOO_LARGE = "a number is out of the range of a 64-bit float"
 _HALF_PAIR = "a string or a key has half of a surrogate pair, which UTF-8 cannot hold"
-# Naming the exact fault of a malformed text means scanning it in Python; a larger one is told less.
+# Finding the exact fault of a malformed text means scanning the text in Python; larger texts get a shorter message.
 _EXPLAINED = 256 * 1024
 _MAX_PATH = 1000
 _BLANK = b" \t\r\n"
-# What is looked for in a text beside its values, in one pass over it. Every digit becomes a 0: a row of 19 zeros then
-# shows that a number may be beyond 64 bits. What opens a list opens as an object does: they are counted together.
+# The checks of a text beside its values, in one pass. Every digit becomes a 0: a run of 19 zeros then shows that a
+# number may exceed 64 bits. Lists and objects get the same opening bracket, because they are counted together.
 _SKETCH = bytes.maketrans(b"123456789[", b"000000000{")
 _LONG_NUMBER = b"0" * 19
-# Also a string without an end, so that the text is gone through once.
+# Also matches an unterminated string, so that the text is scanned once.
 _STRING = re.compile(rb'"(?:[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)
 
 encode = msgspec.json.Encoder().encode
 
 
 def decode(data: bytes, limit: int = MAX_BODY) -> Json:
-    """The tree that a JSON body holds. Raises RequestEntityTooLarge or BadRequest."""
+    """Decodes a JSON body to a tree. Raises RequestEntityTooLarge or BadRequest."""
     if len(data) > limit:
         raise RequestEntityTooLarge.body(limit)
     if _brackets(data) > MAX_CONTAINERS and _brackets(data) - _brackets_in_strings(data) > MAX_CONTAINERS:
@@ -82,12 +81,12 @@ def _brackets_in_strings(data: bytes) -> int:
 def _explain(data: bytes, message: str) -> str:
     if len(data) > _EXPLAINED:
         return message
-    # A well-formed text is refused for a number that no float can hold, or for half of a surrogate pair.
+    # A well-formed text is refused for a number that no float can represent, or for half of a surrogate pair.
     return jsonfault.describe(data) or (_TOO_LARGE if "range" in message else _HALF_PAIR)
 
 
 def is_too_deep(tree: Json) -> bool:
-    """Whether a container of the tree is nested deeper than `decode` allows."""
+    """Returns True if a container of the tree is nested deeper than `decode` allows."""
     level = [tree]
     for _ in range(MAX_DEPTH):
         level = [
@@ -102,7 +101,7 @@ def is_too_deep(tree: Json) -> bool:
 
 
 def _narrow(tree: Json) -> Json:
-    """The tree with integers beyond 64 bits as floats."""
+    """Returns the tree with integers beyond 64 bits as floats."""
     if type(tree) is dict:
         return {key: _narrow(value) for key, value in tree.items()}
     if type(tree) is list:
@@ -116,9 +115,9 @@ def _narrow(tree: Json) -> Json:
 
 
 def duplicate_fields(data: bytes, tree: Json) -> list[str]:
-    """The texts for all fields that a body gives twice, in their order; `tree` is what it decoded to.
+    """Returns the messages for all duplicate fields of a body, in order; `tree` is the decoded body.
 
-    A body that the tree encodes back to has none, which spares most of them the exact look.
+    A body that equals the encoded tree has no duplicates, which avoids the exact check for most bodies.
     """
     if encode(tree) == data.strip(_BLANK):
         return []
@@ -141,11 +140,12 @@ def duplicate_fields(data: bytes, tree: Json) -> list[str]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with a key given twice."""
+    """An object with a duplicate key."""
 
 
 def _find_duplicates(value: Any, steps: list[str | int], found: dict[str, None]) -> None:
-    """Walks what was read. Paths are written out only where they are needed: a long key has many fields below it."""
+    """Collects the duplicates of a decoded value. Paths are formatted only for messages: a long key can have many
+    fields."""
     if type(value) is list:
         children: Any = enumerate(value)
     elif type(value) is dict:
@@ -167,7 +167,7 @@ def _find_duplicates(value: Any, steps: list[str | int], found: dict[str, None])
 
 
 def _path(steps: Iterable[str | int]) -> str:
-    """The path of these steps, cut where nobody would read on."""
+    """Returns the path of these steps, truncated to a readable length."""
     path = ""
     for step in steps:
         path = child(path, step[:_MAX_PATH]) if isinstance(step, str) else f"{path}[{step}]"
@@ -177,9 +177,9 @@ def _path(steps: Iterable[str | int]) -> str:
 
 
 def check_tree(tree: Json) -> None:
-    """Makes sure that a tree built in this process is one that `decode` could have given. Raises BadRequest."""
+    """Checks that a tree built in this process could be a result of `decode`. Raises BadRequest."""
     try:
-        # In a list, so that one function can look at what containers hold.
+        # In a list, so that one function can check the items of containers.
         _check_items([tree], -1, set())
     except _UnfitError as unfit:
         # The outermost step is the list above.
@@ -188,7 +188,7 @@ def check_tree(tree: Json) -> None:
 
 
 class _UnfitError(Exception):
-    """Something that JSON cannot hold; `steps` leads to it, innermost first, and is filled on the way out."""
+    """A value that JSON cannot represent; `steps` is its path, innermost first, filled while the error propagates."""
 
     def __init__(self, why: str, *steps: Any) -> None:
         super().__init__(why)

@@ -1,7 +1,7 @@
 """Conditions: the list of `type`, `status`, `reason`, `message` in the status of an object.
 
-`lastTransitionTime` moves only when the status flips, and nothing is written when nothing changed, so that a controller
-that reports the same again does not make a new revision.
+`lastTransitionTime` changes only when the status changes, and an unchanged condition is not written, so that a
+controller that reports the same state again does not make a new revision.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 
 def find(conditions: list[Object], type_: str) -> Object | None:
-    """The condition of that type, if there is one."""
+    """Returns the condition of that type, or None."""
     return next((condition for condition in conditions if condition.get("type") == type_), None)
 
 
 def of(tree: Object, *types: str) -> Object:
-    """The condition of an object, of the first of these types that it has one of; empty where there is none."""
+    """Returns the object's condition of the first of these types that is present; an empty object if none is."""
     listed = [each for each in (tree.get("status") or {}).get("conditions") or () if isinstance(each, dict)]
     return next((found for type_ in types if (found := find(listed, type_)) is not None), {})
 
@@ -42,7 +42,7 @@ def set_condition(
     message: str = "",
     observed_generation: int = 0,
 ) -> bool:
-    """Adds or updates a condition in the list; whether that changed it."""
+    """Adds or updates a condition in the list; returns True if the list changed."""
     wanted: Object = {"type": type, "status": status}
     if observed_generation:
         wanted["observedGeneration"] = observed_generation
@@ -63,8 +63,8 @@ def set_condition(
 
 
 def rebase(theirs: Sequence[Object], before: Sequence[Object], after: Sequence[Object]) -> list[Object]:
-    """What led from `before` to `after`, done to a list that others have changed meanwhile: conditions that were not
-    touched on the way stay as theirs."""
+    """Applies the changes from `before` to `after` to a list that other writers have changed meanwhile: conditions that
+    the changes do not touch stay as in `theirs`."""
     was, now = ({each.get("type"): each for each in listed} for listed in (before, after))
     ours = {kind for kind in {*was, *now} if was.get(kind) != now.get(kind)}
     found = [now.get(each.get("type")) if each.get("type") in ours else each for each in theirs]
@@ -74,7 +74,7 @@ def rebase(theirs: Sequence[Object], before: Sequence[Object], after: Sequence[O
 
 
 def remove(conditions: list[Object], type_: str) -> bool:
-    """Takes the condition of that type out of the list; whether there was one."""
+    """Removes the condition of that type from the list; returns True if there was one."""
     kept = [condition for condition in conditions if condition.get("type") != type_]
     changed = len(kept) != len(conditions)
     conditions[:] = kept

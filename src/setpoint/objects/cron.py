@@ -1,12 +1,12 @@
-"""Schedules as cron writes them, in the dialect of Kubernetes (`robfig/cron` v3), whose texts say what is wrong.
+"""Cron schedules in the dialect of Kubernetes (`robfig/cron` v3), with the error texts of that library.
 
     */15 9-17 * * MON-FRI    every quarter of an hour, from nine to six, on working days
     @daily                   at midnight; also @hourly, @weekly, @monthly, @yearly
     @every 90s               from the last time on
 
-The clock of a time zone jumps. What is due at a time that is left out is not done that day, and what is due at a named
-hour that comes twice is done the first time; what is due in every hour follows the hours as they pass. As in cron, when
-both days are given a day need only be one of them.
+Local time is not continuous in zones with daylight saving. A run at a skipped time does not take place that day, and a
+run at a repeated hour takes place the first time; hourly schedules follow the elapsed hours. As in cron, if both the
+day of month and the day of week are restricted, a day needs to match only one of them.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ WORDS: Mapping[str, str] = {
 EVERY = "@every "
 ZONES = ("TZ=", "CRON_TZ=")
 _OPEN = ("*", "?")
-# A 29th of February that is a Sunday can be forty years away.
+# A 29th of February that is a Sunday can be forty years in the future.
 _FAR = timedelta(days=366 * 41)
 _MINUTE = timedelta(minutes=1)
 
 
 class ScheduleError(ValueError):
-    """A schedule cannot be understood. `field` names the part that is wrong; it is empty where all of it is."""
+    """A schedule cannot be parsed. `field` names the invalid part; empty if the whole schedule is invalid."""
 
     def __init__(self, problem: str, field: str = "") -> None:
         super().__init__(problem)
@@ -62,21 +62,21 @@ FIELDS = (
 
 
 class Schedule(NamedTuple):
-    """The times at which a task is due: either `every` a span of time, or those that the sets of numbers name."""
+    """The times at which a task is due: either `every` a span of time, or the times that the sets of numbers match."""
 
     minutes: frozenset[int] = frozenset()
     hours: frozenset[int] = frozenset()
     days: frozenset[int] = frozenset()
     months: frozenset[int] = frozenset()
     weekdays: frozenset[int] = frozenset()
-    # Whether the field was left open, with a star.
+    # True if the field is unrestricted, written as a star.
     any_hour: bool = True
     any_day: bool = True
     any_weekday: bool = True
     every: timedelta | None = None
 
     def next_after(self, moment: datetime, zone: tzinfo = UTC) -> datetime | None:
-        """The first time after the moment, in UTC; None where there is none in the next years."""
+        """Returns the first time after the moment, in UTC; None if there is none within 41 years."""
         if self.every is not None:
             return (moment + self.every).astimezone(UTC)
         here = moment.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
@@ -104,15 +104,14 @@ class Schedule(NamedTuple):
 
 
 def _later(here: datetime, local: datetime, zone: tzinfo, *, first_of_month: bool = False) -> datetime:
-    """The beginning of that local day, or of its month; at least later than here."""
+    """Returns the beginning of that local day or of its month, but always a time after `here`."""
     day = 1 if first_of_month else local.day
     found = datetime(local.year, local.month, day, tzinfo=zone).astimezone(UTC)
     return found if found > here else here + timedelta(hours=1)
 
 
 def parse(text: str, *, last_weekday: int = 6) -> Schedule:
-    """The schedule of a text without a time zone. With 7 for the last day of the week, Sunday may be written so. Raises
-    ScheduleError."""
+    """Parses a schedule without a time zone. With 7 as the last weekday, 7 also means Sunday. Raises ScheduleError."""
     if text.startswith(EVERY):
         try:
             span = duration.parse(text.removeprefix(EVERY))
@@ -139,7 +138,7 @@ def parse(text: str, *, last_weekday: int = 6) -> Schedule:
 
 
 def find_zone(name: str) -> tzinfo | None:
-    """A time zone by its name; UTC when empty, and None where there is none of that name."""
+    """Returns a time zone by name; UTC for an empty name, and None for an unknown one."""
     if name in ("", "UTC"):
         return UTC
     try:

@@ -23,12 +23,12 @@ _UNITS = {
     "h": HOUR,
 }
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
-# Past these digits a whole number overflows, and a fraction stops counting.
+# Beyond these digits an integer overflows, and a fraction is ignored.
 _MAX_DIGITS = 19
 
 
 def parse(text: str) -> int:
-    """The nanoseconds of a duration. Raises ValueError with Go's words."""
+    """Parses a duration to nanoseconds. Raises ValueError with Go's message."""
     invalid = ValueError(f"time: invalid duration {quote_ascii(text)}")
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -70,12 +70,12 @@ def _fraction(digits: str, unit: int) -> int:
             break
         number = number * 10 + int(digit)
         scale *= 10
-    # In floats, as Go computes it, so that the last nanosecond is the same.
+    # In floats, as in Go, so that the last nanosecond is the same.
     return int(number * (unit / scale))
 
 
 def format_duration(nanoseconds: int) -> str:
-    """The text of a duration: `1h30m0s`; below a second in the largest unit that leaves a whole part: `1.5ms`."""
+    """Formats a duration: `1h30m0s`; below a second in the largest unit with a nonzero integer part: `1.5ms`."""
     sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     if not rest:
         return "0s"
@@ -107,7 +107,7 @@ def _decimal(amount: int, unit: int) -> str:
 
 
 def measured(seconds: float) -> str:
-    """How long something took or will take, in the three figures that people read: `8.4 ms`, `2.5 s`."""
+    """Formats a measured time with three significant figures: `8.4 ms`, `2.5 s`."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     if seconds < 1:
@@ -116,7 +116,7 @@ def measured(seconds: float) -> str:
 
 
 def human_duration(seconds: float) -> str:
-    """How long ago, in the two or three figures that people read: `45s`, `5m30s`, `3h`, `2d4h`, `1y20d`."""
+    """Formats an age as `kubectl` does, with one or two units: `45s`, `5m30s`, `3h`, `2d4h`, `1y20d`."""
     total = int(seconds)
     if total < -1:
         return "<invalid>"

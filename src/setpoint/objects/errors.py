@@ -1,8 +1,8 @@
-"""The errors of the API: a class a reason, each with its code, message, details and causes.
+"""The errors of the API: one class per reason, each with its code, message, details and causes.
 
-They are raised where the fault is known and rendered once, at the edge, by `to_status`; `status.from_status` is the way
-back, for clients. `resource` in the messages is the plural with its group (`widgets.ex.com`);
-`details.kind` is the bare plural, except for `Invalid` and the failed preconditions of a delete, which name the Kind.
+They are raised where the fault is detected and rendered once, at the edge, by `to_status`; `status.from_status` is the
+inverse, for clients. `resource` in the messages is the plural with its group (`widgets.ex.com`); `details.kind` is the
+bare plural, except for `Invalid` and the failed preconditions of a delete, which use the Kind.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from setpoint.objects.tree import Object
 
 
 class StatusCause(NamedTuple):
-    """One reason why, with the field it is about where there is one."""
+    """One cause of an error, with its field, if any."""
 
     reason: str = ""
     message: str = ""
@@ -33,9 +33,9 @@ class StatusCause(NamedTuple):
 
 
 class APIError(Exception):
-    """A failure that the API answers with a `Status`. Subclasses fix the reason and the code.
+    """A failure that the API reports as a `Status`. Subclasses define the reason and the code.
 
-    As it stands it is the failure nobody classified: no reason, code 500, the raw text.
+    The base class is an unclassified failure: no reason, code 500, the raw text.
     """
 
     reason: str = ""
@@ -62,9 +62,9 @@ class APIError(Exception):
         self.uid = uid
         self.causes = tuple(causes)
         self.retry_after_seconds = retry_after_seconds
-        # Whether the Status has `details` at all; unless told, only when there is something to say in them.
+        # True if the Status has `details`; None: only if a detail is not empty.
         self.has_details = details
-        # The list metadata of the Status: only the token with which to go on after an expired list.
+        # The list metadata of the Status: only the token to continue after an expired list.
         self.metadata = metadata or {}
 
     @classmethod
@@ -79,7 +79,7 @@ class APIError(Exception):
         )
 
     def details(self) -> Object | None:
-        """The `details` of the Status, with empty fields left out; None when the Status has none."""
+        """Returns the `details` of the Status without empty fields; None if the Status has none."""
         found: Object = {}
         for name in ("name", "group", "kind", "uid"):
             if value := getattr(self, name):
@@ -91,7 +91,7 @@ class APIError(Exception):
         return found if (found if self.has_details is None else self.has_details) else None
 
     def to_status(self) -> Object:
-        """The `Status` object that answers the request."""
+        """Returns the `Status` object of the response."""
         status: Object = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -108,29 +108,29 @@ class APIError(Exception):
 
 
 class BadRequest(APIError):
-    """The request cannot be understood."""
+    """The request cannot be parsed."""
 
     reason = "BadRequest"
     code = 400
 
     @classmethod
     def strict_decoding(cls, kind: str, version: str, errors: Iterable[str]) -> Self:
-        """Fields that are unknown or given twice, under `fieldValidation=Strict`."""
+        """Returns the error for unknown or duplicate fields under `fieldValidation=Strict`."""
         return cls.cannot_handle(kind, version, strict_decoding_text(errors))
 
     @classmethod
     def cannot_handle(cls, kind: str, version: str, why: str) -> Self:
-        """A body that says it is of the right kind and does not decode as one."""
+        """Returns the error for a body that names the right kind but cannot be decoded as that kind."""
         return cls(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
     @classmethod
     def unrecognized(cls, kind: str, why: str, data: bytes) -> Self:
-        """A body that does not even tell its kind."""
+        """Returns the error for a body without a recognizable kind."""
         return cls(f"the object provided is unrecognized (must be of type {kind}): {why} ({summarize(data)})")
 
 
 class Unauthorized(APIError):
-    """The request has no credentials, or wrong ones."""
+    """The request has no credentials, or invalid ones."""
 
     reason = "Unauthorized"
     code = 401
@@ -141,7 +141,7 @@ class Unauthorized(APIError):
 
 
 class Forbidden(APIError):
-    """The user may not do that, or an admission rule refuses it."""
+    """The user is not authorized, or an admission rule rejects the request."""
 
     reason = "Forbidden"
     code = 403
@@ -166,7 +166,7 @@ class Forbidden(APIError):
         name: str,
         why: str = "",
     ) -> Self:
-        """The authorizer's no to a request for a resource."""
+        """Returns the error for a resource request that the authorizer denies."""
         wanted = f"{resource.resource}/{subresource}" if subresource else resource.resource
         where = f"in the namespace {quote(namespace)}" if namespace else "at the cluster scope"
         text = f"User {quote(user)} cannot {verb} resource {quote(wanted)} in API group {quote(resource.group)} {where}"
@@ -174,13 +174,13 @@ class Forbidden(APIError):
 
     @classmethod
     def path(cls, user: str, verb: str, path: str, why: str = "") -> Self:
-        """The authorizer's no to a request for a path that is not a resource."""
+        """Returns the error for a non-resource path that the authorizer denies."""
         text = f"forbidden: User {quote(user)} cannot {verb} path {quote(path)}"
         return cls(f"{text}: {why}" if why else text, details=True)
 
 
 class NotFound(APIError):
-    """There is no such object, or no such resource."""
+    """The object or the resource does not exist."""
 
     reason = "NotFound"
     code = 404
@@ -191,7 +191,7 @@ class NotFound(APIError):
 
     @classmethod
     def resource(cls) -> Self:
-        """The path names no resource that the server has."""
+        """Returns the error for a path without a resource."""
         return cls("the server could not find the requested resource", details=True)
 
 
@@ -207,12 +207,12 @@ class MethodNotAllowed(APIError):
 
     @classmethod
     def method(cls) -> Self:
-        """The path supports no such method at all."""
+        """Returns the error for a method that the path does not support."""
         return cls("the server does not allow this method on the requested resource", details=True)
 
 
 class NotAcceptable(APIError):
-    """The client accepts no media type that the server can answer with."""
+    """The client accepts no media type that the server can produce."""
 
     reason = "NotAcceptable"
     code = 406
@@ -223,7 +223,7 @@ class NotAcceptable(APIError):
 
 
 class AlreadyExists(APIError):
-    """An object of that name is there already."""
+    """An object with that name already exists."""
 
     reason = "AlreadyExists"
     code = 409
@@ -235,13 +235,13 @@ class AlreadyExists(APIError):
 
     @classmethod
     def generated(cls, resource: GroupResource, name: str) -> Self:
-        """No random end for the `generateName` gave a free name."""
+        """Returns the error after no random suffix for `generateName` produced a free name."""
         text = "already exists, the server was not able to generate a unique name for the object"
         return cls._about(resource, name, f"{resource} {quote(name)} {text}", retry_after_seconds=1)
 
 
 class Conflict(APIError):
-    """The object changed in the meantime, or a precondition does not hold."""
+    """The object changed in the meantime, or a precondition is not satisfied."""
 
     reason = "Conflict"
     code = 409
@@ -252,7 +252,7 @@ class Conflict(APIError):
 
     @classmethod
     def modified(cls, resource: GroupResource, name: str) -> Self:
-        """The `resourceVersion` of the request is not the stored one."""
+        """Returns the error for a `resourceVersion` that is not the stored one."""
         return cls.of(
             resource,
             name,
@@ -261,7 +261,7 @@ class Conflict(APIError):
 
     @classmethod
     def uid_precondition(cls, resource: GroupResource, name: str, *, key: str, wanted: str, found: str) -> Self:
-        """The `uid` of an update is not the stored one; `key` is the key in the store."""
+        """Returns the error for an update with a `uid` that is not the stored one; `key` is the key in the store."""
         return cls.of(
             resource,
             name,
@@ -271,7 +271,7 @@ class Conflict(APIError):
 
     @classmethod
     def delete_uid(cls, kind: GroupKind, name: str, *, wanted: str, found: str) -> Self:
-        """The `uid` that a delete insists on is not the stored one."""
+        """Returns the error for a delete precondition with a `uid` that is not the stored one."""
         return cls.of(
             GroupResource(kind.group, kind.kind),
             name,
@@ -281,7 +281,7 @@ class Conflict(APIError):
 
     @classmethod
     def delete_resource_version(cls, kind: GroupKind, name: str, *, wanted: str, found: str) -> Self:
-        """The `resourceVersion` that a delete insists on is not the stored one."""
+        """Returns the error for a delete precondition with a `resourceVersion` that is not the stored one."""
         return cls.of(
             GroupResource(kind.group, kind.kind),
             name,
@@ -291,7 +291,7 @@ class Conflict(APIError):
 
 
 class ApplyConflict(Conflict):
-    """A server-side apply would change fields that others own; one cause each."""
+    """A server-side apply would change fields of other managers; there is one cause per field."""
 
     @classmethod
     def between(cls, message: str, causes: Sequence[StatusCause]) -> Self:
@@ -303,21 +303,22 @@ class ApplyConflict(Conflict):
 
 
 class Gone(APIError):
-    """The older reason for what has expired; clients know both."""
+    """The older reason for an expired revision; clients support both."""
 
     reason = "Gone"
     code = 410
 
 
 class Expired(APIError):
-    """The revision that was asked for is no longer kept."""
+    """The requested revision is no longer kept."""
 
     reason = "Expired"
     code = 410
 
     @classmethod
     def listing(cls, continue_token: str) -> Self:
-        """A list cannot go on at its revision; with the token it can at the newest, and may miss what changed."""
+        """Returns the error for a list that cannot continue at its revision. The token continues at the newest
+        revision, and the list may then be inconsistent."""
         return cls(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list "
             "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
@@ -329,7 +330,7 @@ class Expired(APIError):
 
 
 class RequestEntityTooLarge(APIError):
-    """The body, or something counted in it, is beyond its limit."""
+    """The body, or the number of its objects and lists, exceeds the limit."""
 
     reason = "RequestEntityTooLarge"
     code = 413
@@ -348,7 +349,7 @@ class RequestEntityTooLarge(APIError):
 
 
 class UnsupportedMediaType(APIError):
-    """The body has a media type that the server does not read."""
+    """The body has a media type that the server does not accept."""
 
     reason = "UnsupportedMediaType"
     code = 415
@@ -360,7 +361,7 @@ class UnsupportedMediaType(APIError):
 
 
 class Invalid(APIError):
-    """The object breaks rules: one cause for each field error."""
+    """The object violates validation rules: one cause for each field error."""
 
     reason = "Invalid"
     code = 422
@@ -376,12 +377,12 @@ class Invalid(APIError):
 
     @classmethod
     def patch(cls) -> Self:
-        """A JSON Patch that cannot be applied; the API says no more about it."""
+        """Returns the error for a JSON Patch that cannot be applied; the API gives no further details."""
         return cls("the server rejected our request due to an error in our request", details=True)
 
 
 class TooManyRequests(APIError):
-    """Come back later."""
+    """The server is overloaded; the client should retry later."""
 
     reason = "TooManyRequests"
     code = 429
@@ -392,7 +393,7 @@ class TooManyRequests(APIError):
 
 
 class InternalError(APIError):
-    """The server failed; the text says where."""
+    """The server failed; the message describes the failure."""
 
     reason = "InternalError"
     code = 500
@@ -403,7 +404,7 @@ class InternalError(APIError):
 
 
 class ServerTimeout(APIError):
-    """The operation cannot be done at this time; trying again is safe."""
+    """The operation cannot be completed at this time; a retry is safe."""
 
     reason = "ServerTimeout"
     code = 500
@@ -415,14 +416,14 @@ class ServerTimeout(APIError):
 
 
 class ServiceUnavailable(APIError):
-    """A part that the request needs is not there."""
+    """A component that the request needs is unavailable."""
 
     reason = "ServiceUnavailable"
     code = 503
 
 
 class Timeout(APIError):
-    """The time allowed ran out; the operation may still complete."""
+    """The request timed out; the operation may still complete."""
 
     reason = "Timeout"
     code = 504
@@ -433,28 +434,28 @@ class Timeout(APIError):
 
 
 def join_errors(messages: Iterable[str]) -> str:
-    """Several errors as one text: `[a, b]`, each different message once; a single one stands alone."""
+    """Joins several errors to one text: `[a, b]`, without duplicates; a single one is returned as is."""
     different = list(dict.fromkeys(messages))
     return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
 
 
 def unknown_field(path: str) -> str:
-    """The strict-decoding error, or the warning, for a field that the kind does not have."""
+    """Returns the strict-decoding error, or the warning, for an unknown field."""
     return f"unknown field {quote(path)}"
 
 
 def duplicate_field(path: str) -> str:
-    """The strict-decoding error, or the warning, for a field given twice."""
+    """Returns the strict-decoding error, or the warning, for a duplicate field."""
     return f"duplicate field {quote(path)}"
 
 
 def strict_decoding_text(errors: Iterable[str]) -> str:
-    """All strict-decoding errors in one text."""
+    """Joins all strict-decoding errors to one text."""
     return f"strict decoding error: {', '.join(errors)}"
 
 
 def summarize(data: bytes, limit: int = 30) -> str:
-    """The beginning of a body, as messages show it: JSON as it is, anything else in hex."""
+    """Returns the beginning of a body for messages: JSON as is, other data in hex."""
     if not data:
         return "<empty>"
     head, more = data[:limit], " ..." if len(data) > limit else ""

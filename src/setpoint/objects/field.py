@@ -1,7 +1,7 @@
-"""Field errors: what is wrong with one field of an object, in the words of the API.
+"""Field errors: the fault of one field of an object, in the wording of the API.
 
-A list of them makes an `Invalid` (see `errors`), one cause each. Paths are plain strings (`spec.ports[0].name`), built
-where an error is found; `child`, `index` and `key` build them for code that walks an object.
+A list of them makes an `Invalid` (see `errors`), with one cause each. Paths are plain strings (`spec.ports[0].name`),
+built when an error is found; `child`, `index` and `key` build them for code that traverses an object.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from setpoint.objects.gotext import bad_value, quote
 
 
 class FieldErrorType(Enum):
-    """The kinds of field errors: the cause's reason, and the words its message starts with."""
+    """The kinds of field errors: the cause's reason, and the beginning of the message."""
 
     NOT_FOUND = ("FieldValueNotFound", "Not found")
     REQUIRED = ("FieldValueRequired", "Required value")
@@ -31,7 +31,7 @@ class FieldErrorType(Enum):
 
 
 class _Omitted:
-    """Stands for a bad value that the message leaves out (as for objects and lists that fail a CEL rule)."""
+    """Represents a bad value that the message omits (as for objects and lists that fail a CEL rule)."""
 
     def __repr__(self) -> str:
         return "OMITTED"
@@ -48,7 +48,7 @@ _VALUELESS = {
 
 
 class FieldError(NamedTuple):
-    """One wrong field: the kind of error, the path, the offending value and what would be right."""
+    """One invalid field: the kind of error, the path, the invalid value, and the expectation."""
 
     type: FieldErrorType
     field: str
@@ -111,15 +111,15 @@ def internal(field: str, text: str) -> FieldError:
 
 
 def child(path: str, name: str) -> str:
-    """The path of a named field below `path` (which is empty at the root)."""
+    """Returns the path of a named field below `path` (which is empty at the root)."""
     return f"{path}.{name}" if path else name
 
 
 def index(path: str, position: int) -> str:
-    """The path of a list item."""
+    """Returns the path of a list item."""
     return f"{path}[{position}]"
 
 
 def key(path: str, name: str) -> str:
-    """The path of a map entry."""
+    """Returns the path of a map entry."""
     return f"{path}[{name}]"

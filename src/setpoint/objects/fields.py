@@ -1,7 +1,7 @@
-"""Field selectors: the grammar of `fieldSelector`, and matching over the fields a kind can be selected by.
+"""Field selectors: the grammar of `fieldSelector`, and matching on the selectable fields of a kind.
 
-A field that an object does not have counts as the empty string. What cannot be parsed raises BadRequest with the words
-of the API. Which fields a kind has is the resource's business: it passes a function to `transform`.
+A missing field of an object counts as the empty string. Parse errors raise BadRequest with the API's message. The
+resource defines the selectable fields of its kind, by a function that is passed to `transform`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gotext import quote
 
-# Gives the field and value to use in their place, or raises BadRequest; two empty strings leave the term out.
+# Returns the field and value to use instead, or raises BadRequest; two empty strings remove the term.
 Transform: TypeAlias = Callable[[str, str], tuple[str, str]]
 
 _ESCAPED = "\\,="
@@ -28,7 +28,7 @@ class Requirement(NamedTuple):
 
 
 class Selector:
-    """All its requirements together; without any it selects everything."""
+    """A conjunction of requirements; an empty selector matches every object."""
 
     __slots__ = ("_refused", "_wanted", "requirements")
 
@@ -51,11 +51,11 @@ class Selector:
         return all(fields.get(field, "") not in values for field, values in self._refused.items())
 
     def exact(self, field: str) -> str | None:
-        """The value that the field must have, where the selector asks for one: `metadata.name` of a watched object."""
+        """Returns the value that the selector requires for the field, or None: `metadata.name` of a watched object."""
         return next((value for name, value, equals in self.requirements if equals and name == field), None)
 
     def transform(self, function: Transform) -> "Selector":
-        """The selector with each term put through the function; what it raises passes."""
+        """Returns the selector with each term replaced by the result of the function; exceptions propagate."""
         return _selector(Requirement(*function(field, value), equals) for field, value, equals in self.requirements)
 
     def __eq__(self, other: object) -> bool:
@@ -75,17 +75,17 @@ EVERYTHING = Selector()
 
 
 def parse(text: str) -> Selector:
-    """Reads a `fieldSelector`. Raises BadRequest with the words of the API."""
+    """Parses a `fieldSelector`. Raises BadRequest with the API's message."""
     return _selector(_term(part, text) for part in sorted(_split(text)) if part)
 
 
 def _selector(terms: Iterable[Requirement]) -> Selector:
-    """A selector without the terms that name no field and no value (a lone `=`), which upstream passes over."""
+    """Returns a selector without the terms that have no field and no value (a lone `=`), which upstream ignores."""
     return Selector(tuple(term for term in terms if term.field or term.value))
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that no backslash escapes."""
+    """Splits the text at the commas that no backslash escapes."""
     parts, start, escaped = [], 0, False
     for at, char in enumerate(text):
         if escaped:
@@ -109,12 +109,12 @@ def _term(part: str, text: str) -> Requirement:
 
 
 def escape(value: str) -> str:
-    """A value as it is written in a selector."""
+    """Escapes a value for a selector."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 
 def unescape(text: str) -> str:
-    """The value that a selector writes so. Raises BadRequest for anything that `escape` would not have written."""
+    """Returns the value of an escaped text. Raises BadRequest for texts that `escape` cannot produce."""
     if not any(char in text for char in _ESCAPED):
         return text
     value, escaped = [], False
@@ -137,6 +137,6 @@ def unescape(text: str) -> str:
 
 
 def unknown_field(field: str) -> BadRequest:
-    """The answer where a kind cannot be selected by the field."""
+    """Returns the error for a field that is not selectable."""
     known = '"metadata.name", "metadata.namespace"'
     return BadRequest(f"{quote(field)} is not a known field selector: only {known}")

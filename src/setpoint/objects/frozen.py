@@ -1,7 +1,7 @@
-"""Objects that do not change: what many readers share must not be changed by one of them.
+"""Immutable objects: readers that share an object must not change it for each other.
 
-A frozen tree reads like any other; whatever would change it raises a TypeError that says what to do instead. `thaw`
-makes a copy that is its owner's alone. Typed objects freeze by `schema.types.frozen`, which takes trees as well.
+A frozen tree reads like any other; every mutation raises a TypeError that names the alternative. `thaw` returns a
+mutable copy. `schema.types.frozen` freezes typed objects, and accepts trees as well.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that refuses to change."""
+    """An immutable dictionary."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class FrozenDict(dict[str, Any]):
     clear = pop = popitem = setdefault = update = _refuse
 
     def copy(self) -> Object:
-        """A plain dictionary with the same, still frozen, values."""
+        """Returns a plain dictionary with the same, still frozen, values."""
         return dict(self)
 
     def __copy__(self) -> Object:
@@ -39,7 +39,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that refuses to change."""
+    """An immutable list."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class FrozenList(list[Any]):
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def copy(self) -> list[Any]:
-        """A plain list of the same, still frozen, items."""
+        """Returns a plain list of the same, still frozen, items."""
         return list(self)
 
     def __copy__(self) -> list[Any]:
@@ -61,23 +61,23 @@ class FrozenList(list[Any]):
 
 
 _CONTAINERS = (dict, list)
-# Most lists and maps of an object are empty; these are all of them.
+# Most lists and maps of an object are empty and share these instances.
 _EMPTY_DICT = FrozenDict()
 _EMPTY_LIST = FrozenList()
 
 
 def frozen_dict(content: Object) -> FrozenDict:
-    """A frozen dictionary of what is frozen already."""
+    """Returns a frozen dictionary of values that are already frozen."""
     return FrozenDict(content) if content else _EMPTY_DICT
 
 
 def frozen_list(items: Iterable[Any]) -> FrozenList:
-    """A frozen list of what is frozen already."""
+    """Returns a frozen list of items that are already frozen."""
     return FrozenList(items) or _EMPTY_LIST
 
 
 def freeze(tree: Json) -> Any:
-    """The tree, frozen through and through. What is frozen already stays as it is."""
+    """Returns the tree, frozen at every level. Frozen parts are returned as they are."""
     kind = type(tree)
     if kind is dict:
         return frozen_dict(
@@ -89,7 +89,7 @@ def freeze(tree: Json) -> Any:
 
 
 def thaw(tree: Json) -> Any:
-    """A copy that may be changed, down to the last list."""
+    """Returns a deep copy that may be changed."""
     if isinstance(tree, dict):
         return {name: thaw(value) if isinstance(value, _CONTAINERS) else value for name, value in tree.items()}
     if isinstance(tree, list):
@@ -98,5 +98,5 @@ def thaw(tree: Json) -> Any:
 
 
 def is_frozen(tree: Json) -> bool:
-    """Whether a tree refuses to change."""
+    """Returns True if the tree is immutable."""
     return isinstance(tree, FrozenDict | FrozenList)

@@ -1,11 +1,11 @@
-"""JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API show values so."""
+"""JSON trees as Go prints them with `%v` and `%s`: `map[a:1 b:[x y]]`. Some messages of the API use these formats."""
 
 from setpoint.objects.gotext import general_float
 from setpoint.objects.tree import Json
 
 
 def format_v(value: Json) -> str:
-    """The value as `%v` prints it."""
+    """Formats the value as `%v` does."""
     if type(value) is str:
         return value
     if type(value) is bool:
@@ -22,7 +22,7 @@ def format_v(value: Json) -> str:
 
 
 def format_s(value: Json) -> str:
-    """The value as `%s` prints it, which complains about everything that is not text."""
+    """Formats the value as `%s` does, which marks every value that is not text as an error."""
     return "%!s(<nil>)" if value is None else _inner_s(value)
 
 
@@ -37,12 +37,12 @@ def _inner_s(value: Json) -> str:
 
 
 def type_name(value: Json) -> str:
-    """The Go type that a decoded JSON value has."""
+    """Returns the Go type of a decoded JSON value."""
     return _TYPES[type(value)]
 
 
 def json_type(value: Json) -> str:
-    """What Go's JSON decoder calls a value in its errors: `cannot unmarshal number into ...`."""
+    """Returns the type name of a value in the errors of Go's JSON decoder: `cannot unmarshal number into ...`."""
     return _JSON_TYPES[type(value)]
 
 

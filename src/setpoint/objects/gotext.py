@@ -1,7 +1,7 @@
 """Values in the textual forms of the real server, which is written in Go: quoted strings, numbers, compact JSON.
 
-Error messages of the API are read by people and by tests; these functions give them letter for letter, and read numbers
-exactly where Go's parsers would.
+People and tests read the error messages of the API; these functions reproduce them exactly, and accept exactly the
+numbers that Go's parsers accept.
 """
 
 import re
@@ -16,7 +16,7 @@ from setpoint.objects.tree import Json
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-# The characters that `strconv.Quote` writes as two.
+# The characters that `strconv.Quote` writes as two-character escapes.
 ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
@@ -29,7 +29,7 @@ ESCAPES = {
     '"': '\\"',
 }
 
-# Go's encoder writes keys in order, and these five characters as escapes, so that JSON is safe inside HTML.
+# Go's encoder sorts keys and escapes these five characters, so that JSON is safe inside HTML.
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 _SIGNED = re.compile(r"[+-]?[0-9]+")
@@ -37,7 +37,7 @@ _UNSIGNED = re.compile(r"[0-9]+")
 
 
 def quote(text: str) -> str:
-    """The text as a Go string literal in double quotes (`%q`)."""
+    """Returns the text as a Go string literal in double quotes (`%q`)."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     if text.isprintable():
@@ -57,7 +57,7 @@ def _escape(char: str) -> str:
 
 
 def quote_ascii(text: str) -> str:
-    """The text as Go's `time` package quotes it: what is not printable ASCII as the hex of its bytes."""
+    """Quotes the text as Go's `time` package does: characters other than printable ASCII as the hex of their bytes."""
     return '"' + "".join(map(_escape_bytes, text)) + '"'
 
 
@@ -68,19 +68,19 @@ def _escape_bytes(char: str) -> str:
 
 
 def float_text(value: float) -> str:
-    """A float as Go's `encoding/json` writes it: the shortest digits, without a fraction where there is none."""
+    """Formats a float as Go's `encoding/json` does: the shortest digits, without a fraction of zero."""
     text = repr(value)
     if value and not 1e-6 <= abs(value) < 1e21:
         digits, _, exponent = text.partition("e")
         return f"{digits.removesuffix('.0')}e{int(exponent):+d}"
     if "e" in text:
-        # Python turns to exponents earlier than Go does: from 1e16 up, and below 1e-4.
+        # Python uses exponents earlier than Go does: from 1e16 up, and below 1e-4.
         text = format(Decimal(text), "f")
     return text.removesuffix(".0")
 
 
 def general_float(value: float, bits: int = 64) -> str:
-    """A float as Go's `%g` and `%v` write it: the shortest digits, with an exponent below 0.0001 and from a million."""
+    """Formats a float as Go's `%g` and `%v` do: the shortest digits, with an exponent below 0.0001 and from 1000000."""
     text = f"{value!r}" if bits == 64 else _shortest_single(value)
     number = Decimal(text).normalize()
     sign, digits, exponent = number.as_tuple()
@@ -93,14 +93,14 @@ def general_float(value: float, bits: int = 64) -> str:
 
 
 def _shortest_single(value: float) -> str:
-    """The fewest digits that still name the same single-precision number."""
+    """Returns the fewest digits that identify the same single-precision number."""
     single = struct.pack("f", value)
     texts = (f"{value:.{digits}e}" for digits in range(9))
     return next((text for text in texts if struct.pack("f", float(text)) == single), repr(value))
 
 
 def compact_json(value: Json) -> str:
-    """Compact JSON with sorted keys, its strings and numbers written as Go's `encoding/json` does."""
+    """Encodes compact JSON with sorted keys, with strings and numbers as in Go's `encoding/json`."""
     return encode_sorted(_raw_floats(value) if _has_float(value) else value).decode().translate(_HTML)
 
 
@@ -121,11 +121,11 @@ def _raw_floats(value: Json) -> Any:
 
 
 class RawJson(str):
-    """JSON text that a field error shows as it is: for values whose fields have an order of their own."""
+    """JSON text that a field error shows unchanged: for values whose fields have a fixed order."""
 
 
 def bad_value(value: Json) -> str:
-    """A value as a field error shows it: strings quoted, numbers and booleans bare, everything else JSON."""
+    """Formats a value for a field error: strings quoted, numbers and booleans bare, all other values as JSON."""
     if type(value) is RawJson:
         return value
     if type(value) is str:
@@ -136,26 +136,26 @@ def bad_value(value: Json) -> str:
 
 
 def byte_length(text: str) -> int:
-    """How many bytes the text has in UTF-8: the length that Go's limits count."""
+    """Returns the length of the text in UTF-8 bytes, which Go's limits count."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def parse_int(text: str, bits: int = 64, *, function: str = "ParseInt") -> int:
-    """A decimal integer as `strconv.ParseInt` (or `Atoi`) reads it. Raises ValueError with Go's words."""
+    """Parses a decimal integer as `strconv.ParseInt` (or `Atoi`) does. Raises ValueError with Go's message."""
     if not _SIGNED.fullmatch(text):
         raise ValueError(f"strconv.{function}: parsing {quote(text)}: invalid syntax")
     return _in_range(function, text, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def parse_uint(text: str, bits: int = 64) -> int:
-    """A decimal integer without a sign as `strconv.ParseUint` reads it. Raises ValueError with Go's words."""
+    """Parses an unsigned decimal integer as `strconv.ParseUint` does. Raises ValueError with Go's message."""
     if not _UNSIGNED.fullmatch(text):
         raise ValueError(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax")
     return _in_range("ParseUint", text, 0, (1 << bits) - 1)
 
 
 def _in_range(function: str, text: str, low: int, high: int) -> int:
-    # Leading zeros aside, twenty digits are past every bound; Python refuses to read thousands of them at all.
+    # Without leading zeros, twenty digits exceed every bound; Python refuses to convert thousands of digits at all.
     digits = text.lstrip("+-").lstrip("0")
     number = int(digits or "0") if len(digits) <= 20 else 1 << 70
     if text[0] == "-":

@@ -23,7 +23,7 @@ class GroupVersion(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, api_version: str) -> Self:
-        """Reads an `apiVersion`. Raises ValueError where it has more than one slash."""
+        """Parses an `apiVersion`. Raises ValueError for more than one slash."""
         if not api_version or api_version == "/":
             return cls("", "")
         group, slash, version = api_version.partition("/")
@@ -41,7 +41,7 @@ class GroupVersion(msgspec.Struct, frozen=True, order=True):
 
 
 class GroupKind(msgspec.Struct, frozen=True, order=True):
-    """A kind whatever its version: `Deployment.apps`."""
+    """A kind without its version: `Deployment.apps`."""
 
     group: str
     kind: str
@@ -56,7 +56,7 @@ class GroupKind(msgspec.Struct, frozen=True, order=True):
 
 
 class GroupResource(msgspec.Struct, frozen=True, order=True):
-    """A resource (a plural) whatever its version: `deployments.apps`."""
+    """A resource (a plural) without its version: `deployments.apps`."""
 
     group: str
     resource: str
@@ -71,7 +71,7 @@ class GroupResource(msgspec.Struct, frozen=True, order=True):
 
 
 class GroupVersionKind(msgspec.Struct, frozen=True, order=True):
-    """What an object says it is with `apiVersion` and `kind`."""
+    """The group, version and kind that an object declares with `apiVersion` and `kind`."""
 
     group: str
     version: str
@@ -79,7 +79,8 @@ class GroupVersionKind(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def of(cls, tree: Object) -> Self:
-        """The coordinates an object claims; empty where it says nothing. Raises ValueError for a bad `apiVersion`."""
+        """Returns the coordinates of an object; empty strings for missing fields. Raises ValueError for an invalid
+        `apiVersion`."""
         api_version, kind = tree.get("apiVersion"), tree.get("kind")
         gv = GroupVersion.parse(api_version if isinstance(api_version, str) else "")
         return cls(gv.group, gv.version, kind if isinstance(kind, str) else "")
@@ -101,7 +102,7 @@ class GroupVersionKind(msgspec.Struct, frozen=True, order=True):
 
 
 class GroupVersionResource(msgspec.Struct, frozen=True, order=True):
-    """Where objects of a kind are served: `/apis/{group}/{version}/{resource}`."""
+    """The coordinates under which objects of a kind are served: `/apis/{group}/{version}/{resource}`."""
 
     group: str
     version: str

@@ -1,6 +1,7 @@
-"""The one source of chance: uids, the random ends of generated names, and random numbers for jitter.
+"""The only source of randomness: uids, the random suffixes of generated names, and random numbers for jitter.
 
-`SystemIds` draws from the machine; `SeededIds` gives the same sequence for the same seed, so a run can be replayed.
+`SystemIds` uses the machine's randomness; `SeededIds` gives the same sequence for the same seed, so that a run can be
+replayed.
 """
 
 import os
@@ -9,31 +10,31 @@ import secrets
 import uuid
 from typing import Protocol
 
-# No vowels and none of 0, 1 and 3: a random end never spells a word nor looks like another.
+# No vowels and none of 0, 1 and 3: a random suffix never forms a word, and its characters are not confused.
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
-# What stands for a random digit where a UUID says that it is one: two of its four bits are set.
+# Maps a random digit to the variant digit of a UUID, of which two bits are fixed.
 _VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Ids(Protocol):
-    """What chance decides."""
+    """A source of random values."""
 
     def uid(self) -> str:
-        """A new uid: the text of a version 4 UUID."""
+        """Returns a new uid: the text of a version 4 UUID."""
 
     def suffix(self) -> str:
-        """Five characters to make a generated name unique."""
+        """Returns five characters that make a generated name unique."""
 
     def random(self) -> float:
-        """A number from 0 up to, but never, 1."""
+        """Returns a number from 0 up to, but excluding, 1."""
 
 
 class SystemIds:
     """Ids from the machine's own randomness."""
 
     def uid(self) -> str:
-        # What `str(uuid.uuid4())` gives, in a fifth of its time: every request has one.
+        # Equivalent to `str(uuid.uuid4())`, in a fifth of its time: every request needs a uid.
         digits = os.urandom(16).hex()
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:]}"
 
@@ -45,7 +46,7 @@ class SystemIds:
 
 
 class SeededIds:
-    """Ids that the seed decides."""
+    """Ids that a seed determines."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

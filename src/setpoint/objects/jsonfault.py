@@ -1,6 +1,6 @@
-"""What is wrong with a text that is not JSON, in the words of Go's `encoding/json`.
+"""Describes the fault of a text that is not JSON, in the wording of Go's `encoding/json`.
 
-Only the failure path comes here: a decoder has refused the text already, and this says why as the real server would.
+Used only after a decoder has rejected the text, to produce the message of the real server.
 """
 
 import re
@@ -19,7 +19,7 @@ class _Fault(Exception):  # noqa: N818 - never leaves this module
 
 
 def describe(data: bytes) -> str | None:
-    """The first fault of the text; None where it is well-formed."""
+    """Returns the first fault of the text; None if the text is well-formed."""
     try:
         _Scanner(data).document()
     except _Fault as fault:
@@ -28,7 +28,7 @@ def describe(data: bytes) -> str | None:
 
 
 class _Scanner:
-    """Reads JSON with an explicit stack of what is open, so that no nesting is too deep for it."""
+    """Reads JSON with an explicit stack of open containers, so that the nesting is not limited."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -44,7 +44,7 @@ class _Scanner:
         return self.data[self.at : self.at + 1]
 
     def inside(self) -> bytes:
-        """What is next inside a number, literal or escape, where Go takes the end of the text for a blank."""
+        """Returns the next byte inside a number, literal or escape, where Go treats the end of the text as a blank."""
         return self.data[self.at : self.at + 1] or b" "
 
     def bad(self, where: str) -> _Fault:
@@ -55,7 +55,7 @@ class _Scanner:
     def document(self) -> None:
         opened: list[bytes] = []
         while True:
-            # A value is next; inside an empty list it may be the end instead.
+            # A value is next; inside an empty list, possibly the end instead.
             self.blank()
             char = self.peek()
             if char in b"{[":

@@ -2,7 +2,7 @@
 
 A `Selector` is compiled once; `matches` then costs a dictionary lookup or two per object. Its text is canonical: the
 requirements in the order of their keys, the values of a set in order. `required` tells indexes which `key=value` pairs
-every match must have. What cannot be parsed raises BadRequest with the words of the API.
+every match must have. Parse errors raise BadRequest with the API's message.
 """
 
 import re
@@ -24,7 +24,7 @@ Match: TypeAlias = Callable[[Labels | None], bool]
 
 
 class Operator(Enum):
-    """How a requirement compares; the values are the words of the error messages."""
+    """The comparison of a requirement; the values are the names in the error messages."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -42,7 +42,7 @@ _NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
 _BINARY = [operator.value for operator in Operator][:7]
 _SYMBOLS = {Operator.GREATER_THAN: ">", Operator.LESS_THAN: "<"}
 _NOTHING: Labels = {}
-# More requirements than people write are gathered by their keys.
+# Longer selectors than people usually write are grouped by key.
 _MANY = 8
 
 
@@ -54,7 +54,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
     def errors(self) -> list[FieldError]:
-        """What is wrong with it, in the order and words of the API."""
+        """Returns the faults of the requirement, in the order and wording of the API."""
         found = []
         if messages := names.qualified_name(self.key):
             found.append(invalid("key", self.key, "; ".join(messages)))
@@ -81,13 +81,13 @@ class Requirement(NamedTuple):
         return found
 
     def check(self) -> "Requirement":
-        """Itself, or BadRequest saying what is wrong with it."""
+        """Returns the requirement itself. Raises BadRequest if the requirement is invalid."""
         if found := self.errors():
             raise BadRequest(join_errors(map(str, found)))
         return self
 
     def compile(self) -> Match:
-        """The condition as a function of the labels of an object."""
+        """Returns the condition as a function of the labels of an object."""
         key, operator, values = self
         if operator in _EQUAL or operator is Operator.IN:
             if len(values) == 1:
@@ -133,7 +133,7 @@ def _compare(key: str, operator: Operator, value: str) -> Match:
 
 
 class Selector:
-    """All its requirements together; without any it selects everything."""
+    """A conjunction of requirements; an empty selector matches every object."""
 
     __slots__ = ("matches", "requirements")
 
@@ -146,7 +146,7 @@ class Selector:
         return not self.requirements
 
     def required(self) -> dict[str, str]:
-        """The `key=value` pairs that the labels of every match must have."""
+        """Returns the `key=value` pairs that the labels of every match must have."""
         found: dict[str, str] = {}
         for requirement in self.requirements:
             if (requirement.operator in _EQUAL or requirement.operator is Operator.IN) and len(requirement.values) == 1:
@@ -170,7 +170,7 @@ class Selector:
 
 
 class _Nothing(Selector):
-    """Selects nothing: what a `LabelSelector` that is not there means."""
+    """A selector without matches: the meaning of a missing `LabelSelector`."""
 
     __slots__ = ()
 
@@ -201,7 +201,8 @@ def _compile(requirements: Sequence[Requirement]) -> Match:
 
 
 def _compile_many(requirements: Sequence[Requirement]) -> Match:
-    """The requirements by their keys: a match takes as long as an object has labels, however long the selector is."""
+    """Compiles the requirements by key: the cost of a match depends on the labels of the object, not on the length of
+    the selector."""
     among: dict[str, frozenset[str]] = {}
     refused: dict[str, set[str]] = {}
     present: set[str] = set()
@@ -236,7 +237,7 @@ def _compile_many(requirements: Sequence[Requirement]) -> Match:
 
 
 def _stricter(first: Requirement | None, second: Requirement) -> Requirement:
-    """That of two bounds on one label which the other follows from; one that is no number holds for no label."""
+    """Returns the stricter of two bounds on one label; a bound that is not a number matches no label."""
     if first is None:
         return second
     bounds = [_integer(requirement.values[0]) for requirement in (first, second)]
@@ -252,8 +253,8 @@ NOTHING: Selector = _Nothing()
 
 
 def parse(text: str) -> Selector:
-    """Reads a `labelSelector`. Raises BadRequest with the words of the API."""
-    # Clients ask with the same selectors again and again, and a selector never changes.
+    """Parses a `labelSelector`. Raises BadRequest with the API's message."""
+    # Clients repeat the same selectors, and a selector is immutable.
     return _parse(text) if len(text) <= _REMEMBERED else _parse.__wrapped__(text)
 
 
@@ -266,7 +267,7 @@ def _parse(text: str) -> Selector:
 
 
 def from_labels(labels: Labels) -> Selector:
-    """Selects what has all these labels, whether they are legal or not."""
+    """Returns a selector for objects with all these labels, without validating them."""
     return Selector(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
 
 
@@ -297,9 +298,9 @@ def _read_object(selector: Json) -> _LabelSelector:
 
 
 def from_object(selector: Json) -> Selector:
-    """The selector that a `LabelSelector` object means: None selects nothing, an empty one everything.
+    """Converts a `LabelSelector` object: None matches no object, an empty one matches every object.
 
-    Raises BadRequest with the words of the API.
+    Raises BadRequest with the API's message.
     """
     if selector is None:
         return NOTHING
@@ -314,7 +315,7 @@ def from_object(selector: Json) -> Selector:
 
 
 def validate_object(selector: Json, path: str) -> list[FieldError]:
-    """What is wrong with a `LabelSelector` object, at its path in the object that has it."""
+    """Returns the faults of a `LabelSelector` object, at its path in the containing object."""
     found: list[FieldError] = []
     if selector is None:
         return found
@@ -340,7 +341,7 @@ def validate_object(selector: Json, path: str) -> list[FieldError]:
     return found
 
 
-# A symbol, or a run of anything that is neither a symbol nor blank. Upstream reads a NUL as the end of what it scans.
+# A symbol, or a run of characters that are neither symbols nor blanks. Upstream treats a NUL as the end of the input.
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>])|([^=!(),<>\x00 \t\r\n]+))\x00?")
 _WORDS = {"in": Operator.IN, "notin": Operator.NOT_IN}
 _OPERATORS = {
@@ -362,7 +363,7 @@ _END = _Token("", False)
 
 
 class _Parser:
-    """Reads requirements, token by token. `in` and `notin` are operators only where one is expected."""
+    """Parses requirements, token by token. `in` and `notin` are operators only where an operator is expected."""
 
     def __init__(self, text: str) -> None:
         self.tokens: list[_Token] = []
@@ -436,7 +437,7 @@ class _Parser:
         if not (token.is_word or token.text in (",", ")")) or token == _END:
             raise BadRequest(f"found '{token.text}', expected: ',', ')' or identifier")
         found: set[str] = set()
-        # Empty strings stand for nothing before, between or after commas, and for `()`.
+        # A missing value before, between or after commas is an empty string, as is the value of `()`.
         expect_value = True
         while (token := self.take()).text != ")":
             if token.is_word:

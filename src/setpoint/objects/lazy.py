@@ -7,11 +7,11 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801 - used like a function, as cached_property is
-    """Computes an attribute when it is first read.
+    """Computes an attribute on its first access.
 
-    `functools.cached_property` holds one lock for all instances of a class while it computes, until Python 3.12. A
-    thread that compiles a large schema would stop the event loop at the first small one. Here two threads may compute
-    the same attribute; the value must not depend on which of them does.
+    Until Python 3.12, `functools.cached_property` holds one lock for all instances of a class during the computation. A
+    thread that compiles a large schema would block the event loop at its next access to a small one. Here two threads
+    may compute the same attribute; the value must not depend on the thread.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

@@ -1,6 +1,6 @@
-"""Metadata of object trees: reading it, and the fields that the server alone sets.
+"""Metadata of object trees: readers, and the fields that only the server sets.
 
-The readers take any object and give what it says, or the empty value of the field; they never change it.
+The readers accept any object and return the field's value, or the empty value; they never change the object.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ _EMPTY: Object = {}
 
 
 def of(tree: Object) -> Object:
-    """The metadata of the object, to be changed in place; made where there was none."""
+    """Returns the metadata of the object for changes in place, and creates missing metadata."""
     found: Object = tree.setdefault("metadata", {})
     return found
 
@@ -33,7 +33,7 @@ def namespace(tree: Object) -> str:
 
 
 def key(tree: Object) -> str:
-    """`namespace/name`, or the bare name of an object without a namespace."""
+    """Returns `namespace/name`, or only the name for an object without a namespace."""
     meta = tree.get("metadata", _EMPTY)
     where = meta.get("namespace", "")
     return f"{where}/{meta.get('name', '')}" if where else meta.get("name", "")
@@ -89,7 +89,7 @@ def is_being_deleted(tree: Object) -> bool:
 
 
 def add_finalizer(tree: Object, finalizer: str) -> bool:
-    """Adds the finalizer; whether it was not there yet."""
+    """Adds the finalizer; returns True if the finalizer was missing."""
     if finalizer in finalizers(tree):
         return False
     of(tree)["finalizers"] = [*finalizers(tree), finalizer]
@@ -97,7 +97,7 @@ def add_finalizer(tree: Object, finalizer: str) -> bool:
 
 
 def put(meta: Object, field: str, value: object) -> None:
-    """Sets a field of the metadata, or takes it away where the value is empty, as the API writes it."""
+    """Sets a field of the metadata, or removes the field if the value is empty, as the API does."""
     if value:
         meta[field] = value
     else:
@@ -108,22 +108,22 @@ _SYSTEM = frozenset(("uid", "creationTimestamp", "deletionTimestamp", "deletionG
 
 
 def wipe_system_fields(meta: Object) -> None:
-    """Takes away what a client may not set on an object it creates."""
+    """Removes the fields that a client must not set on create."""
     if not _SYSTEM.isdisjoint(meta):
         for field in _SYSTEM:
             meta.pop(field, None)
 
 
 def fill_system_fields(meta: Object, clock: Clock, ids: "Ids") -> None:
-    """Gives a new object its uid and its time of creation."""
+    """Sets the uid and the creation time of a new object."""
     meta["uid"] = ids.uid()
     meta["creationTimestamp"] = format_time(clock.now())
 
 
 def fill_namespace(meta: Object, wanted: str) -> None:
-    """Puts an object into the namespace of the request, which is none for cluster-scoped kinds.
+    """Sets the namespace of the request on an object; removes the namespace for cluster-scoped kinds.
 
-    Raises BadRequest where the object names another.
+    Raises BadRequest if the object has another namespace.
     """
     found = meta.get("namespace", "")
     if found and wanted and found != wanted:
@@ -132,7 +132,7 @@ def fill_namespace(meta: Object, wanted: str) -> None:
 
 
 def restore_system_fields(new: Object, old: Object) -> None:
-    """Brings back, in the metadata of an update, what an update cannot change or leave out."""
+    """Restores, in the metadata of an update, the fields that an update cannot change or omit."""
     put(new, "generation", old.get("generation", 0))
     new.pop("selfLink", None)
     if not new.get("uid"):

@@ -1,6 +1,6 @@
-"""The rules for `metadata` that hold for every kind, on create and on update, with their exact field errors.
+"""The rules for `metadata` of every kind, on create and on update, with their exact field errors.
 
-They take metadata that `objectmeta.coerce` has shaped. An object without fault costs one look at each label and key.
+The functions take metadata that `objectmeta.coerce` has normalized. A valid object costs one check per label and key.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ MAX_SUBRESOURCE = 256
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
-# Finalizers that need no domain: the two of garbage collection, and that of namespaces.
+# Finalizers that need no domain: the two of the garbage collector, and that of namespaces.
 STANDARD_FINALIZERS = frozenset({ORPHAN, FOREGROUND, "kubernetes"})
 
-# No longer kind and apiVersion of an owner are kept in mind.
+# Longer kinds and apiVersions of owners are not cached.
 _REMEMBERED = 512
 _IMMUTABLE = "field is immutable"
 _EVENT = GroupVersionKind("", "v1", "Event")
@@ -46,7 +46,7 @@ def validate_create(
     path: str = "metadata",
     builtin: bool = False,
 ) -> list[FieldError]:
-    """The faults of a new object's metadata, after its name was generated.
+    """Returns the faults of a new object's metadata, after the name was generated.
 
     `builtin` adds the rule of the built-in kinds that a finalizer has a domain.
     """
@@ -85,7 +85,7 @@ def validate_create(
 
 
 def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin: bool = False) -> list[FieldError]:
-    """The faults of changed metadata against what is stored."""
+    """Returns the faults of updated metadata compared to the stored metadata."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         errors += _validate_no_new_finalizers(new, old, child(path, "finalizers"))
@@ -112,7 +112,7 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
     return errors
 
 
-# What no update may change, and what its absence is shown as.
+# The immutable fields, and the value that represents a missing one in messages.
 _UNCHANGING: dict[str, Json] = {
     "name": "",
     "namespace": "",
@@ -131,7 +131,7 @@ def _validate_generation(meta: Object, path: str) -> list[FieldError]:
 
 
 def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
-    """The faults of labels; they are all reported at the path of the labels."""
+    """Returns the faults of labels, all with the path of the labels."""
     errors: list[FieldError] = []
     for key, value in labels.items():
         if messages := names.qualified_name(key):
@@ -142,7 +142,7 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
 
 
 def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
-    """The faults of annotations: keys as those of labels in any case, and the size of all together."""
+    """Returns the faults of annotations: their keys, which may be in any case, and their total size."""
     errors: list[FieldError] = []
     size = 0
     for key, value in annotations.items():
@@ -155,7 +155,7 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Fiel
 
 
 def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
-    """The faults of finalizers: their names, and the two of garbage collection together."""
+    """Returns the faults of finalizers: invalid names, and both finalizers of the garbage collector together."""
     errors = [
         invalid(path, finalizer, message) for finalizer in finalizers for message in names.qualified_name(finalizer)
     ]
@@ -182,7 +182,7 @@ def _validate_no_new_finalizers(new: Object, old: Object, path: str) -> list[Fie
 
 
 def finalizer_warnings(meta: Object, old: Object | None = None) -> list[str]:
-    """What to tell the writer of a custom resource about new finalizers: bad names, and names without a domain."""
+    """Returns the warnings about new finalizers of a custom resource: invalid names, and names without a domain."""
     known = set(old.get("finalizers", ())) if old else set()
     warnings = []
     for finalizer in sorted(set(meta.get("finalizers", ())) - known):
@@ -196,7 +196,7 @@ def finalizer_warnings(meta: Object, old: Object | None = None) -> list[str]:
 
 
 def validate_owner_references(references: list[Object], path: str) -> list[FieldError]:
-    """The faults of owner references: each on its own, and more than one controller."""
+    """Returns the faults of owner references: of each reference, and more than one controller."""
     errors: list[FieldError] = []
     controller = ""
     for at, reference in enumerate(references):
@@ -217,7 +217,7 @@ def validate_owner_references(references: list[Object], path: str) -> list[Field
 
 @lru_cache(maxsize=1024)
 def _may_own(api_version: str, kind: str) -> bool:
-    """Whether an apiVersion and a kind are as those of owners are."""
+    """Returns True if an apiVersion and a kind are valid for an owner."""
     try:
         version = GroupVersion.parse(api_version)
     except ValueError:
@@ -245,13 +245,13 @@ def _validate_owner_reference(reference: Object, path: str) -> list[FieldError]:
 
 
 def _shown(reference: Object) -> str:
-    """An owner reference as errors show it: its fields in the order of the type."""
+    """Formats an owner reference for messages: its fields in the order of the type."""
     order = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
     return msgspec.json.encode({name: reference[name] for name in order if name in reference}).decode()
 
 
 def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError]:
-    """The faults of the entries of `managedFields`, their field sets aside."""
+    """Returns the faults of the entries of `managedFields`, except those of their field sets."""
     errors: list[FieldError] = []
     for at, entry in enumerate(entries):
         if _is_usual(entry):
@@ -271,7 +271,7 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
 
 
 def _is_usual(entry: Object) -> bool:
-    """Whether an entry is as nearly all are, which needs no closer look and no path."""
+    """Returns True for an ordinary valid entry, which needs no further check and no path."""
     manager: str = entry.get("manager", "")
     return (
         entry.get("operation") in ("Apply", "Update")
@@ -284,7 +284,7 @@ def _is_usual(entry: Object) -> bool:
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
-    """The faults of the name of a field manager: up to 128 bytes, all printable."""
+    """Returns the faults of the name of a field manager: at most 128 bytes, all printable."""
     errors = [too_long(path, MAX_FIELD_MANAGER)] if byte_length(manager) > MAX_FIELD_MANAGER else []
     if not manager.isprintable():
         position = 0

@@ -1,6 +1,6 @@
-"""Measurements: what a part of a program tells `/metrics` about itself, and the text format of Prometheus for it.
+"""Metrics: the measurements that a component exports on `/metrics`, and the text format of Prometheus.
 
-There is no registry: who serves the page asks the parts it has been given, each time.
+There is no registry: the server of the page queries its collectors for every request.
 """
 
 from bisect import bisect_left
@@ -13,11 +13,11 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Histogram:
-    """How many took how long."""
+    """A histogram of observed values."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = bounds
-        # As many as fit into each bucket but not into the one before; the last is for the rest.
+        # The observations in each bucket but not in the one before; the last bucket has the rest.
         self.buckets = [0] * (len(bounds) + 1)
         self.sum = 0.0
 
@@ -31,7 +31,7 @@ class Histogram:
 
 
 class MetricFamily(NamedTuple):
-    """One measurement by its labels: a counter, a gauge or a histogram."""
+    """One metric by its labels: a counter, a gauge or a histogram."""
 
     name: str
     kind: str
@@ -41,13 +41,13 @@ class MetricFamily(NamedTuple):
 
 @runtime_checkable
 class Collector(Protocol):
-    """Who has something to tell."""
+    """A component that exports metrics."""
 
     def families(self) -> Iterable[MetricFamily]: ...
 
 
 def exposition(families: Iterable[MetricFamily]) -> Iterator[str]:
-    """The lines of the page, without their ends."""
+    """Yields the lines of the page, without line ends."""
     for name, kind, text, samples in families:
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} {kind}"
@@ -60,7 +60,7 @@ def exposition(families: Iterable[MetricFamily]) -> Iterator[str]:
 
 
 def _histogram_lines(name: str, shown: str, histogram: Histogram) -> Iterator[str]:
-    # A server has thousands of histograms with a score of lines each: what they share is written once.
+    # A server has thousands of histograms with about twenty lines each: their common part is formatted once.
     before = f"{name}_bucket{{{shown}{',' if shown else ''}le="
     count = 0
     for bound, found in zip((*histogram.bounds, inf), histogram.buckets, strict=True):

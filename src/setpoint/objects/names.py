@@ -1,8 +1,8 @@
-"""What things may be called: names of objects by style, label keys and values, and generated names.
+"""Validation of names: names of objects by style, label keys and values, and generated names.
 
-Each rule answers with what is wrong, in the words of the API; an empty tuple means that the text is fine. A rule for
-names also takes `prefix`: whether something will be appended, as to a `generateName`, so that it may end with a dash.
-Patterns match the whole text (never just up to a final newline) and take time linear in its length.
+Each rule returns the faults of a text, in the wording of the API; an empty tuple means that the text is valid. A rule
+for names also takes `prefix`: True for a prefix such as `generateName`, which may end with a dash. Patterns match the
+whole text (never only up to a final newline) in linear time.
 """
 
 import re
@@ -21,7 +21,7 @@ LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
 GENERATED_LENGTH = 63
 
-# The patterns as the messages show them, beside ones that mean the same and never backtrack.
+# The patterns of the messages, and equivalent patterns that never backtrack.
 _DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS1123_SUBDOMAIN = rf"{_DNS1123_LABEL}(\.{_DNS1123_LABEL})*"
 _DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -35,7 +35,7 @@ _match_dns1035_label = re.compile(rf"(?=[a-z]){_label}").fullmatch
 _match_label_key = re.compile("[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
 _match_label_value = re.compile("(?:[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*)?").fullmatch
 _match_config_key = re.compile(_CONFIG_KEY).fullmatch
-# Several with slashes between them, none with a dot at its beginning.
+# Several keys with slashes between them, none with a leading dot.
 _match_config_keys = re.compile(rf"(?!\.){_CONFIG_KEY}(?:/(?!\.){_CONFIG_KEY})*").fullmatch
 
 
@@ -96,28 +96,28 @@ def _too_long(limit: int, unit: str = "characters") -> str:
 
 
 def dns1123_label(name: str, prefix: bool = False) -> tuple[str, ...]:
-    """Lower case letters, digits and dashes, up to 63: namespaces, services, containers."""
+    """Validates lower case letters, digits and dashes, up to 63: namespaces, services, containers."""
     name = _mask(name) if prefix else name
-    if _match_dns1123_label(name):  # then a character is a byte
+    if _match_dns1123_label(name):  # then every character is one byte
         return () if len(name) <= LABEL_LENGTH else (_too_long(LABEL_LENGTH),)
     errors = (_too_long(LABEL_LENGTH),) if byte_length(name) > LABEL_LENGTH else ()
     return (*errors, "must not contain dots" if _match_dns1123_subdomain(name) else _LABEL_ERROR)
 
 
 def dns1123_subdomain(name: str, prefix: bool = False) -> tuple[str, ...]:
-    """Labels joined by dots, up to 253: the rule for most kinds."""
+    """Validates labels joined by dots, up to 253: the rule for most kinds."""
     return _subdomain(_mask(name) if prefix else name, "characters")
 
 
 def dns1035_label(name: str, prefix: bool = False) -> tuple[str, ...]:
-    """A label that starts with a letter."""
+    """Validates a label that starts with a letter."""
     name = _mask(name) if prefix else name
     errors = (_too_long(LABEL_LENGTH),) if byte_length(name) > LABEL_LENGTH else ()
     return errors if _match_dns1035_label(name) else (*errors, _DNS1035_ERROR)
 
 
 def path_segment(name: str, prefix: bool = False) -> tuple[str, ...]:
-    """Anything that can stand between two slashes of a URL: roles and their bindings."""
+    """Validates a segment of a URL path: roles and their bindings."""
     if not prefix and name in (".", ".."):
         return (f"may not be '{name}'",)
     return tuple(f"may not contain '{char}'" for char in "/%" if char in name)
@@ -131,13 +131,13 @@ def _subdomain(name: str, unit: str) -> tuple[str, ...]:
 
 
 def _mask(name: str) -> str:
-    """The prefix with an ending that is legal where only the dash at its end would not be."""
+    """Returns the prefix with a valid ending instead of a trailing dash."""
     return name[:-2] + "a" if len(name) > 1 and name[-1] == "-" and name.isascii() else name
 
 
 def qualified_name(text: str) -> tuple[str, ...]:
-    """A label key, an annotation key, a finalizer: a name with an optional domain and slash before it."""
-    # Keys repeat from object to object, so answers are kept; not for texts that no legal key is as long as.
+    """Validates a label key, an annotation key or a finalizer: a name with an optional domain and slash."""
+    # Keys repeat across objects, so results are cached, except for texts that are longer than any valid key.
     return (
         _qualified_name(text) if len(text) <= SUBDOMAIN_LENGTH + 1 + LABEL_LENGTH else _qualified_name.__wrapped__(text)
     )
@@ -163,7 +163,7 @@ def _qualified_name(text: str) -> tuple[str, ...]:
 
 
 def label_value(text: str) -> tuple[str, ...]:
-    """The value of a label: empty, or letters, digits, dashes, underscores and dots, up to 63."""
+    """Validates the value of a label: empty, or letters, digits, dashes, underscores and dots, up to 63."""
     if len(text) <= LABEL_LENGTH and _match_label_value(text):
         return ()
     errors = (_too_long(LABEL_LENGTH, "bytes"),) if byte_length(text) > LABEL_LENGTH else ()
@@ -171,7 +171,7 @@ def label_value(text: str) -> tuple[str, ...]:
 
 
 def config_key(text: str) -> tuple[str, ...]:
-    """A key of the data of a ConfigMap or Secret, which may become the name of a file."""
+    """Validates a key of the data of a ConfigMap or Secret, which may become the name of a file."""
     if len(text) <= LABEL_LENGTH and text[:1] != "." and _match_config_key(text):
         return ()
     errors = []
@@ -187,15 +187,16 @@ def config_key(text: str) -> tuple[str, ...]:
 
 
 def are_config_keys(texts: Collection[str]) -> bool:
-    """Whether all are surely such keys: one look at the names of most maps. Where it says no, look at each."""
-    joined = "/".join(texts)  # which none of them may contain
+    """Returns True if all texts are certainly valid keys: one check for most maps. If False, the caller checks each
+    one."""
+    joined = "/".join(texts)  # a separator that no key may contain
     if joined.count("/") != len(texts) - 1 or _match_config_keys(joined) is None:
         return False
     return max(map(len, texts)) <= LABEL_LENGTH
 
 
 def generate_name(base: str, ids: "Ids") -> str:
-    """A name made from a `generateName`: what fits of it, and five random characters."""
+    """Generates a name from a `generateName`, truncated if needed, and five random characters."""
     suffix = ids.suffix()
     keep = GENERATED_LENGTH - len(suffix)
     if byte_length(base) > keep:

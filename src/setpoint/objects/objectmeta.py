@@ -1,8 +1,8 @@
 """The shape of `metadata`: reads any JSON as the ObjectMeta that every kind has.
 
 Unknown fields are dropped and reported; empty strings, maps and lists are dropped, as the API never writes them; times
-are brought to UTC and whole seconds. A value of the wrong type raises ValueError with the text of Go's decoder, which
-the caller puts into its BadRequest, or into a field error where the metadata is that of an embedded resource.
+are converted to UTC and whole seconds. A value of the wrong type raises ValueError with the message of Go's decoder,
+which the caller puts into its BadRequest, or into a field error for the metadata of an embedded resource.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ _new = tuple.__new__  # makes a named tuple in half the time
 
 
 class Coerced(NamedTuple):
-    """The metadata as it should be, and the paths of what it may not have (`metadata.foo`), in order.
+    """The normalized metadata, and the paths of its unknown fields (`metadata.foo`), in order.
 
-    Metadata that is right already is given back itself, not as a copy.
+    Metadata that is already normalized is returned itself, not as a copy.
     """
 
     metadata: Object
@@ -34,9 +34,9 @@ class Coerced(NamedTuple):
 def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_malformed: bool = False) -> Coerced:
     """Reads `metadata` as an ObjectMeta.
 
-    `path` is its place in the object, for the unknown fields. `within` is what error texts put before the names of its
-    fields: `metadata.` where the real server decodes a whole built-in object at once, nothing for custom resources.
-    With `drop_malformed`, fields of a wrong type are left out instead (for what is already stored).
+    `path` is its path in the object, for the unknown fields. `within` is the prefix of field names in error messages:
+    `metadata.` where the real server decodes a whole built-in object at once, empty for custom resources. With
+    `drop_malformed`, fields of a wrong type are dropped instead of raising (for stored objects).
     """
     unknown: list[str] = []
     if is_regular(metadata):
@@ -65,7 +65,7 @@ def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_mal
 
 
 class _Reader(NamedTuple):
-    """Where in the metadata a field is: for the texts."""
+    """The position of a field in the metadata, for messages."""
 
     struct: str
     within: str
@@ -114,7 +114,7 @@ def _int64(reader: _Reader, name: str, value: Json) -> int:
 
 
 def _time(reader: _Reader, name: str, value: Json) -> str:
-    """The time in the form the API writes; none for the zero time."""
+    """Returns the time in the format of the API; an empty string for the zero time."""
     if type(value) is not str:
         raise reader.wrong(name, value, "string")
     text = format_time(parse_time(value))
@@ -139,7 +139,7 @@ def _texts(reader: _Reader, name: str, value: Json) -> list[str]:
 
 
 def _structs(struct: str, fields: dict[str, _Field], required: tuple[str, ...]) -> _Field:
-    """A list of structs; `required` are the fields that are written even when they are empty."""
+    """Reads a list of structs; `required` are the fields that are written even if empty."""
 
     def read(reader: _Reader, name: str, value: Json) -> list[Object]:
         if type(value) is not list:
@@ -157,7 +157,7 @@ def _structs(struct: str, fields: dict[str, _Field], required: tuple[str, ...]) 
                 inner.unknown.append(f"{inner.path}.{key}")
             elif item is not None:
                 item = field(inner, key, item)
-                # Pointers and raw JSON are written whatever they hold; a text only where it has one.
+                # Pointers and raw JSON are always written; a text only if not empty.
                 if item != "" or key in required:
                     found[key] = item
         return found
@@ -205,8 +205,8 @@ _OBJECT_META: dict[str, _Field] = {
 }
 
 
-# The same shape once more, for the usual case that there is nothing to change: checked in C, several times faster. What
-# it does not take may still be legal; the functions above decide.
+# The same shape for the usual case of metadata that is already normalized: checked in C, several times faster. Metadata
+# that this check rejects may still be valid; the functions above decide.
 _Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)] | msgspec.UnsetType
 _Texts: TypeAlias = Annotated[dict[str, str], msgspec.Meta(min_length=1)] | msgspec.UnsetType
 _Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)] | msgspec.UnsetType
@@ -252,7 +252,7 @@ class _Regular(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def is_regular(metadata: Json) -> bool:
-    """Whether coercing would change nothing and find nothing."""
+    """Returns True if coercing would neither change the metadata nor find an unknown field."""
     try:
         msgspec.convert(metadata, _Regular)
     except (msgspec.ValidationError, TypeError):
@@ -269,5 +269,5 @@ def is_regular(metadata: Json) -> bool:
 
 
 def _is_canonical(time: str) -> bool:
-    """Whether a time is written as the API writes it; that it is a time is known already."""
+    """Returns True if a time has the format of the API; the caller knows that the text is a time."""
     return len(time) == 20 and time[10] == "T" and time[-1] == "Z" and time != _ZERO_TIME

@@ -1,4 +1,4 @@
-"""Owner references: who an object belongs to, and which of its owners controls it."""
+"""Owner references: the owners of an object, and the owner that controls the object."""
 
 from collections.abc import Iterable
 
@@ -16,12 +16,13 @@ DUPLICATES_WARNING = (
 
 
 def controller_reference(owner: Object) -> Object:
-    """A reference that makes `owner` the controller, whose deletion waits for the dependent."""
+    """Returns a reference that makes `owner` the controller; the owner's foreground deletion waits for the
+    dependent."""
     return {**owner_reference(owner), "controller": True, "blockOwnerDeletion": True}
 
 
 def owner_reference(owner: Object) -> Object:
-    """A plain reference to `owner`, which must be stored already: it is known by its uid."""
+    """Returns a plain reference to `owner`, which must already be stored, because the reference contains its uid."""
     meta = owner.get("metadata", {})
     if not meta.get("uid"):
         raise ValueError("an owner must have a uid: create it before its dependents")
@@ -30,19 +31,19 @@ def owner_reference(owner: Object) -> Object:
 
 
 def controller_of(tree: Object) -> Object | None:
-    """The reference to the controller of an object, if it has one."""
+    """Returns the reference to the controller of an object, or None."""
     references: Iterable[Object] = tree.get("metadata", {}).get("ownerReferences", ())
     return next((reference for reference in references if reference.get("controller")), None)
 
 
 def is_controlled_by(tree: Object, owner: Object) -> bool:
-    """Whether exactly this owner (by uid) controls the object."""
+    """Returns True if exactly this owner (by uid) controls the object."""
     reference = controller_of(tree)
     return reference is not None and reference.get("uid") == owner.get("metadata", {}).get("uid")
 
 
 def same_owner(first: Object, second: Object) -> bool:
-    """Whether two references mean the same owner: group, kind and name, whatever the version and uid."""
+    """Returns True if two references name the same owner: group, kind and name, regardless of version and uid."""
     return all(first.get(name) == second.get(name) for name in ("kind", "name")) and _group(first) == _group(second)
 
 
@@ -54,7 +55,7 @@ def _group(reference: Object) -> str:
 
 
 def check_namespaces(owner: Object, dependent: Object) -> None:
-    """An owner lives in the namespace of its dependent, or in none. Raises ValueError where it does not."""
+    """Checks that an owner is in the namespace of its dependent, or cluster-scoped. Raises ValueError otherwise."""
     where = owner.get("metadata", {}).get("namespace", "")
     wanted = dependent.get("metadata", {}).get("namespace", "")
     if not where or where == wanted:
@@ -67,7 +68,8 @@ def check_namespaces(owner: Object, dependent: Object) -> None:
 
 
 def set_controller(owner: Object, dependent: Object) -> bool:
-    """Makes `owner` the controller of the object; whether that changed it. Raises ValueError where another one is."""
+    """Makes `owner` the controller of the object; returns True if the object changed. Raises ValueError if the object
+    has another controller."""
     check_namespaces(owner, dependent)
     wanted = controller_reference(owner)
     current = controller_of(dependent)
@@ -84,13 +86,13 @@ def set_controller(owner: Object, dependent: Object) -> bool:
 
 
 def remove_duplicates(meta: Object, *, after_admission: bool = False) -> str | None:
-    """Takes references that stand twice out of the metadata; the warning about them where there were any."""
+    """Removes duplicate references from the metadata; returns the warning about them, or None."""
     references: list[Object] = meta.get("ownerReferences", [])
     if len(references) < 2:
         return None
     kept: list[Object] = []
     duplicates = []
-    # By the text of a reference: one may have tens of thousands, all of one uid.
+    # By the text of a reference: an object may have tens of thousands, all of one uid.
     seen: set[bytes] = set()
     for reference in references:
         text = _encode(reference)

@@ -1,7 +1,7 @@
 """JSON in many short calls: while one call into C reads or writes JSON, no other thread of the process runs.
 
-A body of three megabytes may hold a million containers, and to read it takes 70 ms of one call. Here a large value is
-read and written a few hundred members at a time. The results are those of a single call.
+A body of three megabytes may hold a million containers, and reading the body takes 70 ms in one call. Here a large
+value is read and written a few hundred members at a time. The results are those of a single call.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ import msgspec
 from setpoint.objects import sorted_json
 from setpoint.objects.tree import Json
 
-# An object or list with more members than this is written so many at a time.
+# An object or list with more members is written in chunks of this size.
 _MANY = 256
-# So many levels are gone through one by one whatever their size: what takes long is at the bottom.
+# This many levels are traversed one by one regardless of their size: the large containers are at the bottom.
 _DEPTH = 3
-# Fewer containers than this are read in a few milliseconds.
+# Fewer containers are read in a few milliseconds.
 _FEW_CONTAINERS = 20_000
-# Every level that is taken apart is read twice.
+# Every level that is split is read twice.
 _LEVELS = 12
 # JSON with fewer bytes is read in one call, or together with its neighbours.
 _SMALL = 64 * 1024
@@ -30,11 +30,11 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def decode(data: bytes) -> Json:
-    """Returns the tree of JSON. Raises what `msgspec` raises."""
+    """Decodes JSON to a tree. Raises the exceptions of `msgspec`."""
     try:
         return _decode_in_pieces(data, _LEVELS)
     except msgspec.MsgspecError:
-        # In one call, so that the error tells the place in the whole text.
+        # In one call, so that the error has the position in the whole text.
         return _decode(data)
 
 
@@ -49,7 +49,7 @@ def _decode_in_pieces(data: bytes, levels: int) -> Json:
 
 
 def _values(members: list[msgspec.Raw], levels: int) -> list[Json]:
-    """Returns the trees of members. Small ones are read together."""
+    """Returns the trees of members. Small ones are decoded together."""
     values: list[Json] = []
     pending: list[msgspec.Raw] = []
     size = 0

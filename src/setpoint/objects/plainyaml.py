@@ -1,7 +1,7 @@
-"""The plainest YAML, as Go's programs write files of settings: maps and lists in blocks, with values of one word each.
+"""A fast reader for the simplest YAML, as Go programs write configuration files: block maps and lists of plain words.
 
-Such a text is read here in a moment, while loading all of YAML takes longer than many a command runs. `read` promises
-to give what `yamltext.load` would, or nothing: then there is something in the text that it does not know for sure.
+Such a text is read in far less time than importing the full YAML library takes. `read` returns the same as
+`yamltext.load`, or None if the text uses syntax beyond this subset.
 """
 
 import re
@@ -10,8 +10,8 @@ from setpoint.objects.tree import Json, Object
 
 _LINE = re.compile(r"( *)((?:- )*)(.*)")
 _PAIR = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?: ([^ ].*))?")
-# Some word that is a text: it begins with a letter or as a path does, or has a letter that no number, no date and no
-# time has.
+# A word that is certainly a string: begins with a letter or as a path does, or contains a letter that no number, date
+# or time contains.
 _WORD = re.compile(r"[A-Za-z/][A-Za-z0-9+/=_.@:-]*|[0-9][A-Za-z0-9+/=_.@-]*[g-np-su-wyG-NP-SU-WY][A-Za-z0-9+/=_.@-]*")
 _MEANT = {"true": True, "false": False, "{}": {}, "[]": []}
 _OTHERWISE = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
@@ -19,11 +19,11 @@ _MOST_INDENT = 40
 
 
 class _OtherError(Exception):
-    """There is something that only a reader of all YAML knows."""
+    """The text uses syntax that only the full YAML reader supports."""
 
 
 def read(text: str) -> Json | None:
-    """The tree of a text, if it is plain; None if it may be anything else."""
+    """Returns the tree of a simple text; None if the text needs the full reader."""
     try:
         lines = _lines(text)
         tree, rest = _block(lines, 0)
@@ -33,7 +33,7 @@ def read(text: str) -> Json | None:
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """The lines that say something, each with its indent. An item that is a map begins a line of its own inside it."""
+    """Returns the lines with content, each with its indent. A map inside a list item begins a line of its own."""
     found: list[tuple[int, str]] = []
     for line in text.split("\n"):
         if not line or line.startswith("#"):
@@ -52,7 +52,7 @@ def _lines(text: str) -> list[tuple[int, str]]:
 
 
 def _block(lines: list[tuple[int, str]], at: int) -> tuple[Json, int]:
-    """What begins at a line, and the line after it."""
+    """Returns the value that begins at a line, and the index of the line after the value."""
     if at == len(lines):
         raise _OtherError
     indent, said = lines[at]
@@ -77,7 +77,7 @@ def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, in
         if pair[2] is not None:
             found[pair[1]] = _word(pair[2])
             continue
-        # A list may stand as far to the left as the key that it belongs to.
+        # A list may have the same indent as its key.
         deeper = at < len(lines) and (lines[at][0] > indent or lines[at] == (indent, "-"))
         if not deeper:
             raise _OtherError

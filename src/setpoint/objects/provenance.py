@@ -1,7 +1,7 @@
-"""Where a write came from: the `Actor` who made it and the `Cause` that led to it.
+"""The provenance of a write: the `Actor` that made the write, and the `Cause` that led to the write.
 
-The store keeps both beside every revision, encoded compactly; `why` and `history` read them back. Encodings are stable:
-a field may be added at the end with a default, so that what an older version wrote stays readable.
+The store keeps both beside every revision, encoded compactly; `why` and `history` read them. Encodings are stable: a
+field may be added at the end with a default, so that data of older versions stays readable.
 """
 
 import re
@@ -10,23 +10,23 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-# Tells our server which reconcile a write comes from; any other one passes over it.
+# Names the reconcile that a write comes from, for Setpoint's server; other servers ignore the header.
 CAUSE_HEADER = "setpoint-cause"
 _MAX_HEADER_LENGTH = 1024
-# Our own controllers send four reasons at most.
+# Setpoint's own controllers send at most four reasons.
 _MAX_REASONS = 16
 _encode = msgspec.msgpack.Encoder().encode
-# A cause that needs no encoding: nearly all.
+# A cause without characters that need encoding: nearly all causes.
 _is_plain = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~/-]+").fullmatch
-# What the actors of entries were that an older version wrote for our own controllers.
+# The actors that older versions recorded for Setpoint's own controllers.
 _MASTERS = "system:masters"
 _SYSTEM_ACCOUNTS = "system:serviceaccount:kube-system:"
 _is_plain_reason = re.compile(r"[A-Za-z0-9_.~-]+/[A-Za-z0-9_.~-]*/[A-Za-z0-9_.~-]*/[A-Za-z0-9_.~/-]*").fullmatch
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True):
-    """Who writes: the user the request counts as, the field manager it writes as, and who really asked where that was
-    somebody else."""
+    """The author of a write: the effective user of the request, the field manager, and the real user if that user
+    impersonates another one."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -43,14 +43,14 @@ class Actor(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reason(msgspec.Struct, frozen=True, array_like=True):
-    """Why a reconcile ran: what happened to which object, at which revision. With the revision one finds the write that
-    it was, and so who made that, and why."""
+    """The reason of a reconcile: the event, the object and its revision. The revision identifies the write, and thus
+    its actor and its own cause."""
 
-    # As triggers say it: created, updated, deleted, initial, timer, retry, requested, …
+    # The name of the trigger: created, updated, deleted, initial, timer, retry, requested, …
     event: str
-    # `Kind.group`; empty for what is no object.
+    # `Kind.group`; empty if the trigger is not an object.
     kind: str = ""
-    # `namespace/name`, or a bare name; for what is no object, who told of it.
+    # `namespace/name`, or a bare name; the name of the source if the trigger is not an object.
     object: str = ""
     revision: str = ""
 
@@ -62,7 +62,7 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """The way back. Raises ValueError."""
+        """Parses the result of `to_text`. Raises ValueError."""
         parts = _parts(text, 4)
         if len(parts) < 4 or not parts[0] or not "".join(parts).isprintable():
             raise ValueError("a reason should read EVENT/KIND/REVISION/OBJECT")
@@ -71,16 +71,16 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Cause(msgspec.Struct, frozen=True, array_like=True):
-    """What a write came from: a request, or one reconcile of one object by one controller."""
+    """The cause of a write: a request, or one reconcile of one object by one controller."""
 
     id: str
-    # Both are empty for a request. `key` is what the controller reconciled: `namespace/name`, or a bare name.
+    # Both are empty for a request. `key` is the reconciled object: `namespace/name`, or a bare name.
     controller: str = ""
     key: str = ""
-    # Why that reconcile ran, as far as there is room to say.
+    # The reasons of that reconcile, as many as fit.
     because: tuple[Reason, ...] = ()
-    # The user who claims that the write came from this reconcile. Empty: a controller of the server itself said so, or
-    # a user with the right to. None: an older version wrote the entry and checked nothing.
+    # The user that claims that the write came from this reconcile. Empty: a controller of the server itself, or a user
+    # with that permission, made the statement. None: an older version wrote the entry without a check.
     claimed_by: str | None = None
 
     @classmethod
@@ -98,8 +98,8 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
         return cls(id, controller, key, because)
 
     def to_header(self) -> str:
-        """A reconcile as a header tells it: `controller/id/key?reason&reason`, what is not plain percent-encoded. There
-        are as many reasons as there is room for."""
+        """Returns a reconcile as a header: `controller/id/key?reason&reason`, percent-encoded where needed. Reasons
+        that exceed the maximum length or number are omitted."""
         if not _is_plain(text := f"{self.controller}/{self.id}/{self.key}"):
             text = f"{quote(self.controller, safe='')}/{quote(self.id, safe='')}/{quote(self.key)}"
         between = "?"
@@ -112,7 +112,8 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def from_header(cls, text: str) -> Self:
-        """The way back. Raises ValueError for what no client of ours would send: it goes into the log."""
+        """Parses the result of `to_header`. Raises ValueError for all other texts, because the cause is stored in the
+        log."""
         if len(text) > _MAX_HEADER_LENGTH:
             raise ValueError(f"it is longer than {_MAX_HEADER_LENGTH} characters")
         text, asked, reasons = text.partition("?")
@@ -133,12 +134,12 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
         return bool(self.controller)
 
     def with_claimant(self, user: str) -> Self:
-        """The same cause as a claim of a user; as a fact where the user is empty."""
+        """Returns the same cause as a claim of a user; an empty user makes the cause verified."""
         return type(self)(self.id, self.controller, self.key, self.because, user)
 
     def claimant(self, actor: Actor) -> str:
-        """The user who claims that a write of an actor came from this reconcile. Empty where that is a fact, and for a
-        request, which the server knows of itself."""
+        """Returns the user that claims that an actor's write came from this reconcile. Empty if the cause is verified,
+        and for a request, which the server itself recorded."""
         if not self.controller:
             return ""
         if self.claimed_by is not None:
@@ -155,6 +156,6 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _parts(text: str, number: int) -> list[str]:
-    """The parts between slashes, at most so many; few have something encoded in them."""
+    """Splits the text at slashes into at most `number` parts, and decodes them if needed."""
     parts = text.split("/", number - 1)
     return list(map(unquote, parts)) if "%" in text else parts

@@ -1,8 +1,8 @@
-"""Resource quantities: `100m`, `1.5Gi`, `2e3`, exact, as the API reads, compares, adds and writes them.
+"""Resource quantities: `100m`, `1.5Gi`, `2e3`, exact, as the API parses, compares, adds and formats them.
 
-A quantity is a whole number times a power of ten, never a float, and remembers the form it was written in: decimal
-suffixes, binary ones, or an exponent. Finer than a billionth rounds away from zero. Where upstream would work without
-bound on absurd numbers (thousands of digits, sums across thousands of orders of magnitude) this refuses.
+A quantity is an integer times a power of ten, never a float, and remembers its format: decimal suffixes, binary
+suffixes, or an exponent. Digits below a billionth are rounded away from zero. Where upstream would work without bound
+on absurd numbers (thousands of digits, sums across thousands of orders of magnitude), this module raises an error.
 """
 
 import re
@@ -17,25 +17,25 @@ _FORMAT_WRONG = f"quantities must match the regular expression '{_PATTERN}'"
 _NUMERIC_WRONG = "unable to parse numeric part of quantity"
 _SUFFIX_WRONG = "unable to parse quantity's suffix"
 
-# Possessive: what a part has taken it keeps, so that no text takes more than one pass.
+# Possessive quantifiers, so that matching takes one pass over any text.
 _SPLIT = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
 _DIGITS = re.compile(r"[+-]?\.?[0-9]")
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 
 _NANO = -9
-# Upstream counts up to this many digits as fitting into 64 bits.
+# Upstream treats up to this many digits as fitting into 64 bits.
 _INT64_DIGITS = 18
 _BINARY_DIGITS = 14
-# Beyond these Python would not turn the number into text, and no real resource is that large.
+# Python does not convert larger numbers to text, and no real resource is that large.
 _MAX_DIGITS = 2000
 _MAX_SHIFT = 2000
 _MAX_BITS = 14_000
-# Any two quantities up to this power of ten can be added within those.
+# Any two quantities up to this power of ten can be added within those limits.
 _MAX_SCALE = 1000
 
 
 class Format(Enum):
-    """The form a quantity was written in, which its text keeps."""
+    """The format of a quantity, which its text keeps."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -50,7 +50,7 @@ _BINARY_SUFFIX = {0: "", **{exponent // 10: suffix for suffix, exponent in _BINA
 
 @total_ordering
 class Quantity:
-    """An exact amount of a resource. Immutable; equal when the amounts are, whatever the form."""
+    """An exact amount of a resource. Immutable; equal if the amounts are equal, regardless of the format."""
 
     __slots__ = ("_small", "_text", "format", "scale", "unscaled")
 
@@ -63,17 +63,17 @@ class Quantity:
         _small: bool = True,
         _text: str = "",
     ) -> None:
-        """The amount `unscaled * 10**scale`."""
+        """Makes the amount `unscaled * 10**scale`."""
         self.unscaled = unscaled
         self.scale = scale
         self.format = format
-        # Whether upstream would hold it in 64 bits: only then does it count as an integer for `as_int64`.
+        # True if upstream would hold the amount in 64 bits: only then is the quantity an integer for `as_int64`.
         self._small = _small and INT64_MIN <= unscaled <= INT64_MAX
         self._text = _text
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads a quantity. Raises ValueError with the words of the API."""
+        """Parses a quantity. Raises ValueError with the API's message."""
         if not text:
             raise ValueError(_FORMAT_WRONG)
         found = _SPLIT.fullmatch(text)
@@ -114,12 +114,12 @@ class Quantity:
 
     @property
     def is_computable(self) -> bool:
-        """Tells whether it can be added to, and counted in units of, any other such quantity. Those that are too large
-        have an order and a text, and nothing else."""
+        """Returns True if the quantity can be added to, and counted in units of, any other such quantity. Larger
+        quantities can only be compared and formatted."""
         return not self.unscaled or self.scale <= _MAX_SCALE
 
     def as_int64(self) -> int | None:
-        """The amount where it is a 64-bit integer written as one, else None (`1000m` is none)."""
+        """Returns the amount if written as a 64-bit integer, else None (`1000m` is not an integer)."""
         if not self._small or self.scale < 0:
             return None
         if not self.unscaled:
@@ -128,7 +128,7 @@ class Quantity:
         return amount if amount is not None and INT64_MIN <= amount <= INT64_MAX else None
 
     def value(self, scale: int = 0) -> int:
-        """The amount in whole units of `10**scale`, rounded away from zero: `value(-3)` counts thousandths."""
+        """Returns the amount in whole units of `10**scale`, rounded away from zero: `value(-3)` counts thousandths."""
         if self.scale - scale > _MAX_SHIFT and self.unscaled:
             raise ValueError("the quantity is too large to be written out as an integer")
         unscaled, found = _round(self.unscaled, self.scale, scale)
@@ -136,7 +136,7 @@ class Quantity:
         return amount
 
     def as_float(self) -> float:
-        """The nearest float, or infinity."""
+        """Returns the nearest float, or infinity."""
         return float(f"{self.unscaled}e{self.scale}")
 
     def __add__(self, other: "Quantity") -> "Quantity":
@@ -164,11 +164,11 @@ class Quantity:
         return Quantity(-self.unscaled, self.scale, self.format, _small=self._small)
 
     def compare(self, other: "Quantity") -> int:
-        """-1, 0 or 1 as the amount is below, equal to or above the other."""
+        """Returns -1, 0 or 1 if the amount is below, equal to or above the other."""
         if self.sign != other.sign:
             return 1 if self.sign > other.sign else -1
         if abs(self.scale - other.scale) > _MAX_SHIFT + _MAX_DIGITS and self.sign:
-            # No number of digits makes up for that many orders of magnitude.
+            # No number of digits compensates for that many orders of magnitude.
             return self.sign if self.scale > other.scale else -self.sign
         scale = min(self.scale, other.scale) if self.sign else 0
         mine = self.unscaled * 10 ** (self.scale - scale) if self.sign else 0
@@ -186,7 +186,7 @@ class Quantity:
         return hash((unscaled, scale))
 
     def __str__(self) -> str:
-        """The canonical text: the largest suffix that leaves a whole number."""
+        """Returns the canonical text: the largest suffix that leaves an integer."""
         if not self._text:
             self._text = self._canonical()
         return self._text
@@ -213,7 +213,7 @@ class Quantity:
 
 
 def _interpret(suffix: str) -> tuple[int, Format]:
-    """The exponent, of ten or of two, that a suffix stands for."""
+    """Returns the exponent, of ten or of two, of a suffix, and the format."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], Format.DECIMAL_SI
     if suffix in _BINARY:
@@ -221,18 +221,19 @@ def _interpret(suffix: str) -> tuple[int, Format]:
     found = _EXPONENT.fullmatch(suffix)
     if found is None or len(found[1]) > 30 or not INT64_MIN <= (number := int(found[1])) <= INT64_MAX:
         raise ValueError(_SUFFIX_WRONG)
-    # Upstream keeps 32 bits of it.
+    # Upstream keeps 32 bits of the exponent.
     return (number + 2**31) % 2**32 - 2**31, Format.DECIMAL_EXPONENT
 
 
 def _require_digits(text: str) -> None:
-    """Upstream takes a missing number (`M`, `-`, `.`) for zero, except where it has to read it as a large one."""
+    """Raises ValueError without digits. Upstream reads a missing number (`M`, `-`, `.`) as zero, except where the
+    number is parsed as a large one."""
     if not _DIGITS.match(text):
         raise ValueError(_NUMERIC_WRONG)
 
 
 def _round(unscaled: int, scale: int, to: int) -> tuple[int, int]:
-    """The number with no digit below `10**to`, rounded away from zero."""
+    """Returns the number without digits below `10**to`, rounded away from zero."""
     if scale >= to or not unscaled:
         return unscaled, max(scale, to) if not unscaled else scale
     drop = to - scale
@@ -244,7 +245,7 @@ def _round(unscaled: int, scale: int, to: int) -> tuple[int, int]:
 
 
 def _strip(unscaled: int, scale: int) -> tuple[int, int]:
-    """The same number without zeros at the end."""
+    """Returns the same number without trailing zeros."""
     if not unscaled:
         return 0, 0
     while unscaled % 10 == 0:

@@ -1,7 +1,7 @@
-"""What a controller tells of a reconcile: the document, for who answers with it and for who asks.
+"""The report of a controller about its reconciles: the document of the response, shared by server and client.
 
-It goes over HTTP and between processes as JSON; what is empty is left out. Kinds are written `Kind.group`, objects
-`namespace/name`.
+The document is sent as JSON, over HTTP and between processes; empty fields are omitted. Kinds are written `Kind.group`,
+objects `namespace/name`.
 """
 
 from typing import Literal, TypeAlias
@@ -9,15 +9,15 @@ from typing import Literal, TypeAlias
 import msgspec
 
 PATH = "/admin/reconciles"
-# So many are told at once, unless fewer are asked for.
+# The default number of reconciles in one response.
 MOST = 50
 
 From: TypeAlias = Literal["cache", "server"]
 
 
 class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which reconciles somebody asks for: those of an object or that wrote it, and those with some ids (or the
-    beginnings of ids); the newest of them."""
+    """The query for reconciles: those of an object or that wrote the object, and those with the given ids (or prefixes
+    of ids); the newest ones first."""
 
     kind: str = ""
     object: str = ""
@@ -26,26 +26,26 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Because(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One reason why it ran."""
+    """One reason of the reconcile."""
 
     event: str
     kind: str = ""
     object: str = ""
     revision: str = ""
-    # Who told of it, where it was no object that changed.
+    # The name of the source, if the reason was not a changed object.
     source: str = ""
-    # What an update changed, the first few paths.
+    # The first few paths that an update changed.
     fields: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One look: at an object (without a revision there was none), or at a list."""
+    """One read: of an object (without a revision if the object did not exist), or of a list."""
 
     kind: str
     object: str = ""
     revision: str = ""
     source: From = "cache"
-    # Of a list: where, with which labels, and how many there were.
+    # Of a list: the namespace, the label selector, and the number of items.
     namespace: str = ""
     selector: str = ""
     count: int = 0
@@ -58,9 +58,9 @@ class Wrote(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     kind: str
     object: str = ""
     subresource: str = ""
-    # The revision that it made.
+    # The revision that the write made.
     revision: str = ""
-    # It would have changed nothing, and was not sent.
+    # The write would not have changed the object, and was not sent.
     skipped: bool = False
 
 
@@ -69,15 +69,15 @@ class Reconciled(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 
     id: str
     controller: str
-    # Of the object that it was for; empty where the controller is for no kind.
+    # The kind of the reconciled object; empty for a controller without a kind.
     kind: str = ""
     object: str
-    # The how manieth of this object it was, since the controller began.
+    # The number of this reconcile among those of the object since the controller started.
     number: int = 0
     # RFC 3339.
     began: str
     seconds: float
-    # How long it was due before it began.
+    # The time between the reconcile becoming due and its start.
     waited_seconds: float = 0.0
     # success, error, requeue, requeue_after, terminal, timeout, conflict or cancelled.
     result: str
@@ -85,7 +85,7 @@ class Reconciled(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     requeue_after_seconds: float | None = None
     attempt: int = 0
     because: tuple[Because, ...] = ()
-    # How many more there were, of each.
+    # The numbers of omitted entries, of each kind.
     more_reasons: int = 0
     reads: tuple[Seen, ...] = ()
     more_reads: int = 0
@@ -93,7 +93,7 @@ class Reconciled(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 
 
 class Reconciles(msgspec.Struct, frozen=True, rename="camel"):
-    """What the server answers, the newest first. `controllers` are those that it could ask."""
+    """The response of the server, newest first. `controllers` are those that the server could query."""
 
     items: list[Reconciled]
     controllers: list[str] = []

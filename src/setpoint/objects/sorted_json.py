@@ -1,7 +1,7 @@
-"""JSON with the keys of every object in order, in time that does not depend on the order they had.
+"""JSON with sorted keys, in time that does not depend on the original order of the keys.
 
-msgspec sorts keys itself, but in quadratic time for some orders: 70,000 keys took four seconds of one call into C,
-which no other thread interrupts. Whatever is large enough for that to matter is put in order here first.
+msgspec sorts keys itself, but in quadratic time for some orders: 70,000 keys took four seconds in one call into C,
+which no other thread interrupts. Larger values are therefore sorted here first.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import msgspec
 
 from setpoint.objects.tree import Json
 
-# In this many bytes of JSON there are too few keys for their order to matter.
+# JSON of fewer bytes has too few keys for their order to matter.
 _SMALL = 16 * 1024
 
 _encode = msgspec.json.Encoder().encode
@@ -18,13 +18,13 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def encode_sorted(value: Any) -> bytes:
-    """The JSON of a value with the keys of every object in order."""
+    """Encodes a value as JSON with the keys of every object sorted."""
     plain = _encode(value)
     return _encode_sorted(value) if len(plain) < _SMALL else _encode(in_order(value))
 
 
 def in_order(value: Json) -> Json:
-    """The tree with the keys of every object in order."""
+    """Returns the tree with the keys of every object sorted."""
     if type(value) is dict:
         return {name: in_order(item) if type(item := value[name]) in _CONTAINERS else item for name in sorted(value)}
     if type(value) is list:

@@ -1,4 +1,4 @@
-"""`Status` objects as answers: the success of a delete, and errors read back by a client."""
+"""`Status` objects as responses: the success of a delete, and errors that a client decodes."""
 
 from setpoint.objects.errors import (
     AlreadyExists,
@@ -47,14 +47,14 @@ _CLASSES: tuple[type[APIError], ...] = (
     Timeout,
 )
 _BY_REASON = {cls.reason: cls for cls in _CLASSES}
-# Where two classes share a code, the first in the list above stands for it.
+# If two classes share a code, the code maps to the first one in the list above.
 _BY_CODE = {cls.code: cls for cls in reversed(_CLASSES)}
 
 
 def from_status(status: Json, http_code: int) -> APIError:
-    """The error that a server answered with, from the body (whatever that is) and the code of the response.
+    """Returns the error of a response, from its body (of any type) and its HTTP code.
 
-    The reason decides the class; where it is missing or unknown the code does, and the reason stays readable.
+    The reason determines the class; if the reason is missing or unknown, the code does, and the reason is kept.
     """
     tree = status if isinstance(status, dict) and status.get("kind") == "Status" else {}
     reason, message, code = (tree.get(name) for name in ("reason", "message", "code"))
@@ -85,7 +85,7 @@ def from_status(status: Json, http_code: int) -> APIError:
         metadata=metadata if isinstance(metadata, dict) else None,
     )
     error.code = code
-    # A Status without a reason is one that the server did not classify, and stays so.
+    # A Status without a reason was not classified by the server, and stays unclassified.
     error.reason = reason if tree else cls.reason
     return error
 
@@ -96,7 +96,7 @@ def _text(tree: Object, name: str) -> str:
 
 
 def success(resource: GroupResource, name: str, uid: str) -> Object:
-    """The `Status` that answers a delete which removed the object at once."""
+    """Returns the `Status` of a delete that removed the object immediately."""
     given = {"name": name, "group": resource.group, "kind": resource.resource, "uid": uid}
     return {
         "kind": "Status",

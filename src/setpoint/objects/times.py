@@ -1,6 +1,6 @@
-"""Times of the API: RFC 3339 in UTC, whole seconds in metadata, six digits of a second where it says MicroTime.
+"""Times of the API: RFC 3339 in UTC, whole seconds in metadata, microseconds for MicroTime.
 
-Parsing is Go's, with its leniency (a fraction is read and dropped) and its error texts.
+Parsing follows Go, with its leniency (a fraction is accepted and dropped) and its error messages.
 """
 
 import re
@@ -12,9 +12,9 @@ from setpoint.objects.gotext import quote_ascii
 _SECONDS = "2006-01-02T15:04:05Z07:00"
 _MICROS = "2006-01-02T15:04:05.000000Z07:00"
 
-# What nearly every time looks like; anything else goes step by step, to say what is wrong with it.
+# The usual format; other texts are parsed step by step, to produce the exact error.
 _USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
-# The parts of the layout in order: what stands before, the part as the layout writes it, its pattern, its range.
+# The parts of the layout in order: the text before, the part as the layout writes it, its pattern, its range.
 _STEPS = (
     ("", "2006", re.compile(r"[0-9]{4}"), None),
     ("-", "01", re.compile(r"[0-9]{2}"), ("month", 1, 12)),
@@ -29,17 +29,17 @@ _ZONE = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")
 
 
 def parse_time(text: str) -> datetime:
-    """The moment a `Time` names, in UTC and whole seconds. Raises ValueError with Go's words."""
+    """Parses a `Time` to UTC and whole seconds. Raises ValueError with Go's message."""
     return _parse(text, _SECONDS).replace(microsecond=0)
 
 
 def parse_micro_time(text: str) -> datetime:
-    """The moment a `MicroTime` names, in UTC; it has exactly six digits of a second. Raises ValueError as Go would."""
+    """Parses a `MicroTime`, which has exactly six fractional digits, to UTC. Raises ValueError as Go would."""
     return _parse(text, _MICROS)
 
 
 def format_time(moment: datetime) -> str:
-    """A `Time`: `2026-01-31T12:00:00Z`."""
+    """Formats a `Time`: `2026-01-31T12:00:00Z`."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     return _second(moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
@@ -47,12 +47,12 @@ def format_time(moment: datetime) -> str:
 
 @lru_cache(maxsize=64)
 def _second(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
-    """One second as text: what happens in it is written down many times."""
+    """Formats one second; cached, because many writes happen in the same second."""
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
 def format_micro_time(moment: datetime) -> str:
-    """A `MicroTime`: `2026-01-31T12:00:00.000000Z`."""
+    """Formats a `MicroTime`: `2026-01-31T12:00:00.000000Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
@@ -61,12 +61,12 @@ def _parse(text: str, layout: str) -> datetime:
         try:
             return datetime.fromisoformat(text)
         except ValueError:
-            pass  # out of some range: the steps below say which
+            pass  # out of range: the steps below find the part
     return _Reader(text, layout).read()
 
 
 class _Reader:
-    """Reads a time part by part, as Go does, so that each failure has Go's text."""
+    """Parses a time part by part, as Go does, so that each failure has Go's message."""
 
     def __init__(self, text: str, layout: str) -> None:
         self.text = text

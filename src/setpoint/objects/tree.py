@@ -1,7 +1,7 @@
-"""JSON trees: the form every object has on the server.
+"""JSON trees: the form of every object on the server.
 
-A tree is made of dict, list, str, int, float, bool and None, as JSON decodes; nothing below the API's edge uses
-another form. `Json` is any such value, `Object` is one that is a JSON object.
+A tree consists of dict, list, str, int, float, bool and None, as JSON decodes; all code below the API layer uses only
+this form. `Json` is any such value, `Object` is a JSON object.
 """
 
 from typing import Any, TypeAlias
@@ -11,10 +11,10 @@ Object: TypeAlias = dict[str, Any]
 
 
 def copy(value: Json) -> Json:
-    """A deep copy of a tree, sharing only its scalars.
+    """Returns a deep copy of a tree, sharing only its scalars.
 
-    Copying each container whole and replacing what it contains costs a quarter of `copy.deepcopy`, and keeps the
-    strings, which a round trip through bytes would make anew.
+    Copying each container whole and replacing its containers costs a quarter of `copy.deepcopy`, and keeps the strings,
+    which a round trip through bytes would duplicate.
     """
     if type(value) is dict:
         made = value.copy()

@@ -1,8 +1,7 @@
-"""YAML files into typed structs, for what people configure by hand: every mistake is named, with its line.
+"""Reads YAML files to typed structs, for configuration that people write: every mistake is reported with its line.
 
-The type says it all: the structs of msgspec, with their constraints. Unknown fields, wrong types and values that are
-not allowed are all found in one reading, each with the line, the path of the field, what would be allowed, and what was
-probably meant.
+The type defines the format: the structs of msgspec, with their constraints. Unknown fields, wrong types and invalid
+values are all found in one pass, each with the line, the path of the field, the allowed values, and a suggestion.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ _MAX_SHOWN = 60
 _MAX_LISTED = 32
 _STRUCTS = (inspect.StructType, inspect.DictType)
 _LISTS = (inspect.ListType, inspect.VarTupleType)
-# What a tree of a form can be, where a field may be one of several.
+# The types that a value of each Python type can have, for fields with several allowed types.
 _FORMS: Mapping[type, tuple[type, ...]] = {
     str: (inspect.StrType, inspect.LiteralType),
     bool: (inspect.BoolType,),
@@ -46,20 +45,20 @@ _BOUNDS = (("ge", "{} or more"), ("gt", "more than {}"), ("le", "{} or less"), (
 
 
 class Mistake(NamedTuple):
-    """What is wrong with one field. `where` says whose fault it is: a line of a file, or a flag."""
+    """The fault of one field. `where` is its source: a line of a file, or a flag."""
 
     where: str
     path: str
     message: str
 
     def __str__(self) -> str:
-        # A flag says itself which field it is.
+        # The name of a flag already identifies the field.
         path = "" if self.where.startswith("--") else self.path
         return ": ".join(part for part in (self.where, path, self.message) if part)
 
 
 class Mistakes(ValueError):  # noqa: N818 - it is several
-    """Everything that is wrong with a file."""
+    """All mistakes of a file."""
 
     def __init__(self, found: Sequence[Mistake]) -> None:
         super().__init__("\n".join(map(str, found)))
@@ -67,18 +66,18 @@ class Mistakes(ValueError):  # noqa: N818 - it is several
 
 
 class Source(NamedTuple):
-    """The tree of a file, and the text that says on which line what is."""
+    """The tree of a file, and its text, for line numbers."""
 
     tree: Json
     file: str = ""
     text: str = ""
 
     def where(self, path: Path) -> str:
-        """The line of a field, or of what is nearest to it."""
+        """Returns the file and line of a field, or of its nearest parent."""
         return f"{self.file}:{_mark(self.text, path).line + 1}" if self.text.strip() else self.file
 
     def place(self, path: Path) -> str:
-        """The line and the column of a field, or of what is nearest to it."""
+        """Returns the file, line and column of a field, or of its nearest parent."""
         if not self.text.strip():
             return self.file
         mark = _mark(self.text, path)
@@ -86,8 +85,8 @@ class Source(NamedTuple):
 
 
 def read(text: str, file: str) -> Source:
-    """Reads a file that holds one document. Raises Mistakes."""
-    from setpoint.objects import yamltext  # who has read a plain file otherwise need not wait for it
+    """Parses a file with one document. Raises Mistakes."""
+    from setpoint.objects import yamltext  # imported here, so that callers of the plain reader do not load the library
 
     try:
         documents = list(yamltext.load_all(text, _MAX_BYTES))
@@ -102,8 +101,8 @@ def read(text: str, file: str) -> Source:
 
 
 def convert(tree: Json, kind: type[T], where: Callable[[Path], str], *, unknown: list[Mistake] | None = None) -> T:
-    """A value of a type from a tree; `where` says where a field comes from. Fields that there are not are added to
-    `unknown`, for who wants to know what else is wrong. Raises Mistakes."""
+    """Converts a tree to a value of a type; `where` returns the source of a field. With `unknown`, unknown fields are
+    added to that list instead of being raised with the other mistakes. Raises Mistakes."""
     found: list[Mistake] = []
     made: T = _Reader(where, found, unknown).value(tree, inspect.type_info(kind), ())
     if found:
@@ -112,31 +111,31 @@ def convert(tree: Json, kind: type[T], where: Callable[[Path], str], *, unknown:
 
 
 def load(text: str, file: str, kind: type[T]) -> T:
-    """A value of a type from the text of a file. Raises Mistakes."""
+    """Converts the text of a file to a value of a type. Raises Mistakes."""
     source = read(text, file)
     return convert({} if source.tree is None else source.tree, kind, source.where)
 
 
 def path_text(path: Path) -> str:
-    """A path as people write it: `audit.rules[0].level`."""
+    """Formats a path: `audit.rules[0].level`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def choices(name: str, allowed: Sequence[str]) -> str:
-    """What is allowed in place of a name, and what was probably meant by it, as the end of a message."""
-    from difflib import get_close_matches  # only mistakes need it
+    """Returns the allowed names and the closest match for a name, as the end of a message."""
+    from difflib import get_close_matches  # needed only for mistakes
 
     lower = {each.lower(): each for each in allowed}
     close = get_close_matches(name.lower(), lower, 1, 0.6)
     listed = ", ".join(allowed)
     if not close:
         return f"; allowed are {listed}"
-    # A long list would only hide the one that was meant.
+    # A long list would hide the suggestion.
     return f"; did you mean {lower[close[0]]}?{f' Allowed are {listed}' if len(allowed) <= _MAX_LISTED else ''}"
 
 
 class _Reader:
-    """Walks a tree along its type, and collects what is wrong. What it returns is of use only if nothing was."""
+    """Traverses a tree along its type, and collects the mistakes. The result is valid only without mistakes."""
 
     def __init__(
         self, where: Callable[[Path], str], found: list[Mistake], unknown: list[Mistake] | None = None
@@ -163,7 +162,7 @@ class _Reader:
         return self._scalar(tree, kind, path)
 
     def _either(self, tree: Json, kinds: Sequence[inspect.Type], path: Path) -> Any:
-        """One of several types: the one that a tree of this form can be."""
+        """Converts to one of several types: the one that matches the form of the tree."""
         if len(kinds) == 1:
             return self.value(tree, kinds[0], path)
         bare = [kind.type if isinstance(kind, inspect.Metadata) else kind for kind in kinds]
@@ -251,7 +250,7 @@ def _shown(tree: Json) -> str:
 
 
 def _syntax(text: str, file: str, message: str) -> Mistake:
-    """The fault of a text that is no YAML, with the line as editors count it."""
+    """Returns the fault of a text that is not YAML, with the line as editors count lines."""
     import yaml
 
     try:
@@ -267,7 +266,7 @@ def _syntax(text: str, file: str, message: str) -> Mistake:
 
 
 def _mark(text: str, path: Path) -> "yaml.Mark":
-    """Where a field is; where what it would be in is, if it is not there."""
+    """Returns the position of a field, or of its parent if the field is missing."""
     import yaml
 
     node: Any = yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -288,7 +287,7 @@ def _mark(text: str, path: Path) -> "yaml.Mark":
 
 
 def overlaid(tree: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """The tree with another value at a path of names."""
+    """Returns the tree with another value at a path of names."""
     first, *rest = path
     inner = tree.get(str(first))
     changed = overlaid(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value

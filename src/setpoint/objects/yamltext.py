@@ -1,9 +1,9 @@
-"""YAML as `kubectl` and the API server read and write it: YAML 1.1 by the rules of Go's yaml, into JSON trees.
+"""YAML as `kubectl` and the API server read and write YAML: version 1.1 by the rules of Go's yaml, to JSON trees.
 
 `yes`, `on` and `y` are booleans, `0777` and `0o17` octal, `1e3` and `1_000` numbers; dates and `12:30:45` stay strings.
-Trees keep the promises of `codec`: at most `MAX_DEPTH` deep, numbers of 64 bits, keys that are strings. Aliases are
-copied, and refused where they multiply a document. Faults raise BadRequest with Go's words; keys given twice are
-reported beside the tree, where the last one wins. It is read in one pass over the events of the C parser.
+Trees have the guarantees of `codec`: at most `MAX_DEPTH` deep, 64-bit numbers, keys that are strings. Aliases are
+copied, and refused if they multiply a document. Faults raise BadRequest with Go's message; duplicate keys are reported
+beside the tree, and the last one wins. A document is read in one pass over the events of the C parser.
 """
 
 import base64
@@ -39,12 +39,12 @@ _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
     r"(?:(?:[Tt]|[ ]+)[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?(?:Z|[ ]*[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?"
 )
-# The longest number that is read as one; Python would refuse to convert much longer ones.
+# The longest text that is parsed as a number; Python refuses to convert much longer ones.
 _MAX_NUMBER = 400
-# How many nodes a document may have. Real objects of 1.5 MB have about 100,000, and each node takes ten times as long
-# to read as the same in JSON.
+# The maximum number of nodes of a document. Real objects of 1.5 MB have about 100,000, and a node takes ten times as
+# long to read as in JSON.
 MAX_NODES = 500_000
-# As much of a key as a message shows.
+# The maximum length of a key in a message.
 _MAX_SHOWN = 1000
 
 _CORE = "tag:yaml.org,2002:"
@@ -54,19 +54,19 @@ _NO_KEY: Any = object()
 
 
 class Document(NamedTuple):
-    """What a document holds, and its keys given twice (`line 6: key "k" already set in map`)."""
+    """The tree of a document, and the messages for its duplicate keys (`line 6: key "k" already set in map`)."""
 
     tree: Json
     duplicates: tuple[str, ...]
 
 
 def load(text: str | bytes, limit: int = MAX_BODY) -> Document:
-    """The first document (an empty text is null). Raises RequestEntityTooLarge or BadRequest."""
+    """Parses the first document (an empty text is null). Raises RequestEntityTooLarge or BadRequest."""
     return next(load_all(text, limit), Document(None, ()))
 
 
 def load_all(text: str | bytes, limit: int = MAX_BODY) -> Iterator[Document]:
-    """All documents, one after the other. Raises RequestEntityTooLarge or BadRequest."""
+    """Yields all documents. Raises RequestEntityTooLarge or BadRequest."""
     if len(text) > limit:
         raise RequestEntityTooLarge.body(limit)
     loader = None
@@ -88,12 +88,13 @@ def load_all(text: str | bytes, limit: int = MAX_BODY) -> Iterator[Document]:
 
 
 def strict_error(duplicates: tuple[str, ...]) -> str:
-    """The error that keys given twice make where they are not allowed."""
+    """Returns the error for duplicate keys where they are not allowed."""
     return "yaml: unmarshal errors:\n  " + "\n  ".join(duplicates)
 
 
 def _fault(error: yaml.MarkedYAMLError) -> str:
-    """The line as Go counts it: the scanner's faults from one, the parser's from zero, and none for line zero."""
+    """Returns the message with the line as Go counts lines: scanner faults from one, parser faults from zero, and none
+    for line zero."""
     mark = error.problem_mark or error.context_mark
     line = mark.line + (isinstance(error, yaml.scanner.ScannerError) and mark.line > 0) if mark else 0
     return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
@@ -108,23 +109,23 @@ class _Frame:
         self.value = value
         self.anchor = anchor
         self.line = line
-        # What the document had before this collection.
+        # The counts of the document before this collection.
         self.nodes = nodes
         self.size = size
         self.key: Any = _NO_KEY
 
 
 class _Builder:
-    """Builds the tree of one document from its events, with a stack of its own instead of recursion."""
+    """Builds the tree of one document from its events, with an explicit stack instead of recursion."""
 
     def __init__(self, loader: Any, limit: int) -> None:
         self.loader = loader
         self.limit = limit
         self.stack: list[_Frame] = []
-        # Anchor to its value, its number of nodes and of characters.
+        # The value of each anchor, with its number of nodes and of characters.
         self.anchors: dict[str, tuple[Any, int, int]] = {}
         self.duplicates: list[str] = []
-        # How many nodes and characters the tree has, and how many of the nodes aliases copied.
+        # The number of nodes and characters of the tree, and the number of nodes that aliases copied.
         self.nodes = 0
         self.size = 0
         self.copied = 0
@@ -175,7 +176,7 @@ class _Builder:
         many = self.copied > 100 and self.nodes > 1000 and self.copied / self.nodes > _allowed_share(self.nodes)
         if many or self.size > self.limit:
             raise BadRequest("yaml: document contains excessive aliasing")
-        # A copy is as deep as its original, below the place where it goes.
+        # A copy has the depth of its original, below its own position.
         if isinstance(value, dict | list) and len(self.stack) + _depth(value) > MAX_DEPTH:
             raise BadRequest(TOO_DEEP)
         return copy(value)
@@ -203,7 +204,7 @@ class _Builder:
 
 
 def _merge(into: Object, value: Any) -> None:
-    # The first of several maps wins, so the last is put in first.
+    # The first of several maps wins, so the last is merged first.
     for part in reversed(value) if type(value) is list else [value]:
         if type(part) is not dict:
             raise BadRequest("yaml: map merge requires map or sequence of maps as the value")
@@ -211,7 +212,7 @@ def _merge(into: Object, value: Any) -> None:
 
 
 def _allowed_share(nodes: int) -> float:
-    """Which part of a tree may be copies: nearly all of a small one, a tenth of a large one."""
+    """Returns the fraction of a tree that may be copies: nearly all of a small one, a tenth of a large one."""
     low, high = 400_000, 4_000_000
     if nodes <= low:
         return 0.99
@@ -260,7 +261,7 @@ def _scalar(event: Any) -> Any:
 
 
 def _resolve(text: str) -> Any:
-    """What a plain scalar means, after a passage through JSON: `1e3` and `1.0` have become integers."""
+    """Returns the value of a plain scalar, after a round trip through JSON: `1e3` and `1.0` become integers."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789" or len(text) > _MAX_NUMBER:
@@ -286,18 +287,18 @@ def _resolve(text: str) -> Any:
 
 
 def _without_prefix(number: str) -> str:
-    """The number without the 0x, 0b or 0o that names its base."""
+    """Returns the number without the prefix 0x, 0b or 0o of its base."""
     return re.sub(r"^([+-]?)0[xXbBoO]", r"\1", number)
 
 
 def dump(tree: Json, *, in_order: bool = False) -> str:
-    """The tree as YAML text, as `kubectl` prints it: its indents, its quotes and, unless `in_order` keeps that of the
-    tree, its order of keys."""
+    """Formats the tree as YAML text, as `kubectl` prints YAML: with its indents, its quotes and its order of keys;
+    `in_order` keeps the order of the tree."""
     written: list[Any] = [events.StreamStartEvent(), events.DocumentStartEvent(explicit=False)]
     _write(tree, written, in_order)
     written += [events.DocumentEndEvent(explicit=False), events.StreamEndEvent()]
     text: str = yaml.emit(written, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80)
-    # A document that is a lone scalar ends with a mark that Go does not write.
+    # A document with a single scalar ends with a marker that Go does not write.
     return text.removesuffix("...\n")
 
 
@@ -327,19 +328,20 @@ def _written_scalar(value: Json) -> Any:
         text = text if text.lstrip("-").isdigit() else general_float(value)
     else:
         text = "null" if value is None else str(value).lower()
-    # Implicit in every style: the emitter adds no tag, and quotes only what cannot stand plain.
+    # Implicit in every style: the emitter adds no tag, and quotes only scalars that cannot be plain.
     return events.ScalarEvent(None, None, (True, True), text, style=style)
 
 
 def _means_something_else(text: str) -> bool:
-    """Whether the text unquoted would be no string, to this reader or to one that knows base 60 or dates."""
+    """Returns True if the unquoted text would not be a string, for this reader or for one that supports base 60 or
+    dates."""
     if text == "<<" or any(pattern.fullmatch(text) for pattern in (_NOT_FINITE, _BASE60, _TIMESTAMP)):
         return True
     return not isinstance(_resolve(text), str)
 
 
 def _compare(first: str, second: str) -> int:
-    """The order of keys in Go's yaml: letters after anything else, and numbers inside by their value."""
+    """Compares keys in the order of Go's yaml: letters after all other characters, and embedded numbers by value."""
     for at, (mine, its) in enumerate(zip(first, second, strict=False)):
         if mine == its:
             continue

@@ -184,7 +184,8 @@ class Maintenance:
 
 
 class SizeMeter:
-    """The bytes of the entries after each revision, read once from the log as the log grows, and summed up in blocks."""
+    """The bytes of the entries after each revision, read once from the log as the log grows, and kept as sums of
+    blocks."""
 
     def __init__(self, session: Session, limit: int) -> None:
         self._session = session

@@ -54,7 +54,7 @@ def range_(
     keys_only: bool = False,
     written_by: int = 0,
 ) -> Message:
-    """Reads the keys from `start` up to `end`, in order; with `written_by`, only those not written after that revision."""
+    """Reads the keys from `start` up to `end`, in order; with `written_by`, only those not written after a revision."""
     return pb.RequestOp(
         request_range=pb.RangeRequest(
             key=start,
