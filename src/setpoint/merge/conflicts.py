@@ -1,4 +1,4 @@
-"""Conflicts: fields that an apply would change and that others own."""
+"""Conflicts: fields that an apply would change and that other managers own."""
 
 from collections.abc import Mapping
 
@@ -9,19 +9,19 @@ from setpoint.objects.errors import ApplyConflict
 
 
 class Conflicts(Exception):  # noqa: N818 - becomes an ApplyConflict once nothing allows it
-    """An apply met fields that others own, by their owners."""
+    """The fields of an apply that other managers own, by owner."""
 
     def __init__(self, sets: Mapping[Identifier, FieldSet]) -> None:
         super().__init__("apply conflicts")
         self.sets = sets
 
     def outside(self, allowed: FieldSet) -> "Conflicts | None":
-        """The conflicts that are not allowed; None when all are."""
+        """Returns the conflicts outside of the allowed fields; None if all are allowed."""
         sets = {owner: rest for owner, fields in self.sets.items() if (rest := fieldset.difference(fields, allowed))}
         return Conflicts(sets) if sets else None
 
     def to_error(self) -> ApplyConflict:
-        """The conflicts as the API answers them: grouped by manager, one cause for every field."""
+        """Returns the conflicts as an API error: grouped by manager, with one cause per field."""
         found = [
             (owner.describe(), [fieldset.path_text(path) for path in fieldset.paths(fields)])
             for owner, fields in sorted(self.sets.items(), key=lambda item: item[0].text)

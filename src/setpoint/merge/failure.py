@@ -1,4 +1,4 @@
-"""How patches fail: one that does not apply, one that makes no sense, and two that are about the same fields."""
+"""The errors of patches: a patch that cannot be applied, an invalid patch, and two patches that conflict."""
 
 from typing import Self
 
@@ -7,7 +7,8 @@ from setpoint.objects.field import FieldErrorType
 
 
 class PatchFailed(Invalid):
-    """A patch that cannot be applied. The API does not say why; `why` does, for logs and for callers in process."""
+    """A patch that cannot be applied. The API gives no reason; `why` has the reason, for logs and in-process
+    callers."""
 
     why: str = ""
 
@@ -19,9 +20,9 @@ class PatchFailed(Invalid):
 
 
 class BadPatch(BadRequest):
-    """A strategic merge patch that makes no sense for the object, with the field where it does not.
+    """A strategic merge patch that is invalid for the object, with the path of the invalid field.
 
-    The real server takes the blame itself: it answers 500, without the field.
+    The real server answers with code 500 instead, without the field.
     """
 
     def __init__(self, why: str) -> None:
@@ -30,7 +31,7 @@ class BadPatch(BadRequest):
         self._field = ""
 
     def within(self, step: str) -> Self:
-        """The same, seen from one level further up: `step` is the field, or the `[position]`, that it lies in."""
+        """Returns the error with its path extended by one level: `step` is the containing field or `[position]`."""
         below = self._field
         self._field = step + below if not below or below.startswith("[") else f"{step}.{below}"
         self.message = f"{self._field}: {self._why}"
@@ -40,8 +41,8 @@ class BadPatch(BadRequest):
 
 
 class PatchTestFailed(PatchFailed):
-    """A patch whose own test found another value than it should."""
+    """A patch with a `test` operation that found another value."""
 
 
 class PatchConflictError(ValueError):
-    """What a three-way patch must change has meanwhile been changed otherwise; the text shows both."""
+    """A three-way patch would overwrite a concurrent change; the message shows both patches."""

@@ -1,8 +1,8 @@
-"""The field manager of an endpoint: keeps `metadata.managedFields` true through every write, and applies.
+"""The field manager of an endpoint: maintains `metadata.managedFields` on every write, and applies configurations.
 
-One is made for each version of a resource and each subresource that is written through. Objects come and go as JSON
-trees in the version of the endpoint. What is given is never changed; results share whatever did not have to change with
-what was given, so both must be treated as immutable afterwards.
+There is one instance for each version of a resource and each writable subresource. Objects are JSON trees in the
+version of the endpoint. Arguments are never changed; results share unchanged parts with the arguments, so both must be
+treated as immutable afterwards.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ MAX_UPDATE_MANAGERS = 10
 ANCIENT_CHANGES = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 
-# Nobody owns what names an object or what the server itself writes.
+# The fields that identify an object or that the server writes have no owner.
 _UNOWNED = frozenset(
     (
         *("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields"),
@@ -42,11 +42,11 @@ _STRIPPED = fieldset.from_paths(
 
 
 class FieldManager:
-    """Keeps who owns what for the writes of one endpoint.
+    """Maintains the ownership of fields for the writes of one endpoint.
 
-    `types` has the type of every version that is served, and `convert` brings an object from one to another (raising
-    `VersionNotServed`). `reset_fields` are, for each version, the fields that writes through this endpoint leave alone.
-    `empty` is what the kind writes for an object that nobody has written to, where the type does not know it.
+    `types` has the type of every served version, and `convert` converts an object between versions (raising
+    `VersionNotServed`). `reset_fields` are, for each version, the fields that writes through this endpoint never
+    change. `empty` is the initial object of the kind, if the type does not define one.
     """
 
     def __init__(
@@ -70,10 +70,11 @@ class FieldManager:
         self._empty = empty
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """The new object with its `managedFields`, for every write that is not an apply. `live` is None for a create.
+        """Returns the new object with its `managedFields`, for every write except an apply. `live` is None for a
+        create.
 
-        Never fails: where the objects do not fit their types or cannot be converted, the entries of the live object
-        stay as they are.
+        Never fails: if the objects do not match their types or cannot be converted, the entries of the live object are
+        kept unchanged.
         """
         sent = _entries(new)
         if live is None and sent is None and type(new.get("metadata")) is dict:
@@ -82,7 +83,7 @@ class FieldManager:
         after = _without_entries(new)
         managers = self._base(live, sent)
         if not managers and live is not None:
-            # Nobody tracked this object so far, or somebody asked to forget who did.
+            # This object was not tracked so far, or the request resets its managers.
             return after
         try:
             managers = self._update(before, after, managers, self._identify(manager, UPDATE))
@@ -91,7 +92,8 @@ class FieldManager:
         return _with_entries(after, managedfields.encode(_capped(managers)))
 
     def _created(self, new: Object, manager: str) -> Object:
-        """The same for a new object, as most are: nobody has owned anything of it, and its writer owns what it sets."""
+        """Returns a new object with its `managedFields` in the usual case: the object has no managers, and the writer
+        owns the fields that the object sets."""
         ownable = {**new, "metadata": {name: new["metadata"][name] for name in new["metadata"].keys() - _UNOWNED}}
         ownable.pop("apiVersion", None)
         ownable.pop("kind", None)
@@ -103,7 +105,7 @@ class FieldManager:
         return self._first_entry(new, manager, UPDATE, fields)
 
     def _first_entry(self, new: Object, manager: str, operation: str, fields: FieldSet) -> Object:
-        """A new object with the entry of who wrote it."""
+        """Returns a new object with the entry of its writer."""
         if not fields:
             return new
         entry = managedfields.new_entry(
@@ -112,14 +114,14 @@ class FieldManager:
         return _with_entries(new, [entry])
 
     def unchanged(self, live: Object | None, new: Object) -> Object:
-        """The new object with the entries of the live one, for where nobody can tell what a write changed."""
+        """Returns the new object with the entries of the live one, for writes with unknown changes."""
         return _with_entries(_without_entries(new), _entries(live) if live is not None else None)
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool = False) -> Object:
-        """The live object with the configuration applied. `live` is None where there is none yet.
+        """Returns the live object with the configuration applied. `live` is None if the object does not exist.
 
-        Raises `ApplyConflict` where others own fields that would change, unless it is forced; `BadRequest` where the
-        configuration is not for this endpoint, `Invalid` where it, or the object, does not fit the type of the object.
+        Raises `ApplyConflict` if other managers own fields that would change, unless forced; `BadRequest` if the
+        configuration is not for this endpoint; `Invalid` if the configuration or the object does not match the type.
         """
         self._check(config)
         fields = self._fields_of(config)
@@ -149,7 +151,8 @@ class FieldManager:
         return _with_entries(new, managedfields.encode(managers))
 
     def _applied_first(self, config: Object, fields: FieldSet, manager: str) -> Object:
-        """The same where there is no object yet: the configuration is the object, and its manager owns what it sets."""
+        """Applies a configuration without a live object: the configuration becomes the object, and its manager owns the
+        fields that the configuration sets."""
         new = config.copy()
         if manager == "kubectl":
             new = last_applied.refreshed(new, config)
@@ -157,7 +160,7 @@ class FieldManager:
         return self._first_entry(_without_entries(new), manager, APPLY, owned)
 
     def _update(self, live: Object, new: Object, managers: Managers, me: Identifier) -> Managers:
-        """The managers after an update. Who only confirms what is there gains nothing."""
+        """Returns the managers after an update. A manager gains no fields by writing unchanged values."""
         fields, managers = self._updater.update(live, new, self._version, managers, me)
         fields = fieldset.difference(fields, _STRIPPED)
         if fields:
@@ -184,7 +187,8 @@ class FieldManager:
         return new, managers
 
     def _base(self, live: Object | None, sent: Json) -> Managers:
-        """The managers a write starts from: those it sent, if it may and they make sense, else the stored ones."""
+        """Returns the managers before a write: the ones in the request if allowed and valid, otherwise the stored
+        ones."""
         stored = _entries(live) if live is not None else None
         if not self._subresource and sent is not stored:
             if managedfields.is_reset(sent):
@@ -199,7 +203,7 @@ class FieldManager:
 
     @cached_property
     def _nothing(self) -> Object:
-        """The object before anybody writes it."""
+        """The object before the first write."""
         zero = self._empty
         if zero is None:
             zero = self._type.zero if isinstance(self._type, MapType) else {}
@@ -207,14 +211,14 @@ class FieldManager:
 
     @cached_property
     def _unnamed(self) -> Object:
-        """The same without what says of which kind it is."""
+        """The object before the first write, without its apiVersion and kind."""
         return {name: value for name, value in self._nothing.items() if name not in ("apiVersion", "kind")}
 
     def _now(self) -> str:
         return format_time(self._clock.now())
 
     def _check(self, config: Object) -> None:
-        """Refuses what is not a configuration for this endpoint."""
+        """Raises BadRequest for a configuration that is not for this endpoint."""
         if config.get("apiVersion") != self._version or config.get("kind") != self._gvk.kind:
             try:
                 claimed = GroupVersionKind.of(config)
@@ -225,7 +229,7 @@ class FieldManager:
             raise BadRequest("metadata.managedFields must be nil")
 
     def _fields_of(self, config: Object) -> FieldSet:
-        """The fields that a configuration sets. Refuses one that does not fit the type of the object."""
+        """Returns the fields that a configuration sets. Raises Invalid if the configuration does not match the type."""
         try:
             return self._type.field_set(config, True) or EMPTY
         except Mismatch:
@@ -239,7 +243,7 @@ class FieldManager:
         return self._mismatch(f"failed to create typed live object ({self._name(live)})", found)
 
     def _mismatch(self, what: str, found: list[TypeProblem]) -> Invalid:
-        """What does not fit the type of the object. The real server says so too, but takes the blame itself: a 500."""
+        """Returns the error for a value that does not match its type. The real server answers with code 500 instead."""
         reason = FieldErrorType.TYPE_INVALID.reason
         causes = [StatusCause(reason, problem.message, problem.path.removeprefix(".")) for problem in found]
         kind = self._gvk
@@ -255,7 +259,7 @@ class FieldManager:
 
 
 def _or_none(read: Callable[[Json], Managers], entries: Json) -> Managers:
-    """The managers in the entries, none where they make no sense."""
+    """Returns the managers of the entries, or none if the entries are invalid."""
     try:
         return read(entries)
     except ManagedFieldsError:
@@ -263,7 +267,7 @@ def _or_none(read: Callable[[Json], Managers], entries: Json) -> Managers:
 
 
 def _capped(managers: Managers) -> Managers:
-    """At most so many entries of updaters: the oldest that share a version become one."""
+    """Limits the number of update entries: the oldest ones of the same version are combined."""
     updaters = [identifier for identifier, managed in managers.items() if not managed.applied]
     excess = len(updaters) - MAX_UPDATE_MANAGERS
     if excess <= 0:
@@ -284,7 +288,7 @@ def _capped(managers: Managers) -> Managers:
             managers[bucket] = managers.pop(first)
         joined.setdefault(bucket, [managers[bucket].fields]).append(managed.fields)
         del managers[identifier]
-        # The time of the younger one is the truer.
+        # The time of the more recent entry is more accurate.
         managers[bucket] = Managed(EMPTY, managed.api_version, applied=False, time=managed.time)
         excess -= 1
     for bucket, sets in joined.items():
@@ -293,7 +297,8 @@ def _capped(managers: Managers) -> Managers:
 
 
 def restore_times(live: Object, new: Object) -> Object:
-    """The new object with the times of the live one's entries, if these times are all that differs; else itself."""
+    """Returns the new object with the times of the live object's entries, if only these times differ; otherwise the new
+    object unchanged."""
     old_entries, new_entries = _entries(live), _entries(new)
     if not old_entries or not new_entries or len(old_entries) != len(new_entries) or old_entries == new_entries:
         return new
@@ -311,7 +316,7 @@ def _timeless(entry: Object) -> Object:
 
 
 def _entries(tree: Object) -> Json:
-    """The `managedFields` of an object; None where it has none."""
+    """Returns the `managedFields` of an object, or None."""
     metadata = tree.get("metadata")
     return metadata.get("managedFields") if type(metadata) is dict else None
 
@@ -326,7 +331,7 @@ def _without_entries(tree: Object) -> Object:
 
 
 def _with_entries(tree: Object, entries: Json) -> Object:
-    """The object with these entries; a tree without metadata gets them in an object of its own."""
+    """Returns the object with these entries; a tree without metadata gets metadata."""
     if not entries:
         return _without_entries(tree)
     metadata = tree.get("metadata")

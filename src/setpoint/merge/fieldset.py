@@ -1,12 +1,12 @@
-"""Sets of field paths, kept as the very trie that FieldsV1 writes.
+"""Sets of field paths, stored as the trie that FieldsV1 encodes.
 
-A set is a dict from path elements (see `pathelement`) to nodes, so decoding `managedFields` costs nothing and the set
-operations are walks over dicts. In a node, `{}` means that the path is a member and nothing below it is; `"."` marks a
-path that is a member and has members below it; a node with children and no mark is only on the way. No node is empty
-and not a member. The empty set is the empty dict.
+A set is a dict from path elements (see `pathelement`) to nodes, so decoding `managedFields` costs no conversion and the
+set operations are traversals of dicts. In a node, `{}` means that the path is a member without members below; `"."`
+marks a path that is a member and has members below; a node with children and without a mark is only an intermediate
+one. No node is empty without being a member. The empty set is the empty dict.
 
-Sets are never changed once made: every operation returns a set that may share nodes with its operands. The order of
-elements in a dict says nothing; whoever encodes a set sorts it.
+Sets are immutable: every operation returns a set that may share nodes with its operands. The order of elements in a
+dict has no meaning; encoders sort the set.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,30 +19,30 @@ from setpoint.objects.tree import Json
 FieldSet: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]
 
-# Marks, inside its node, a member that has members below it.
+# Marks, inside its node, a member that has members below.
 MEMBER = "."
 
-# The node of a member with nothing below it. Shared, so nobody may ever write into it.
+# The node of a member without members below. Shared, so it must never be changed.
 LEAF: FieldSet = {}
 EMPTY: FieldSet = {}
 
 
 class FieldSetError(ValueError):
-    """The value is no set of fields in the FieldsV1 encoding."""
+    """The value is not a set of fields in the FieldsV1 encoding."""
 
 
 def is_member(node: FieldSet) -> bool:
-    """Whether the path that leads to the node is itself in the set."""
+    """Returns True if the path of the node is itself in the set."""
     return not node or MEMBER in node
 
 
 def as_member(node: FieldSet) -> FieldSet:
-    """The node, with its own path in the set."""
+    """Returns the node with its own path in the set."""
     return node if not node or MEMBER in node else {MEMBER: LEAF, **node}
 
 
 def from_paths(*paths: Sequence[str]) -> FieldSet:
-    """The set of these paths, each a sequence of elements. The path of the whole object is never a member."""
+    """Returns the set of these paths, each a sequence of elements. The path of the whole object is never a member."""
     found: FieldSet = EMPTY
     for path in paths:
         if path:
@@ -54,7 +54,7 @@ def from_paths(*paths: Sequence[str]) -> FieldSet:
 
 
 def has(fields: FieldSet, path: Sequence[str]) -> bool:
-    """Whether exactly this path is a member."""
+    """Returns True if exactly this path is a member."""
     node: FieldSet | None = fields
     for element in path:
         node = node.get(element) if node else None
@@ -64,13 +64,13 @@ def has(fields: FieldSet, path: Sequence[str]) -> bool:
 
 
 def below(fields: FieldSet, element: str) -> FieldSet:
-    """The members under an element, without it."""
+    """Returns the members below an element, without the element itself."""
     node: FieldSet = fields.get(element, EMPTY)
     return {key: child for key, child in node.items() if key != MEMBER} if MEMBER in node else node
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The paths in either set."""
+    """Returns the paths in either set."""
     if not left or left is right:
         return right
     if not right:
@@ -79,7 +79,8 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def union_all(sets: Sequence[FieldSet]) -> FieldSet:
-    """The paths in any of the sets. In pairs: one after the other would copy what has come together again and again."""
+    """Returns the paths in any of the sets. Combines them in pairs: one after the other would copy the result
+    repeatedly."""
     found = list(sets)
     while len(found) > 1:
         pairs = zip(found[::2], found[1::2], strict=False)
@@ -88,8 +89,8 @@ def union_all(sets: Sequence[FieldSet]) -> FieldSet:
 
 
 def nodes_of(elements: FieldSet, owners: Sequence[FieldSet]) -> dict[str, list[FieldSet]]:
-    """The nodes that each of the elements has in the sets that have it, in their order. Takes as long as the sets are
-    large, however many of them there are."""
+    """Returns, for each element, its nodes in the sets that contain the element, in order. The cost depends on the size
+    of the sets, not on their number."""
     found: dict[str, list[FieldSet]] = {}
     for owner in owners:
         for element in owner if len(owner) < len(elements) else elements:
@@ -113,7 +114,7 @@ def _union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The paths of the left set that are not in the right one; a path does not stand for what is below it."""
+    """Returns the paths of the left set that are not in the right one; a path does not include the paths below."""
     if not right or not left:
         return left
     return _difference(left, right) or EMPTY
@@ -140,14 +141,14 @@ def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def _node(found: FieldSet) -> FieldSet | None:
-    """What was found under an element, as its node; None when that is nothing."""
+    """Returns the members below an element as its node; None if there are none."""
     if not found:
         return None
     return LEAF if len(found) == 1 and MEMBER in found else found
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The paths of the left set that are neither in the right one nor below a path of it."""
+    """Returns the paths of the left set that are neither in the right one nor below one of its paths."""
     if not right or not left:
         return left
     found = {}
@@ -163,7 +164,7 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def is_subset(left: FieldSet, right: FieldSet) -> bool:
-    """Whether every path of the left set is in the right one."""
+    """Returns True if every path of the left set is in the right one."""
     for element, node in left.items():
         other = right.get(element)
         if other is None:
@@ -176,7 +177,7 @@ def is_subset(left: FieldSet, right: FieldSet) -> bool:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The paths in both sets."""
+    """Returns the paths in both sets."""
     if not left or not right:
         return EMPTY
     return _intersection(left, right) or EMPTY
@@ -202,12 +203,13 @@ def _intersection(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def leaves(fields: FieldSet) -> FieldSet:
-    """The members that have no member below them."""
+    """Returns the members without members below them."""
     return {element: leaves(node) for element, node in fields.items() if element != MEMBER}
 
 
 def paths(fields: FieldSet) -> Iterator[Path]:
-    """Every member, in the order conflicts name them: at each level first the members there, then what is below."""
+    """Yields every member, in the order of conflict messages: at each level first its members, then the levels
+    below."""
     return _paths(fields, ())
 
 
@@ -222,18 +224,18 @@ def _paths(fields: FieldSet, prefix: Path) -> Iterator[Path]:
 
 
 def path_text(path: Sequence[str]) -> str:
-    """A path as messages show it: `.spec.ports[port=80,protocol="TCP"].name`."""
+    """Formats a path for messages: `.spec.ports[port=80,protocol="TCP"].name`."""
     return "".join(map(pathelement.element_text, path))
 
 
 def parse(fields: Json) -> FieldSet:
-    """The set that FieldsV1 JSON stands for, in canonical form. Elements of a kind we do not know are left out."""
+    """Parses FieldsV1 JSON to a set in canonical form. Elements of unknown kinds are omitted."""
     found, _ = _parse(fields)
     return found
 
 
 def _parse(fields: Json) -> tuple[FieldSet, bool]:
-    """The members below a node, and whether the node is marked as one itself."""
+    """Returns the members below a node, and True if the node itself is marked as a member."""
     if fields is None:
         return EMPTY, False
     if type(fields) is not dict:

@@ -1,13 +1,13 @@
 """JSON Patch (RFC 6902): a list of operations, applied in order, all or none.
 
-`decode` reads a patch, `apply` gives the patched tree, `diff` makes the patch from one object to another. Nothing is
-changed in place: the result shares with its inputs whatever the patch did not touch.
+`decode` parses a patch, `apply` returns the patched tree, `diff` makes the patch from one object to another. Inputs are
+not changed: the result shares unchanged parts with them.
 
-It answers as the real server does, which departs from the RFC in a few places: a `replace` of a key that an object does
-not have adds it; a `copy` of one copies a null; an operation without `value` has the value null; what stands before
-the first slash of a path is skipped; an index may count from the end (-1 is the last item); the whole document can be
-replaced or tested, but not added, removed, moved or copied. Numbers are tested by their value, as the RFC wants (the
-real server compares their text).
+The behavior is that of the real server, which departs from the RFC in a few places: a `replace` of a missing key of an
+object adds the key; a `copy` of a missing key copies a null; an operation without `value` has the value null; the text
+before the first slash of a path is ignored; an index may count from the end (-1 is the last item); the whole document
+can be replaced or tested, but not added, removed, moved or copied. Numbers are compared by value, as the RFC requires
+(the real server compares their text).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,9 +24,9 @@ from setpoint.objects.gotext import parse_int, quote
 from setpoint.objects.tree import Json, Object
 
 MAX_OPERATIONS = 10_000
-# How many bytes of JSON all copies of a patch together may add.
+# The maximum bytes of JSON that all copies of a patch together may add.
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-# How many list items all operations together may shift: a second's work or so, where each alone costs nothing.
+# The maximum number of list items that all operations together may shift: about one second of work.
 MAX_SHIFTED_ITEMS = 1_000_000_000
 
 _CONTAINERS = (dict, list)
@@ -34,7 +34,7 @@ _TEXTS = ("op", "path", "from")
 
 
 class Operation(NamedTuple):
-    """One step of a patch. `path` and `source` (the field `from`) are None where the patch has no text for them."""
+    """One operation of a patch. `path` and `source` (the field `from`) are None if the patch has no string for them."""
 
     op: str
     path: str | None
@@ -43,10 +43,10 @@ class Operation(NamedTuple):
 
 
 def decode(patch: Json, *, strict: bool = True) -> list[Operation]:
-    """Reads a patch from its JSON.
+    """Parses a patch from its JSON.
 
-    Raises BadRequest where it is no list of objects, and RequestEntityTooLarge where it is too long. With `strict`
-    (field validation Warn or Strict) the fields of each operation must have the right types as well.
+    Raises BadRequest if the patch is not a list of objects, and RequestEntityTooLarge if the patch is too long. With
+    `strict` (field validation Warn or Strict), also checks the types of the fields of each operation.
     """
     if patch is None:
         return []
@@ -90,7 +90,7 @@ def _wrong_type(value: Json, wanted: str, strict: bool) -> BadRequest:
 
 
 def unknown_fields(patch: Json) -> list[str]:
-    """What strict field validation says about fields that no operation has."""
+    """Returns the strict-validation messages for fields that no operation has."""
     return [
         f"json patch unknown field {quote(f'[{position}].{name}')}"
         for position, item in enumerate(patch if type(patch) is list else ())
@@ -101,7 +101,7 @@ def unknown_fields(patch: Json) -> list[str]:
 
 
 def apply(document: Json, operations: Iterable[Operation]) -> Json:
-    """The document with the patch applied to it. Raises PatchFailed where an operation does not apply."""
+    """Returns the document with the patch applied. Raises PatchFailed if an operation cannot be applied."""
     patched = _Document(document)
     try:
         for operation in operations:
@@ -114,15 +114,16 @@ def apply(document: Json, operations: Iterable[Operation]) -> Json:
 
 
 class _Document:
-    """A document under a patch. Containers are copied when they are first changed, and from then on are its own."""
+    """A document during a patch. Containers are copied before their first change, and are then owned by the
+    document."""
 
     def __init__(self, root: Json) -> None:
         self.root = root
-        # The containers made here, by identity. Kept alive, so that no other gets the identity of one of them.
+        # The containers created here, by identity. Kept alive, so that no other object can get the same identity.
         self.own: dict[int, Json] = {}
         self.copied = 0
         self.shifted = 0
-        # Whether a container was put anywhere, so that the document may be deeper now.
+        # True if a container was inserted, so that the document may be deeper now.
         self.nested = False
         self.operations: dict[str, Callable[[Operation], None]] = {
             "add": self.add,
@@ -179,7 +180,7 @@ class _Document:
             raise PatchTestFailed.because(f"testing value {operation.path} failed: test failed")
 
     def find(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
-        """The place that a path points to, for reading."""
+        """Returns the place of a path, for reading."""
         tokens = _tokens(operation, path, field)
         container = self.root
         for token in tokens[:-1]:
@@ -187,7 +188,7 @@ class _Document:
         return _Place(operation, container, tokens[-1], field)
 
     def change(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
-        """The place that a path points to, in containers that are the document's own and may be changed."""
+        """Returns the place of a path, in containers that the document owns and may change."""
         tokens = _tokens(operation, path, field)
         container = self.root = self.owned(self.root)
         for token in tokens[:-1]:
@@ -232,7 +233,7 @@ class _Document:
 
 
 class _Nowhere(Exception):  # noqa: N818 - a signal that ends where the operation is known
-    """A path leads nowhere: what it passes through is missing, or, where there is a `why`, its last token is wrong."""
+    """A path does not resolve: an intermediate value is missing, or, if `why` is set, the last token is invalid."""
 
     def __init__(self, field: str, why: str = "", key: str = "") -> None:
         super().__init__(why)
@@ -241,7 +242,7 @@ class _Nowhere(Exception):  # noqa: N818 - a signal that ends where the operatio
         self.key = key
 
     def text(self, operation: Operation) -> str:
-        """What Go's library says of it, word by word: it is what webhooks and policies are told."""
+        """Returns the exact message of Go's library, which webhooks and policies receive."""
         op, field = operation.op, self.field
         path = operation.source if field == "from" else operation.path
         if op == "replace" and self.why:
@@ -267,7 +268,7 @@ _MISSING = {
 
 
 class _Place:
-    """Where the last token of a path points: a key of an object or an index of a list."""
+    """The target of the last token of a path: a key of an object or an index of a list."""
 
     __slots__ = ("container", "field", "key", "operation")
 
@@ -280,18 +281,18 @@ class _Place:
         self.key = key
 
     def get(self) -> Json:
-        """What is there; null for a key that an object does not have."""
+        """Returns the value of the place; null for a missing key of an object."""
         return self.container.get(self.key) if type(self.container) is dict else self.container[self.index()]
 
     def inner(self) -> Json:
-        """What is there, where more of the path follows."""
+        """Returns the value of the place as a container for the next token."""
         try:
             return self.get()
         except _Nowhere:
             raise _Nowhere(self.field) from None
 
     def index(self, room: int = 0) -> int:
-        """The index into the list, which may be `room` past its end."""
+        """Returns the index into the list, which may be `room` beyond its end."""
         size = len(self.container) + room
         try:
             index = parse_int(self.key)
@@ -312,7 +313,7 @@ def _failed(operation: Operation, why: str) -> PatchFailed:
 
 
 def _tokens(operation: Operation, path: str | None, field: str) -> Sequence[str]:
-    """The tokens of a JSON pointer, of which there is at least one."""
+    """Returns the tokens of a JSON pointer, at least one."""
     if path is None:
         raise _failed(operation, f"it has no {field}")
     _, *tokens = path.split("/")
@@ -324,7 +325,7 @@ def _tokens(operation: Operation, path: str | None, field: str) -> Sequence[str]
 
 
 def diff(old: Object, new: Object) -> list[Object]:
-    """A patch that makes the one object the other."""
+    """Returns a patch that changes `old` to `new`."""
     found: list[Object] = []
     _diff_objects("", old, new, found)
     return found
@@ -349,7 +350,8 @@ def _diff_objects(path: str, old: Object, new: Object, found: list[Object]) -> N
 
 
 def _diff_lists(path: str, old: list[Json], new: list[Json], found: list[Object]) -> None:
-    """Items that both ends share stay; between them items are patched in pairs, then added or removed."""
+    """Adds the difference of two lists: keeps the common prefix and suffix; between them, patches items in pairs, then
+    adds or removes the rest."""
     common = min(len(old), len(new))
     start = 0
     while start < common and identical(old[start], new[start]):

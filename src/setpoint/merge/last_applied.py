@@ -1,7 +1,7 @@
-"""The annotation that client-side `kubectl apply` keeps, and the way from there to server-side apply.
+"""The annotation of client-side `kubectl apply`, and the migration to server-side apply.
 
-Only for the manager `kubectl`: fields that the annotation shows to be its own, unchanged since, are no conflict; and
-where the object has the annotation it is kept up to date, so that an older kubectl finds its way back.
+Only for the manager `kubectl`: fields that the annotation sets and that are unchanged since are no conflict; and an
+existing annotation is kept up to date, so that an older kubectl can still use client-side apply.
 """
 
 import msgspec
@@ -15,18 +15,18 @@ from setpoint.objects.tree import Json, Object
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
-# All annotations of an object together, names and values.
+# The limit for all annotations of an object together, names and values.
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
 def not_migrated(conflicts: Conflicts, kind: Type, live: Object, version: str) -> Conflicts | None:
-    """The conflicts about fields that client-side apply does not own; None when it owns them all."""
+    """Returns the conflicts about fields that client-side apply does not own; None if it owns them all."""
     allowed = _still_as_applied(kind, live, version)
     return conflicts if allowed is None else conflicts.outside(allowed)
 
 
 def _still_as_applied(kind: Type, live: Object, version: str) -> FieldSet | None:
-    """The fields that the annotation sets and the live object has unchanged; None where there is no annotation."""
+    """Returns the fields of the annotation that are unchanged in the live object; None without an annotation."""
     text = _annotations(live).get(ANNOTATION)
     if type(text) is not str or not text:
         return None
@@ -43,7 +43,7 @@ def _still_as_applied(kind: Type, live: Object, version: str) -> FieldSet | None
 
 
 def refreshed(new: Object, config: Object) -> Object:
-    """The object with its annotation rewritten from the configuration that was just applied, if it has one at all."""
+    """Returns the object with its annotation, if present, rewritten from the configuration that was just applied."""
     annotations = _annotations(new)
     if not annotations.get(ANNOTATION):
         return new
@@ -54,7 +54,7 @@ def refreshed(new: Object, config: Object) -> Object:
 
 
 def _encode(config: Object) -> str:
-    """The configuration as the annotation has it: without the annotation, and on one line that ends."""
+    """Encodes the configuration for the annotation: without the annotation itself, on one line with a line end."""
     annotations = _annotations(config)
     if ANNOTATION in annotations:
         rest = {name: value for name, value in annotations.items() if name != ANNOTATION}

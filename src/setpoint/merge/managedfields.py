@@ -1,8 +1,8 @@
-"""`metadata.managedFields`: who owns which fields, as the API writes it and as merging reads it.
+"""`metadata.managedFields`: the owners of fields, as the API writes them and as merging reads them.
 
 An entry belongs to an identifier: a manager's name with the operation, the subresource and, for updates only, the
-version. `decode` takes entries that this server wrote, so their sets of fields are used as they are; `parse` takes
-entries that somebody sent, checks them and brings them into canonical form.
+version. `decode` reads entries that this server wrote, so their sets of fields are used unchanged; `parse` reads
+entries of a request, validates them and converts them to canonical form.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ UPDATE = "Update"
 
 
 class ManagedFieldsError(ValueError):
-    """The entries cannot be understood; the text says why."""
+    """The entries are invalid; the message gives the reason."""
 
 
 class Identifier(NamedTuple):
-    """Whose entry it is. `api_version` is empty for appliers, who have one entry whatever version they use."""
+    """The owner of an entry. `api_version` is empty for appliers, which have one entry for all versions."""
 
     manager: str
     operation: str
@@ -34,7 +34,7 @@ class Identifier(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The identifier as JSON, which is how the API orders identifiers."""
+        """The identifier as JSON, by which the API sorts identifiers."""
         parts = {
             "manager": self.manager,
             "operation": self.operation,
@@ -45,7 +45,7 @@ class Identifier(NamedTuple):
         return "{" + ",".join(shown) + "}"
 
     def describe(self) -> str:
-        """The manager as a conflict names it."""
+        """Returns the manager as conflict messages show the manager."""
         text = quote(self.manager)
         if self.subresource:
             text = f"{text} with subresource {quote(self.subresource)}"
@@ -53,7 +53,7 @@ class Identifier(NamedTuple):
 
 
 class Managed:
-    """What a manager owns: the fields (in order), in the version they are meant in, and when that last changed."""
+    """The property of a manager: the fields (sorted), the version they refer to, and the time of the last change."""
 
     __slots__ = ("api_version", "applied", "entry", "fields", "time")
 
@@ -69,11 +69,11 @@ class Managed:
         self.api_version = api_version
         self.applied = applied
         self.time = time
-        # The entry this was read from, for as long as it says the same.
+        # The source entry, as long as this object is equivalent.
         self.entry = entry
 
     def with_fields(self, fields: FieldSet) -> "Managed":
-        """The same manager owning other fields."""
+        """Returns the same manager with other fields."""
         return self if fields is self.fields else Managed(fields, self.api_version, self.applied, self.time)
 
 
@@ -81,7 +81,7 @@ Managers: TypeAlias = dict[Identifier, Managed]
 
 
 def decode(entries: Json) -> Managers:
-    """The managers in the entries of a stored object. Raises `ManagedFieldsError` where they cannot be entries."""
+    """Returns the managers of the entries of a stored object. Raises `ManagedFieldsError` for invalid entries."""
     try:
         return _decode(entries or ())
     except (AttributeError, KeyError, TypeError):
@@ -101,12 +101,12 @@ def _decode(entries: Sequence[Object]) -> Managers:
 
 
 def is_reset(entries: Json) -> bool:
-    """Whether sent entries ask to forget all managers: an empty list, or one empty entry."""
+    """Returns True if the entries of a request reset all managers: an empty list, or one empty entry."""
     return type(entries) is list and (not entries or entries == [{}])
 
 
 def parse(entries: Json) -> Managers:
-    """The managers in entries that somebody sent. Raises `ManagedFieldsError`."""
+    """Returns the managers of the entries of a request. Raises `ManagedFieldsError`."""
     managers: Managers = {}
     if entries is None:
         return managers
@@ -147,7 +147,7 @@ def _text(entry: Object, name: str, index: int) -> str:
 
 
 def _time(text: str, index: int) -> str | None:
-    """The time in the one form that entries have: UTC, in whole seconds."""
+    """Returns the time in the format of entries: UTC, in whole seconds."""
     if not text:
         return None
     try:
@@ -160,7 +160,7 @@ def _time(text: str, index: int) -> str | None:
 
 
 def encode(managers: Managers) -> list[Object]:
-    """The entries of the managers, in the order the API lists them."""
+    """Returns the entries of the managers, in the order of the API."""
     entries = [entry_of(identifier, managed) for identifier, managed in managers.items()]
     if len(entries) > 1:
         entries.sort(key=_order)
@@ -168,7 +168,7 @@ def encode(managers: Managers) -> list[Object]:
 
 
 def entry_of(identifier: Identifier, managed: Managed) -> Object:
-    """The entry of one manager."""
+    """Returns the entry of one manager."""
     if managed.entry is not None and managed.entry.get("time") == managed.time:
         return managed.entry
     manager, operation, _, subresource = identifier
@@ -180,7 +180,7 @@ def entry_of(identifier: Identifier, managed: Managed) -> Object:
 def new_entry(
     manager: str, operation: str, api_version: str, time: str | None, fields: FieldSet, subresource: str = ""
 ) -> Object:
-    """The entry of a manager that owns these fields."""
+    """Returns the entry of a manager that owns these fields."""
     found: Object = {"operation": operation, "apiVersion": api_version, "fieldsType": "FieldsV1", "fieldsV1": fields}
     if manager:
         found["manager"] = manager
@@ -202,7 +202,7 @@ def _order(entry: Object) -> tuple[Any, ...]:
 
 
 def manager_name(field_manager: str, user_agent: str) -> str:
-    """The name a write is recorded under: what the request says, else the User-Agent up to its first slash."""
+    """Returns the manager name of a write: that of the request, otherwise the User-Agent up to its first slash."""
     if field_manager:
         return field_manager
     agent = user_agent.partition("/")[0]
@@ -210,5 +210,5 @@ def manager_name(field_manager: str, user_agent: str) -> str:
         return agent
     if not agent.isprintable():
         agent = "".join(char for char in agent if char.isprintable())
-    # Cut by bytes, but never inside a character.
+    # Truncated by bytes, but never inside a character.
     return agent.encode()[:MAX_FIELD_MANAGER].decode(errors="ignore")

@@ -1,11 +1,11 @@
 """JSON merge patch (RFC 7386): a partial object in which null means removal.
 
-`apply` gives the patched object, `diff` makes the patch from one object to another, `three_way` the one that carries a
-change of a configuration over to an object that has changed meanwhile. Nothing is changed in place: the result shares
-with its inputs whatever the patch did not touch.
+`apply` returns the patched object, `diff` makes the patch from one object to another, and `three_way` the patch that
+transfers a change of a configuration to an object that has changed meanwhile. Inputs are not changed: the result shares
+unchanged parts with them.
 
-It answers as the real server does. Where that departs from the RFC: a list that takes the place of anything but an
-object loses the nulls of the objects in it, where the RFC would keep them.
+The behavior is that of the real server, which departs from the RFC in one place: a list that replaces a value other
+than an object loses the nulls of its objects, which the RFC would keep.
 """
 
 from operator import is_
@@ -18,10 +18,10 @@ from setpoint.objects.tree import Json, Object
 
 
 def apply(target: Object, patch: Json, *, strict: bool = True) -> Json:
-    """The target with the patch applied to it.
+    """Returns the target with the patch applied.
 
-    Raises BadRequest where the patch is no object. Without `strict` (field validation Ignore) it may also be a list,
-    which then is the result: that a list is no object comes out when the result is decoded.
+    Raises BadRequest if the patch is not an object. Without `strict` (field validation Ignore), the patch may also be a
+    list, which is then the result; decoding the result rejects the list.
     """
     if type(patch) is not dict:
         if patch is None or (not strict and type(patch) is not list):
@@ -56,7 +56,7 @@ def _merge(target: Object, patch: Object) -> Object:
 
 
 def _without_nulls(value: Json) -> Json:
-    """The value without the null fields of the objects in it; the value itself where there are none."""
+    """Returns the value without the null fields of its objects; the value itself if there are none."""
     if type(value) is dict:
         kept = {
             key: item if type(item) is str else _without_nulls(item) for key, item in value.items() if item is not None
@@ -69,7 +69,7 @@ def _without_nulls(value: Json) -> Json:
 
 
 def diff(old: Object, new: Object) -> Object:
-    """The patch that makes the one object the other, which may not have null fields: a patch cannot make them."""
+    """Returns the patch that changes `old` to `new`, which must not have null fields: a patch cannot create them."""
     found: Object = {}
     for key, value in new.items():
         if key not in old:
@@ -90,14 +90,14 @@ def diff(old: Object, new: Object) -> Object:
 
 
 def three_way(original: Object, modified: Object, current: Object) -> Object:
-    """The patch that makes `current` what `modified` says, and removes from it what `original` said and `modified` no
-    longer does.
+    """Returns the patch that sets the fields of `modified` on `current`, and removes the fields of `original` that
+    `modified` no longer has.
     """
     return _combined(_removals(diff(original, modified)), _changes(diff(current, modified)))
 
 
 def _changes(patch: Object) -> Object:
-    """The patch without its removals, and without the objects that held nothing else."""
+    """Returns the patch without its removals, and without the objects that contained only removals."""
     kept: Object = {}
     for key, value in patch.items():
         if type(value) is dict and value:
@@ -109,7 +109,7 @@ def _changes(patch: Object) -> Object:
 
 
 def _removals(patch: Object) -> Object:
-    """The removals of the patch alone."""
+    """Returns only the removals of the patch."""
     kept: Object = {}
     for key, value in patch.items():
         if value is None:
@@ -120,7 +120,8 @@ def _removals(patch: Object) -> Object:
 
 
 def _combined(removals: Object, changes: Object) -> Object:
-    """Both in one patch. No field is in both: what is removed `modified` does not say, what is changed it says."""
+    """Combines both in one patch. No field is in both: removed fields are absent from `modified`, changed fields are
+    present."""
     combined = removals.copy()
     for key, value in changes.items():
         combined[key] = _combined(combined[key], value) if type(combined.get(key)) is dict else value

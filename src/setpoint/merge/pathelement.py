@@ -6,7 +6,7 @@
     i:0                    the item at this index
 
 An element is always in canonical form, so that two elements are the same step exactly when their texts are equal; sets
-of fields (see `fieldset`) rely on it. `parse` turns what a user wrote into that form.
+of fields (see `fieldset`) rely on this. `parse` converts the text of a user to that form.
 """
 
 from collections.abc import Iterable
@@ -19,19 +19,19 @@ from setpoint.objects.goformat import format_v
 from setpoint.objects.gotext import compact_json, quote
 from setpoint.objects.tree import Json
 
-# Only short texts are remembered, so that what is remembered stays small.
+# Only short texts are cached, so that the cache stays small.
 _SHORT = 128
 
 
 class PathElementError(ValueError):
-    """The text is no path element."""
+    """The text is not a path element."""
 
 
 def value_json(value: Json) -> str:
-    """A value as it stands inside an element: JSON, where a whole number is never written as a fraction."""
+    """Formats a value inside an element as JSON, with integral numbers never as fractions."""
     kind = type(value)
     if kind is str and value.isascii() and value.replace("-", "a").isalnum():
-        return f'"{value}"'  # as names and uids are: no two of those are the same, so nobody need remember them
+        return f'"{value}"'  # names and uids are mostly distinct, so they are not cached
     if kind is dict or kind is list or (kind is str and len(value) > _SHORT):
         return compact_json(value)
     return _short_json(value)
@@ -43,12 +43,12 @@ def _short_json(value: str | int | float | bool | None) -> str:
 
 
 def value_element(value: Json) -> str:
-    """The step to an item of a set."""
+    """Returns the element for an item of a set."""
     return f"v:{value_json(value)}"
 
 
 def key_element(keys: Iterable[tuple[str, Json]]) -> str:
-    """The step to an item of a keyed list; `keys` must come sorted by name."""
+    """Returns the element for an item of a keyed list; `keys` must be sorted by name."""
     return "k:{" + ",".join([f"{_name_json(name)}:{value_json(value)}" for name, value in keys]) + "}"
 
 
@@ -58,7 +58,7 @@ def _name_json(name: str) -> str:
 
 
 def parse(element: str) -> str | None:
-    """The element in canonical form; None for a kind of element this version does not know, which is ignored."""
+    """Returns the element in canonical form; None for an unknown kind of element, which is ignored."""
     if len(element) < 2:
         raise PathElementError("key must be 2 characters long:")
     if element[1] != ":":
@@ -93,7 +93,7 @@ def _index(text: str) -> int:
 
 
 def element_text(element: str) -> str:
-    """The element as a path shows it to people: `.name`, `[name="a"]`, `[="a"]`, `[0]`."""
+    """Formats the element for messages: `.name`, `[name="a"]`, `[="a"]`, `[0]`."""
     match element[0]:
         case "f":
             return "." + element[2:]
@@ -117,7 +117,7 @@ def _shown(value: Json) -> str:
 
 
 def sort_key(element: str) -> tuple[Any, ...]:
-    """Orders elements as FieldsV1 lists them: fields, keyed items, set items, indexes; each by its value."""
+    """Returns the sort key for the order of FieldsV1: fields, keyed items, set items, indexes; each by value."""
     return _sort_key(element) if len(element) > _SHORT else _short_sort_key(element)
 
 
@@ -141,7 +141,7 @@ def _sort_key(element: str) -> tuple[Any, ...]:
 
 
 def _value_order(value: Json) -> tuple[Any, ...]:
-    """Numbers before strings, booleans, lists, maps and null."""
+    """Returns the sort key of a value: numbers before strings, booleans, lists, maps and null."""
     kind = type(value)
     if kind is int or kind is float:
         return (0, value)

@@ -1,8 +1,8 @@
-"""Who owns the number of replicas, between an object and its `scale` subresource.
+"""The ownership of the replicas, between an object and its `scale` subresource.
 
-A Scale shows the entries of its object that own the replicas, as if they owned them in the Scale. After a write through
-the subresource `to_parent` brings the outcome back: who lost the replicas in the Scale loses them in the object, who
-gained them gets an entry there.
+A Scale shows the entries of its object that own the replicas, as owners of the replicas in the Scale. After a write
+through the subresource, `to_parent` transfers the result: a manager that lost the replicas in the Scale loses them in
+the object, and a manager that gained them gets an entry in the object.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ _REPLICAS = ("f:spec", "f:replicas")
 
 
 def replicas_path(json_path: str) -> tuple[str, ...]:
-    """The path in a field set for a JSON path as CRDs give it (`.spec.replicas`)."""
+    """Returns the field-set path for a JSON path of a CRD (`.spec.replicas`)."""
     return tuple(f"f:{name}" for name in json_path.removeprefix(".").split("."))
 
 
 class ScaleEntries:
-    """Carries the entries of an object to its Scale and back.
+    """Converts the entries of an object to those of its Scale and back.
 
-    `paths` gives the path of the replicas for every version of the object, None where that version has no Scale.
+    `paths` has the path of the replicas for every version of the object, None for a version without a Scale.
     """
 
     def __init__(self, parent: Json, api_version: str, paths: Mapping[str, Sequence[str] | None]) -> None:
@@ -32,7 +32,7 @@ class ScaleEntries:
         self._paths = paths
 
     def to_scale(self) -> list[Object]:
-        """The entries of the Scale."""
+        """Returns the entries of the Scale."""
         owners: Managers = {}
         for identifier, managed in self._parent.items():
             path = self._paths.get(managed.api_version)
@@ -42,7 +42,7 @@ class ScaleEntries:
         return managedfields.encode(owners)
 
     def to_parent(self, scale: Json) -> list[Object]:
-        """The entries of the object, after a write left these in the Scale."""
+        """Returns the entries of the object after a write left these in the Scale."""
         gained = managedfields.decode(scale)
         found: Managers = {}
         for identifier, managed in self._parent.items():

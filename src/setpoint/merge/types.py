@@ -1,8 +1,8 @@
-"""The types of an API, made from its OpenAPI schemas: which lists are sets or maps, which values are owned whole.
+"""The types of an API, built from its OpenAPI schemas: the lists that are sets or maps, and the values owned as a
+whole.
 
 `Types.custom_resource` takes the raw `openAPIV3Schema` of a CRD version, `Types.definition` the name of a built-in
-definition; references are resolved through the function that `Types` is given. A type is made once and then asked over
-and over.
+definition; the function that is passed to `Types` resolves references. A type is built once and used many times.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def _fields_v1() -> MapType:
-    """Sets of fields themselves: maps of maps, owned whole."""
+    """Returns the type of field sets: maps of maps, owned as a whole."""
     kind = MapType(atomic=True)
     kind.element = kind
     return kind
@@ -30,7 +30,7 @@ def _fields_v1() -> MapType:
 
 FIELDS = _fields_v1()
 
-# Definitions whose schema does not say how their values are owned.
+# Definitions with a schema that does not define the ownership of their values.
 _FIXED: dict[str, Type] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": FIELDS,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": UNTYPED,
@@ -40,18 +40,18 @@ _PLAIN = ("string", "integer", "number", "boolean")
 
 
 class Types:
-    """Makes types, each definition once; recursive definitions give recursive types."""
+    """Builds types, each definition once; recursive definitions give recursive types."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._definitions: dict[str, Type] = {}
 
     def definition(self, name: str) -> Type:
-        """The type of a built-in definition."""
+        """Returns the type of a built-in definition."""
         return _Build(self._resolve, self._definitions).finish(lambda build: build.definition(name))
 
     def custom_resource(self, schema: Schema | None, *, preserve_unknown_fields: bool = False) -> Type:
-        """The type of a custom resource; without a schema everything about it is deduced from its values."""
+        """Returns the type of a custom resource; without a schema, types are deduced from the values."""
         if schema is None:
             return DEDUCED
         typed = _as_object(schema)
@@ -59,7 +59,8 @@ class Types:
 
 
 def _as_object(schema: Schema) -> Schema:
-    """The schema of a whole object: what its version declares, with the fields that every object has."""
+    """Returns the schema of a whole object: the declared schema of the version, with the fields that every object
+    has."""
     properties = schema.get("properties") or {}
     every = {
         "apiVersion": {"type": "string"},
@@ -70,7 +71,7 @@ def _as_object(schema: Schema) -> Schema:
 
 
 class _Build:
-    """One construction: makes all the types that are reached, then finishes what needed them complete."""
+    """One construction: builds all referenced types, then completes the steps that need complete types."""
 
     def __init__(self, resolve: Resolve, definitions: dict[str, Type]) -> None:
         self._resolve = resolve
@@ -99,7 +100,7 @@ class _Build:
         return found
 
     def node(self, schema: Schema, preserve: bool) -> Type:
-        """The type of a schema inside another one."""
+        """Returns the type of a schema inside another one."""
         name = _reference(schema)
         if name:
             referred = self.definition(name)
@@ -110,7 +111,7 @@ class _Build:
         return found
 
     def _new(self, schema: Schema) -> Type:
-        """The type for a schema, still empty where it has parts."""
+        """Returns the type of a schema, still without its parts."""
         match schema.get("type"):
             case "object":
                 return self._map(schema)
@@ -140,7 +141,7 @@ class _Build:
     def _fill(self, made: Type, schema: Schema, preserve: bool) -> None:
         if schema.get("x-kubernetes-embedded-resource") is True:
             schema = _as_object(schema)
-        # A schema that preserves unknown fields does so for everything declared inside it.
+        # A schema that preserves unknown fields does so for all declared fields inside.
         preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
         if isinstance(made, AnyType):
             self._fill_list(made.as_list, schema, preserve)
@@ -180,7 +181,7 @@ class _Build:
             self._later.append(lambda: self._default_keys(made, items))
 
     def _default_keys(self, made: ListType, items: Schema | None) -> None:
-        """Gives the keys of a list the defaults of its items' fields."""
+        """Sets the defaults of the keys of a list from the fields of its items."""
         schema = items or {}
         name = _reference(schema)
         if name:
@@ -189,7 +190,7 @@ class _Build:
         made.keys = tuple(key._replace(default=(properties.get(key.name) or {}).get("default")) for key in made.keys)
 
     def _with_relationship(self, referred: Type, atomic: bool) -> Type:
-        """The type a field refers to, owned as the field says instead."""
+        """Returns the referenced type with the ownership rule of the field."""
         if isinstance(referred, AnyType):
             found = AnyType()
             found.as_list = referred.as_list
@@ -202,7 +203,7 @@ class _Build:
     def _copy_map(self, referred: MapType, atomic: bool) -> MapType:
         found = MapType(atomic)
         self._made.append(found)
-        # The type referred to may not be complete yet; its fields are shared, the rest is taken over at the end.
+        # The referenced type may be incomplete; its fields are shared, the rest is copied at the end.
         found.fields = referred.fields
 
         def complete() -> None:
@@ -214,10 +215,10 @@ class _Build:
 
 
 def _fill_zero(made: MapType, schema: Schema) -> None:
-    """Gives a built-in struct what the real server's has in it from the start, which nobody comes to own.
+    """Sets the initial fields of a built-in struct, as on the real server; no manager owns them.
 
-    A struct inside it is there (its default says so); what is required is there as null or zero, except in kinds of a
-    newer style that leave out even what is required (their plain values have no default then).
+    An inner struct is present (its default is an empty object); required fields are present as null or zero, except in
+    newer kinds that omit even required fields (their plain values then have no default).
     """
     properties = schema.get("properties") or {}
     required = [(name, properties[name]) for name in schema.get("required", ()) if name in properties]
@@ -230,7 +231,7 @@ def _fill_zero(made: MapType, schema: Schema) -> None:
 
 
 def _reference(schema: Schema) -> str:
-    """The name of the definition a schema refers to, if it does."""
+    """Returns the name of the definition that a schema refers to, or an empty string."""
     reference = schema.get("$ref", "")
     parts = schema.get("allOf")
     if not reference and isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], Mapping):
@@ -239,7 +240,7 @@ def _reference(schema: Schema) -> str:
 
 
 def _list_relationship(schema: Schema) -> tuple[bool, tuple[str, ...]]:
-    """Whether the items of a list are owned one by one, and the keys they are known by."""
+    """Returns True if the items of a list are owned individually, and the keys that identify them."""
     kind = schema.get("x-kubernetes-list-type")
     if kind is not None:
         return kind in ("set", "map"), tuple(schema.get("x-kubernetes-list-map-keys") or ()) if kind == "map" else ()
@@ -250,10 +251,10 @@ def _list_relationship(schema: Schema) -> tuple[bool, tuple[str, ...]]:
 
 
 def _settle(made: list[MapType | ListType]) -> None:
-    """Tells each container what holds for everything inside it; containers may contain themselves."""
+    """Computes the properties of each container that depend on its contents; containers may contain themselves."""
     for kind in made:
         kind.collapses = kind.atomic
-    # A container is made before its parts: in the opposite order, one pass is enough unless some contain themselves.
+    # A container is created before its parts: in reverse order, one pass suffices unless some contain themselves.
     inside_first = made[::-1]
     changed = True
     while changed:
@@ -271,7 +272,7 @@ def _settle(made: list[MapType | ListType]) -> None:
 
 
 def _parts(kind: MapType | ListType) -> list[Type]:
-    """The types that values inside a container have."""
+    """Returns the types of the values inside a container."""
     if isinstance(kind, ListType):
         return [kind.element]
     parts = [member for _, member, _ in kind.fields.values()]

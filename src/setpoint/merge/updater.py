@@ -1,8 +1,9 @@
-"""Update and apply: what a write does to the object and to who owns what.
+"""Update and apply: the effect of a write on the object and on the ownership of its fields.
 
-Both compare the object before and after, each manager in the version it last wrote in. A plain update takes the fields
-it changed away from everybody else. An apply merges its configuration, drops what it applied before and does not any
-more (unless somebody else owns it too), and refuses to change what others own unless it is forced.
+Both compare the object before and after, for each manager in the version of its last write. A plain update takes
+ownership of the fields that it changed from all other managers. An apply merges its configuration, removes the fields
+of its previous configuration that are no longer present (unless another manager owns them too), and raises a conflict
+for changes of other managers' fields unless forced.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,23 +21,24 @@ Convert: TypeAlias = Callable[[Object, str, str], Object]
 
 
 class VersionNotServed(Exception):  # noqa: N818 - a signal: what was owned in that version is forgotten
-    """Raised by a converter for a version that does not exist any more."""
+    """A version is no longer served. Raised by a converter."""
 
 
 def same_version(tree: Object, from_version: str, to_version: str) -> Object:
-    """The converter of kinds whose versions differ in their name only."""
+    """Converts between versions that differ only in their name."""
     return {**tree, "apiVersion": to_version}
 
 
 class Change(NamedTuple):
-    """What differs between two objects in one version: what a writer takes over, and what is gone for everybody."""
+    """The differences between two objects in one version: the fields that the writer takes over, and the removed
+    fields."""
 
     changed: FieldSet
     removed: FieldSet
 
 
 class Updater:
-    """Knows the types of every version, how to convert between them and which fields a write cannot change."""
+    """Holds the types of every version, the conversion between them, and the fields that a write cannot change."""
 
     def __init__(self, types: Mapping[str, Type], convert: Convert, reset_fields: Mapping[str, FieldSet]) -> None:
         self.types = types
@@ -44,7 +46,7 @@ class Updater:
         self._reset_fields = reset_fields
 
     def in_version(self, tree: Object, version: str) -> Object:
-        """The object in another version. Raises `VersionNotServed`."""
+        """Returns the object in another version. Raises `VersionNotServed`."""
         current = tree.get("apiVersion", "")
         if current == version:
             return tree
@@ -55,7 +57,8 @@ class Updater:
     def update(
         self, live: Object, new: Object, version: str, managers: Managers, me: Identifier
     ) -> tuple[FieldSet, Managers]:
-        """The fields that the write changed, which its manager is to own, and what all had before and still have."""
+        """Returns the changed fields, which the writing manager will own, and the managers with their remaining
+        fields."""
         managers = self._reconcile(managers)
         change, managers = self._take(live, new, version, managers, me, force=True)
         mine = managers.get(me)
@@ -77,9 +80,9 @@ class Updater:
         me: Identifier,
         force: bool,
     ) -> tuple[Object, Managers]:
-        """The object with the configuration applied, which sets `fields`, and who owns what then.
+        """Returns the object with the configuration applied, which sets `fields`, and the managers after that.
 
-        The very same object when it did not change. Raises `Conflicts`.
+        Returns the same object if unchanged. Raises `Conflicts`.
         """
         managers = self._reconcile(managers)
         last = managers.get(me)
@@ -90,17 +93,18 @@ class Updater:
             new = self._prune(new, managers, me, last)
             if new is not live and equal(new, live):
                 new = live
-        if len(managers) > 1:  # else there is nobody to take anything from
+        if len(managers) > 1:  # otherwise there is no other manager to take fields from
             _, managers = self._take(live, new, version, managers, me, force)
         return new, managers
 
     def without_reset(self, fields: FieldSet, version: str) -> FieldSet:
-        """The fields that a write can change at all."""
+        """Returns the fields that a write can change."""
         reset = self._reset_fields.get(version)
         return fieldset.recursive_difference(fields, reset) if reset else fields
 
     def _reconcile(self, managers: Managers) -> Managers:
-        """The managers as they read under the types of today; those of versions that are gone are left out."""
+        """Returns the managers converted to the current types; managers of versions that are no longer served are
+        omitted."""
         found = {}
         for identifier, managed in managers.items():
             kind = self.types.get(managed.api_version)
@@ -118,7 +122,7 @@ class Updater:
     def _take(
         self, live: Object, new: Object, version: str, managers: Managers, me: Identifier, force: bool
     ) -> tuple[Change, Managers]:
-        """Takes from everybody else what changed. Without force, that they own any of it is a conflict."""
+        """Takes the changed fields from all other managers. Without force, their ownership is a conflict."""
         change = self._change(live, new, version)
         by_version: dict[str, Change | None] = {version: change}
         conflicts: dict[Identifier, FieldSet] = {}
@@ -146,7 +150,7 @@ class Updater:
         return change, found
 
     def _prune(self, merged: Object, managers: Managers, me: Identifier, last: Managed) -> Object:
-        """Removes what the manager applied last time, does not apply now, and nobody else owns."""
+        """Removes the fields that the manager applied last time, does not apply now, and no other manager owns."""
         mine = managers[me]
         version = last.api_version
         if version == mine.api_version:
@@ -160,7 +164,7 @@ class Updater:
         return self._prune_versions(merged, managers, mine, last)
 
     def _prune_versions(self, merged: Object, managers: Managers, mine: Managed, last: Managed) -> Object:
-        """Prunes where others own fields in other versions, going through each of them."""
+        """Prunes with owners in several versions, by converting to each of them."""
         try:
             return self._pruned_by_version(merged, managers, mine, last)
         except VersionNotServed:
@@ -181,7 +185,7 @@ class Updater:
         return merged if pruned is before else self._in_version_or_empty(pruned, mine.api_version)
 
     def _add_back_owned(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
-        """Puts back what anybody owns, in the version they own it in; the version at hand first."""
+        """Restores all owned fields, in the version of their owner; the current version first."""
         owned: dict[str, list[FieldSet]] = {version: []}
         for managed in managers.values():
             owned.setdefault(managed.api_version, []).append(managed.fields)

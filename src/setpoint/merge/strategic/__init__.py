@@ -1,7 +1,8 @@
-"""Strategic merge patch: a partial object that is merged as the fields of its kind say.
+"""Strategic merge patch: a partial object that is merged by the rules of the fields of its kind.
 
-`merge` applies a patch, `diff` makes the one from an object to another, `three_way` the one that carries a change of a
-configuration over to a live object. `PatchSchemas` reads how fields merge from the definitions of the kinds.
+`merge` applies a patch, `diff` makes the patch from one object to another, and `three_way` the patch that transfers a
+change of a configuration to a live object. `PatchSchemas` reads the rules of the fields from the definitions of the
+kinds.
 """
 
 from setpoint.merge.strategic.diff import diff

@@ -1,8 +1,8 @@
-"""Makes strategic merge patches: the one from an object to another, or only its changes, or only its deletions.
+"""Makes strategic merge patches: from one object to another, or only the changes, or only the deletions.
 
-The patch is what `kubectl` would send: fields that are gone become null, items that are gone from a merging list become
-`$patch: delete` (scalars a `$deleteFromPrimitiveList`), a list whose items or order change gets a `$setElementOrder`,
-and an object of which only one of several forms may stand gets `$retainKeys`.
+The patch equals that of `kubectl`: removed fields become null, removed items of a merging list become `$patch: delete`
+(scalars a `$deleteFromPrimitiveList`), a list with changed items or order gets a `$setElementOrder`, and an object with
+mutually exclusive fields gets `$retainKeys`.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from setpoint.objects.tree import Json, Object
 
 
 class Parts(NamedTuple):
-    """Which parts of the difference go into the patch."""
+    """The parts of the difference to include in the patch."""
 
     changes: bool = True
     deletions: bool = True
@@ -32,9 +32,10 @@ class Parts(NamedTuple):
 
 
 def diff(original: Object, modified: Object, schema: PatchSchema) -> Object:
-    """The patch that makes the one object the other.
+    """Returns the patch that changes `original` to `modified`.
 
-    Raises APIError where a patch cannot say it: inside a map of objects, or where an item has no merge key.
+    Raises APIError for changes that a patch cannot express: inside a map of objects, or for an item without a merge
+    key.
     """
     return diff_maps(original, modified, schema, Parts())
 
@@ -64,7 +65,7 @@ def diff_maps(
 
 
 def _retain_keys(patch: Object, original: Object, modified: Object) -> None:
-    """Names the keys that may stay, if anything changes."""
+    """Lists the keys to retain, if there is a change."""
     retained = sorted(key for key, value in modified.items() if value is not None)
     removes = any(value is not None and key not in modified for key, value in original.items())
     if retained and (patch or removes):

@@ -1,9 +1,9 @@
-"""The words of a strategic merge patch beside the object's own fields, and the server's errors about them.
+"""The directives of a strategic merge patch, and the server's errors about them.
 
-- `$patch: replace | delete` in an object, and in an item of a list: what becomes of the whole of it;
-- `$retainKeys: [...]` in an object: the keys that may stay;
+- `$patch: replace | delete` in an object or in an item of a list: replaces or deletes the whole value;
+- `$retainKeys: [...]` in an object: the keys that are kept;
 - `$setElementOrder/LIST: [...]` beside a list: the order of its items, each by its key or value;
-- `$deleteFromPrimitiveList/LIST: [...]` beside a list of scalars: those to remove.
+- `$deleteFromPrimitiveList/LIST: [...]` beside a list of scalars: the items to remove.
 """
 
 from typing import Any
@@ -47,7 +47,7 @@ def bad_order() -> BadRequest:
 
 
 def field_of(directive: str, prefix: str) -> str:
-    """The field that a directive beside it is about."""
+    """Returns the field of a directive that has a field name."""
     head, slash, name = directive.partition("/")
     if head != prefix or not slash:
         raise bad_order() if prefix == ORDER else bad_format("primitive list")
@@ -55,7 +55,7 @@ def field_of(directive: str, prefix: str) -> str:
 
 
 def scalar_key(value: Json) -> Any:
-    """A scalar as the key of a dict, in which true, 1 and 1.0 are three keys."""
+    """Returns a scalar as a dict key, with different keys for true, 1 and 1.0."""
     kind = type(value)
     if kind is str:
         return value
@@ -65,7 +65,7 @@ def scalar_key(value: Json) -> Any:
 
 
 def item_key(item: Json, merge_key: str) -> Any:
-    """The key of a list's item: its merge key, or the item itself in a list of scalars."""
+    """Returns the key of a list item: its merge key, or the item itself in a list of scalars."""
     if not merge_key:
         return scalar_key(item)
     if type(item) is not dict:
@@ -76,7 +76,7 @@ def item_key(item: Json, merge_key: str) -> Any:
 
 
 def item_keys(items: list[Json], merge_key: str) -> list[Any]:
-    """The keys of all items of a list."""
+    """Returns the keys of all items of a list."""
     keys = items
     if merge_key:
         try:
@@ -90,5 +90,5 @@ def item_keys(items: list[Json], merge_key: str) -> list[Any]:
 
 
 def is_deletion(item: Json) -> bool:
-    """Whether an item of a list only says that the item with its key goes."""
+    """Returns True if a list item is a directive that deletes the item with its key."""
     return type(item) is dict and item.get(PATCH) == DELETE

@@ -1,7 +1,7 @@
 """Applies a strategic merge patch to an object: maps field by field, lists by the strategy of their field.
 
-Pure: neither input changes, and the result shares with both what it can. `combining` is for the two halves of a
-three-way patch, where the changes are merged into the deletions: nulls and directives stay for the one who applies it.
+Pure: neither input changes, and the result shares parts with both. `combining` is for the two halves of a three-way
+patch, where the changes are merged into the deletions: nulls and directives are kept for the final application.
 """
 
 from setpoint.merge.failure import BadPatch, PatchFailed
@@ -33,7 +33,7 @@ _MISSING = object()
 
 
 def merge(original: Object, patch: Json, schema: PatchSchema) -> Object:
-    """The object with the patch applied to it. Raises APIError with the words of the real server."""
+    """Returns the object with the patch applied. Raises APIError with the real server's message."""
     if patch is None:
         return original
     if type(patch) is not dict:
@@ -78,7 +78,7 @@ def merge_maps(original: Object, patch: Object, schema: PatchSchema, combining: 
 
 
 def _merged(current: Json, value: Json, key: str, schema: PatchSchema, combining: bool, deletes: bool) -> Json:
-    """What becomes of a map, or of a list, that both have."""
+    """Returns the merged value of a map or list that both sides have."""
     if type(value) is dict:
         field = schema.field(key)
         return value if field.replaces else merge_maps(current, value, field.schema, combining)
@@ -87,7 +87,7 @@ def _merged(current: Json, value: Json, key: str, schema: PatchSchema, combining
 
 
 def _directed(patch: Object) -> Object:
-    """What becomes of a map whose patch has a directive for the whole of it."""
+    """Returns the result for a map with a `$patch` directive."""
     directive = patch[PATCH]
     if directive == REPLACE:
         return {key: value for key, value in patch.items() if key != PATCH}
@@ -97,7 +97,7 @@ def _directed(patch: Object) -> Object:
 
 
 def _take(merged: Object, key: str, value: Json, keep_nulls: bool) -> None:
-    """Takes over a value of the patch that there is nothing to merge with."""
+    """Sets or removes a field by a value of the patch that has no counterpart to merge with."""
     value = _plain(value, keep_nulls)
     if value is _MISSING:
         merged.pop(key, None)
@@ -106,7 +106,8 @@ def _take(merged: Object, key: str, value: Json, keep_nulls: bool) -> None:
 
 
 def _plain(value: Json, keep_nulls: bool) -> Json:
-    """The value without nulls and without the maps that are directives; `_MISSING` where it is one itself."""
+    """Returns the value without nulls and without the maps that are directives; `_MISSING` if the value itself is a
+    directive."""
     if type(value) is dict:
         if PATCH in value and (keep_nulls or value[PATCH] is not None):
             return _MISSING
@@ -118,7 +119,7 @@ def _plain(value: Json, keep_nulls: bool) -> Json:
 
 
 def _follow_directives(merged: Object, patch: Object, schema: PatchSchema, combining: bool) -> Object:
-    """Does what `$retainKeys` and `$setElementOrder` say, and returns what is left of the patch."""
+    """Applies `$retainKeys` and `$setElementOrder`, and returns the rest of the patch."""
     rest = patch.copy()
     if RETAIN_KEYS in rest:
         _retain_keys(merged, rest, rest.pop(RETAIN_KEYS), combining)
@@ -150,7 +151,7 @@ def _retain_keys(merged: Object, patch: Object, retained: Json, combining: bool)
 
 
 def _merge_in_order(merged: Object, patch: Object, key: str, order: Json, schema: PatchSchema, combining: bool) -> None:
-    """Merges a list that has an order beside it, and takes it out of the patch."""
+    """Merges a list with a `$setElementOrder` directive, and removes the list from the patch."""
     if type(order) is not list:
         raise wrong_type(A_LIST, order)
     live, changes = merged.get(key, _MISSING), patch.get(key, _MISSING)
@@ -167,7 +168,7 @@ def _merge_in_order(merged: Object, patch: Object, key: str, order: Json, schema
     elif changes is _MISSING:
         items = live
     else:
-        # The order of the items does not matter yet, unless there are new ones that the directive does not name.
+        # The order of the items does not matter yet, unless there are new ones that the directive does not list.
         items = merge_lists(live, changes, field, combining, ordered=not order) if field.merges else changes
         if field.merges and field.merge_key:
             live = _live_order(live, changes, field.merge_key)
@@ -177,7 +178,8 @@ def _merge_in_order(merged: Object, patch: Object, key: str, order: Json, schema
 
 
 def _live_order(live: list[Json], changes: list[Json], merge_key: str) -> list[Json]:
-    """The live list as the order sees it. The real server deletes in place: what it adds takes the freed places."""
+    """Returns the live list for the ordering. The real server deletes in place: added items take the freed
+    positions."""
     deleted = {item_key(item, merge_key) for item in changes if is_deletion(item)}
     if not deleted:
         return live
@@ -190,13 +192,13 @@ def _live_order(live: list[Json], changes: list[Json], merge_key: str) -> list[J
 
 
 def _check_order(changes: list[Json], order: list[Json], merge_key: str) -> None:
-    """The items of the patch must be among those of the order, one after the other as they are there."""
+    """Checks that the items of the patch occur in the order list, in the same sequence."""
     if not order or not changes:
         return
     items = [item for item in changes if not is_deletion(item)] if merge_key else changes
     position = 0
     for wanted in order:
-        # A `$patch: replace` stands for no item; but behind the last item of the order the real server finds it amiss.
+        # A `$patch: replace` is not an item; but the real server rejects one behind the last item of the order.
         while position < len(items) and type(items[position]) is dict and PATCH in items[position]:
             position += 1
         if position == len(items):
@@ -217,7 +219,7 @@ def merge_lists(
     deletes: bool = False,
     ordered: bool = True,
 ) -> list[Json]:
-    """Merges two lists: of maps by their merge key, of scalars as sets. With `deletes` the scalars of the patch go."""
+    """Merges two lists: maps by their merge key, scalars as sets. With `deletes`, removes the scalars of the patch."""
     if not original and not patch:
         return original
     if element_type(original, patch) is dict:
@@ -230,7 +232,7 @@ def merge_lists(
 
 
 def element_type(*lists: list[Json]) -> type:
-    """The one type that all items have."""
+    """Returns the common type of all items."""
     kind: type | None = None
     for items in lists:
         for item in items:
@@ -261,7 +263,7 @@ def _merge_lists_of_maps(
             key = item[merge_key]
             positions.setdefault(key if type(key) is str else scalar_key(key), position)
     merged = original.copy()
-    # As long as the patch names distinct live items, each after the one before it, their order is what it was.
+    # As long as the patch names distinct live items in ascending positions, their order does not change.
     in_place, last = len(positions) == len(original), -1
     for position, item in enumerate(patch):
         if merge_key not in item:
@@ -281,7 +283,7 @@ def _merge_lists_of_maps(
 
 
 def _follow_items(original: list[Json], patch: list[Json], merge_key: str) -> tuple[list[Json], list[Json]]:
-    """Does what the items with a directive say; returns what is left of both lists."""
+    """Applies the items with a directive; returns the rest of both lists."""
     rest = [item for item in patch if PATCH not in item]
     replaces = False
     deleted = set()

@@ -1,7 +1,7 @@
 """The order of a merged list.
 
-The items that a patch names stand in the order in which it names them, the others in the order they had. Between the
-two the live list decides: an item that only the server has goes before the next one of the patch if it stood before it.
+The items of a patch keep the order of the patch, the other items their live order. The two are interleaved by the live
+list: an item that only the server has comes before the next item of the patch if the live order has them so.
 """
 
 from operator import itemgetter
@@ -13,7 +13,7 @@ from setpoint.objects.tree import Json
 
 _SHORT = 20
 
-# A position, the key that has it, and the item.
+# A position, the key at that position, and the item.
 Entry = tuple[int, Any, Json]
 _position = itemgetter(0)
 
@@ -21,7 +21,7 @@ _position = itemgetter(0)
 def arrange(
     merged: list[Json], order: list[Json], live: list[Json], merge_key: str, combining: bool = False
 ) -> list[Json]:
-    """The merged items, of which those in `order` follow it, and the others follow `live`."""
+    """Returns the merged items: those in `order` in that order, and the others in the order of `live`."""
     keys = item_keys(merged, merge_key)
     if merge_key and keys:
         for position, item in enumerate(order):
@@ -43,7 +43,7 @@ def arrange(
 
 
 def _positions(keys: list[Any]) -> dict[Any, int]:
-    """Where each key first stands."""
+    """Returns the first position of each key."""
     found = dict(zip(keys, range(len(keys)), strict=True))
     if len(found) < len(keys):
         for position in range(len(keys) - 1, -1, -1):
@@ -52,7 +52,7 @@ def _positions(keys: list[Any]) -> dict[Any, int]:
 
 
 def _sorted(items: list[Entry]) -> list[Entry]:
-    """The items by their position."""
+    """Sorts the items by position."""
     if any(position < 0 for position, _, _ in items):
         return _sorted_around_strangers(items)
     items.sort(key=_position)
@@ -60,16 +60,16 @@ def _sorted(items: list[Entry]) -> list[Entry]:
 
 
 def _deletions_last(items: list[Entry]) -> list[Entry]:
-    """The items by their position, but those that only say that an item goes at the end."""
+    """Sorts the items by position, with deletion directives at the end."""
     kept = [entry for entry in items if not is_deletion(entry[2])]
     return _sorted(kept) + [entry for entry in items if is_deletion(entry[2])]
 
 
 def _sorted_around_strangers(items: list[Entry]) -> list[Entry]:
-    """The order when some items have no position, as an empty `$setElementOrder` beside new items makes it.
+    """Sorts items of which some have no position, as caused by an empty `$setElementOrder` with new items.
 
-    To the real server such an item is both before and after every other; where that leaves it follows from how the
-    server sorts, which is by insertion for short lists. (In a long list such items simply come last here.)
+    For the real server such an item is both before and after every other; its final position depends on the sorting
+    algorithm, which is insertion sort for short lists. (In a long list such items come last here.)
     """
     if len(items) > _SHORT:
         return sorted(items, key=lambda entry: (entry[0] < 0, entry[0]))
@@ -83,7 +83,8 @@ def _sorted_around_strangers(items: list[Entry]) -> list[Entry]:
 
 
 def _interleave(others: list[Entry], named: list[Entry], before: dict[Any, int]) -> list[Json]:
-    """Both lists in one. An item of `others` waits for those of `named` that it did not stand before."""
+    """Interleaves both lists. An item of `others` comes after the items of `named` unless the live order has the item
+    first."""
     if not others:
         return [item for _, _, item in named]
     merged: list[Json] = []

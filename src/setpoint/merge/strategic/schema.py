@@ -1,6 +1,6 @@
-"""What strategic merge knows about the fields of a kind: how each is merged, and by which key.
+"""The merge rules of the fields of a kind: the strategy of each field, and its merge key.
 
-It is read from the OpenAPI definitions, field by field as patches reach them, and kept. The caller brings the
+The rules are read from the OpenAPI definitions when a patch first uses a field, and cached. The caller provides the
 definitions as a function that resolves a `$ref`.
 """
 
@@ -17,7 +17,7 @@ _GO_KINDS = {"string": "string", "boolean": "bool", "number": "float64", "array"
 
 
 class Field(NamedTuple):
-    """How one field is merged. `schema` is that of its value, or of its items where it is a list."""
+    """The merge rule of one field. `schema` is that of its value, or of its items for a list."""
 
     merges: bool
     replaces: bool
@@ -28,7 +28,7 @@ class Field(NamedTuple):
 
 
 class PatchSchema:
-    """One type: its fields by name, looked up when a patch first names them."""
+    """One type: its fields by name, looked up on their first use."""
 
     __slots__ = ("_node", "_schemas", "fields", "name")
 
@@ -40,7 +40,7 @@ class PatchSchema:
 
     @property
     def kind(self) -> str:
-        """What Go calls the type, which the errors name."""
+        """The Go name of the type, for error messages."""
         match self._node.get("type", "object"):
             case "object":
                 return "map" if "additionalProperties" in self._node else "struct"
@@ -50,11 +50,11 @@ class PatchSchema:
                 return _GO_KINDS[kind]
 
     def field(self, key: str) -> Field:
-        """The field of that name. Raises BadPatch, in the words of the real server, where the type has none."""
+        """Returns the field of that name. Raises BadPatch, with the real server's message, for an unknown field."""
         return self.fields.get(key) or self._look_up(key)
 
     def list_field(self, key: str) -> Field:
-        """The field of that name, which must be a list."""
+        """Returns the field of that name, which must be a list."""
         field = self.field(key)
         if not field.is_list:
             raise BadPatch("expected slice or array type, but got: struct")
@@ -80,19 +80,19 @@ class PatchSchema:
 
 
 class PatchSchemas:
-    """The patch schemas of all kinds whose definitions `resolve` finds. Types that kinds share are read once."""
+    """The patch schemas of all kinds with definitions in `resolve`. Shared types are read once."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._known: dict[str, PatchSchema] = {}
 
     def __getitem__(self, ref: str) -> PatchSchema:
-        """The patch schema of the definition that a `$ref` points to."""
+        """Returns the patch schema of the definition of a `$ref`."""
         schema = self._known.get(ref)
         if schema is None:
             schema = self._known[ref] = PatchSchema(ref.rpartition(".")[2], self._resolve(ref), self)
         return schema
 
     def at(self, node: Object) -> PatchSchema:
-        """The patch schema of a node: that of its definition where it refers to one."""
+        """Returns the patch schema of a node, or of the definition that the node refers to."""
         return self[node["$ref"]] if "$ref" in node else PatchSchema("", node, self)

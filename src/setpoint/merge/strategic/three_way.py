@@ -1,6 +1,6 @@
-"""The patch that carries a change of a configuration over to a live object, as `kubectl apply` makes it.
+"""The patch that transfers a change of a configuration to a live object, as `kubectl apply` makes the patch.
 
-`original` is the configuration as it was applied last, `modified` as it is to be now, `current` the live object.
+`original` is the last applied configuration, `modified` the new one, `current` the live object.
 """
 
 from typing import Any
@@ -17,10 +17,10 @@ from setpoint.objects.tree import Json, Object
 def three_way(
     original: Object, modified: Object, current: Object, schema: PatchSchema, *, overwrite: bool = True
 ) -> Object:
-    """The patch that makes `current` what `modified` says, and deletes from it what `original` said and `modified` no
-    longer does. What only `current` says stays.
+    """Returns the patch that sets the fields of `modified` on `current`, and deletes the fields of `original` that
+    `modified` no longer has. Fields that only `current` has are kept.
 
-    Without `overwrite`, raises PatchConflictError where the patch would change what has been changed in `current`.
+    Without `overwrite`, raises PatchConflictError if the patch would overwrite changes in `current`.
     """
     changes = diff_maps(current, modified, schema, Parts(deletions=False))
     deletions = diff_maps(original, modified, schema, Parts(changes=False))
@@ -38,13 +38,13 @@ def three_way(
 
 
 def _maps_conflict(left: Object, right: Object, schema: PatchSchema) -> bool:
-    """Whether two patches of one object say different things about any field."""
+    """Returns True if two patches of one object set a field to different values."""
     if left.get(PATCH) != right.get(PATCH) or (PATCH in left) != (PATCH in right):
         return True
     return any(
         _fields_conflict(key, value, right[key], schema)
         for key, value in left.items()
-        # Both may delete from a list what they like.
+        # Deletions from lists of scalars never conflict.
         if key in right and key not in (PATCH, RETAIN_KEYS) and not key.startswith(DELETE_FROM)
     )
 
@@ -70,7 +70,7 @@ def _fields_conflict(key: str, left: Json, right: Json, schema: PatchSchema) -> 
 
 
 def _lists_conflict(left: list[Json], right: list[Json]) -> bool:
-    """Lists that are replaced whole: they agree when they are alike, scalars in whatever order."""
+    """Returns True if two lists that are replaced as a whole differ; scalars are compared in any order."""
     if element_type(left, right) is dict:
         return not identical(left, right)
     return len(left) != len(right) or _as_set(left) != _as_set(right)

@@ -1,5 +1,5 @@
-"""What the types of an API know about merging: which fields of a value somebody owns, and how two values come together.
+"""The merge rules of the types of an API: the ownable fields of a value, and the merge of two values.
 
-`node` says what every type can do; `scalar`, `list`, `map` and `any` are the types; `validate` words what is wrong with
-a value of the wrong type.
+`node` defines the operations of every type; `scalar`, `list`, `map` and `any` are the types; `validate` produces the
+messages for a value of the wrong type.
 """

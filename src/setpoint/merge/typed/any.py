@@ -1,7 +1,7 @@
-"""Values of whatever form: the type is deduced from each value.
+"""Values of any form: the type is deduced from each value.
 
-Where two values have different forms, each is looked at in its own: what the one held is gone, what the other holds has
-come, and a value that is a leaf on either side counts as modified.
+If two values have different forms, each is treated by its own type: the paths of the old value are removed, the paths
+of the new one are added, and a value that is a leaf on either side counts as modified.
 """
 
 from setpoint.merge.fieldset import LEAF, MEMBER, FieldSet
@@ -13,7 +13,7 @@ from setpoint.objects.tree import Json
 
 
 class AnyType(Type):
-    """A scalar, a list or a map, the last two as `as_list` and `as_map` say; both are set once the type is made."""
+    """A scalar, a list or a map, the last two by `as_list` and `as_map`; both are set after construction."""
 
     __slots__ = ("as_list", "as_map", "opaque")
 
@@ -29,7 +29,7 @@ class AnyType(Type):
         self.collapses = True
 
     def _deduce(self, value: Json) -> Type:
-        """The type for a value; null is a map without entries."""
+        """Returns the type of a value; null is a map without entries."""
         kind = type(value)
         if kind is dict or value is None:
             return self.as_map
@@ -76,7 +76,7 @@ class AnyType(Type):
 
 
 def _untyped() -> AnyType:
-    """Any value, owned and merged whole."""
+    """Returns the type of any value that is owned and merged as a whole."""
     kind = AnyType()
     kind.opaque = True
     kind.as_list = ListType(kind, atomic=True)
@@ -88,7 +88,7 @@ def _untyped() -> AnyType:
 
 
 def _deduced() -> AnyType:
-    """Any value: maps entry by entry, lists whole."""
+    """Returns the type of any value with maps merged by entry and lists as a whole."""
     kind = AnyType()
     kind.as_list = ListType(ATOMIC, atomic=True)
     kind.as_map = MapType()

@@ -1,7 +1,7 @@
-"""Lists: atomic ones, sets of scalars, and lists whose items are known by their keys.
+"""Lists: atomic lists, sets of scalars, and lists with keyed items.
 
-An atomic list is owned and merged whole. In the other two every item is on its own, under a path element made from its
-value or its keys; a key that is left out takes its default. An item that is there more than once is owned whole.
+An atomic list is owned and merged as a whole. In the other two every item has its own owners, under a path element made
+from its value or its keys; a missing key has its default. A duplicate item is owned as a whole.
 """
 
 from operator import is_
@@ -17,7 +17,7 @@ _ABSENT = object()
 
 
 class ListKey(NamedTuple):
-    """A key of a list: its name, how it stands in a path element, and its value where an item leaves it out."""
+    """A key of a list: its name, its prefix in a path element, and its default for items without the key."""
 
     name: str
     prefix: str
@@ -27,7 +27,7 @@ class ListKey(NamedTuple):
 class ListType(Type):
     """A list. `keys` are sorted by name; an associative list without keys is a set.
 
-    `element` and `keys` are filled in after the type is made, since a type may contain itself.
+    `element` and `keys` are set after construction, since a type may contain itself.
     """
 
     __slots__ = ("atomic", "element", "key_names", "keys")
@@ -36,13 +36,13 @@ class ListType(Type):
         self.atomic = atomic
         self.element = element
         self.keys: tuple[ListKey, ...] = ()
-        # The names of the keys in the order the schema gives them.
+        # The names of the keys in the order of the schema.
         self.key_names: tuple[str, ...] = ()
         self.exact = self.exact_when_valid = True
         self.collapses = True
 
     def item_element(self, item: Json) -> str:
-        """The path element of an item of an associative list."""
+        """Returns the path element of an item of an associative list."""
         if not self.keys:
             kind = type(item)
             if kind is dict or kind is list or item is None:
@@ -72,7 +72,7 @@ class ListType(Type):
         return True
 
     def _index(self, items: list[Json]) -> tuple[dict[str, Json], dict[str, list[Json]]]:
-        """The items by element, and apart from them those whose element occurs more than once."""
+        """Returns the unique items by element, and separately the items with a duplicate element."""
         if len(items) == 1:
             return {self.item_element(items[0]): items[0]}, {}
         elements = list(map(self.item_element, items))
@@ -103,7 +103,7 @@ class ListType(Type):
         except Mismatch:
             if strict:
                 raise
-            # What pruning emptied, or took the keys of, is no item any more.
+            # An item that pruning emptied, or whose keys pruning removed, is no longer an item.
             single, several = self._index(list(filter(self._is_item, value)))
         if strict and several:
             raise Mismatch
@@ -181,12 +181,12 @@ class ListType(Type):
         return merged
 
     def _merge_items(self, live: list[Json], config: list[Json]) -> list[Json]:
-        """The items of both, those of the config in its order and those it does not name where they were."""
+        """Returns the items of both: those of the config in its order, and the others at their live positions."""
         live_elements = list(map(self.item_element, live))
         config_elements = list(map(self.item_element, config))
         live_items: dict[str, Json] = {}
         for element, item in zip(live_elements, live, strict=True):
-            # An item that is there more than once cannot be merged with: the config's takes the place of all of them.
+            # A duplicate item cannot be merged: the config's item replaces all of them.
             live_items[element] = None if element in live_items else item
         wanted = dict(zip(config_elements, config, strict=True))
         shared = iter([element for element in config_elements if element in live_items])
@@ -271,7 +271,7 @@ class ListType(Type):
         return kept
 
     def _extract_item(self, item: Json, node: FieldSet) -> Json:
-        """The fields of an item, and its keys, without which it would not be the same item."""
+        """Returns the fields of an item together with its keys, which identify the item."""
         if not node or not self.keys:
             return item
         keys = {key.name: item[key.name] for key in self.keys if key.name in item}

@@ -1,7 +1,7 @@
 """Maps: structs with declared fields, maps with entries of one type, or both.
 
-An atomic map is owned and merged whole. In any other, every field and entry is on its own: who owns the map owns the
-entries they set, and the map itself only where they set it empty.
+An atomic map is owned and merged as a whole. In all others, every field and entry has its own owners: a manager owns
+the entries that the manager sets, and the map itself only if the manager sets an empty map.
 """
 
 from typing import TypeAlias
@@ -13,14 +13,14 @@ from setpoint.objects.tree import Json
 
 _ABSENT = object()
 
-# A field: its path element, its type, and the Python type whose values are leaves of it.
+# A field: its path element, its type, and the Python type of its leaf values.
 Field: TypeAlias = tuple[str, Type, type | None]
 
 
 class MapType(Type):
-    """A map. `fields` are the declared ones with their elements; `element` is the type of all others, if any may be.
+    """A map. `fields` are the declared ones with their elements; `element` is the type of all others, if allowed.
 
-    `fields` and `element` are filled in after the type is made, since a type may contain itself.
+    `fields` and `element` are set after construction, since a type may contain itself.
     """
 
     __slots__ = ("atomic", "collapsing", "deduced", "element", "fields", "zero")
@@ -29,13 +29,13 @@ class MapType(Type):
         self.atomic = atomic
         self.fields: dict[str, Field] = {}
         self.element: Type | None = None
-        # What a value of this type has before anybody sets anything in it.
+        # The initial value of this type, before the first write.
         self.zero: dict[str, Json] = {}
-        # A map without declared fields whose entries may be anything: its ownership is never reconciled.
+        # A map without declared fields and with entries of any type: its ownership is never reconciled.
         self.deduced = False
         self.exact = self.exact_when_valid = True
         self.collapses = True
-        # Those of the declared fields that have something to reconcile.
+        # The declared fields that need reconciliation.
         self.collapsing: tuple[Field, ...] = ()
 
     def declare(self, name: str, kind: Type) -> None:
@@ -43,13 +43,13 @@ class MapType(Type):
         self.fields[name] = f"f:{name}", kind, kind.leaf
 
     def _member(self, name: str) -> Field:
-        """A key that is no declared field, as if it were one."""
+        """Returns an undeclared key as a field."""
         if self.element is None:
             raise Mismatch
         return f"f:{name}", self.element, self.element.leaf
 
     def _has_leaves_only(self, value: dict[str, Json]) -> bool:
-        """Whether all entries of a map without declared fields are leaves, as in most maps of this kind."""
+        """Returns True if all entries of a map without declared fields are leaves, as in most such maps."""
         return self.element is not None and {self.element.leaf}.issuperset(map(type, value.values()))
 
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
@@ -143,7 +143,7 @@ class MapType(Type):
         if self.atomic:
             return live if equal(live, config) else config
         if type(config) is not dict or not config:
-            # Nothing to lay over: a map that has something keeps it, an empty one becomes what the config says.
+            # Without a config to merge: a map with entries keeps them, an empty map takes the config's value.
             return live if type(live) is dict and (live or config is not None) else config
         if type(live) is not dict or not live:
             return config
@@ -207,12 +207,12 @@ class MapType(Type):
         dropped: bool,
         gone: bool,
     ) -> None:
-        """Enters what is doomed of one field or entry, or in it."""
+        """Adds the doomed paths of one field or entry, and of its contents."""
         declared = self.fields.get(element[2:])
         kind = self.element if declared is None else declared[1]
         if kind is None:
             return
-        # A declared field is owned with anything below it, a map entry only by itself.
+        # A declared field is owned together with all paths below, a map entry only by itself.
         if declared is None:
             mine, owned = is_member(before), any(map(is_member, now))
         else:
@@ -268,12 +268,13 @@ class MapType(Type):
 
 
 def _sets_something(kind: Type, item: Json) -> bool:
-    """Whether a field with this value counts as set: all do but lists of no items and maps of nothing but those."""
+    """Returns True if a field with this value counts as set: all do, except empty lists and maps that contain only
+    those."""
     return item is None or item == {} or kind.field_set(item, False) is not None
 
 
 def _stays_set(kind: Type, item: Json, now: list[FieldSet]) -> bool:
-    """Whether a field that somebody owns still counts as set without everything in it that nobody owns."""
+    """Returns True if an owned field still counts as set after its parts without owners are removed."""
     if type(item) is not dict or [] not in item.values():
         return True
     owned = union_all([kind.named(node) for node in now])

@@ -1,11 +1,10 @@
-"""What every type can do with its values.
+"""The operations of every type on its values.
 
-A type is made once from a schema (see `merge.types`) and then asked, over and over, about values: which fields they
-set, how two of them differ, what a merge of them is. Each kind of type answers for its own values and hands their parts
-on.
+A type is built once from a schema (see `merge.types`) and then used for many values: to find the fields that they set,
+to compare two of them, and to merge them. Each kind of type handles its own values and delegates their parts.
 
-Values are JSON trees. No operation changes the values it is given; results share whatever they did not have to change,
-down to being the very same object when nothing changed at all, which is what makes comparing afterwards cheap.
+Values are JSON trees. No operation changes its arguments; results share unchanged parts with them, and are the same
+object if there is no change at all, which makes later comparisons cheap.
 """
 
 from abc import ABC, abstractmethod
@@ -18,11 +17,11 @@ _new = tuple.__new__  # makes a named tuple in half the time
 
 
 class Mismatch(Exception):  # noqa: N818 - a signal between the walkers and their callers, never shown
-    """A value does not have the form its type asks for; `validate.errors` says where and why."""
+    """A value does not match its type; `validate.errors` returns the positions and reasons."""
 
 
 class Comparison(NamedTuple):
-    """The paths that one value has and the other has not, and those where both are but differ."""
+    """The paths that only one of two values has, and those at which both differ."""
 
     removed: FieldSet
     modified: FieldSet
@@ -34,7 +33,7 @@ class Type(ABC):
 
     __slots__ = ("collapses", "exact", "exact_when_valid")
 
-    # Whether `==` is true equality for values of this type. Python holds True equal to 1, so it is not where a value
+    # True if `==` is exact for values of this type. Python considers True equal to 1, so `==` is inexact where a value
     # may be either.
     exact: bool
 
@@ -42,63 +41,66 @@ class Type(ABC):
     # strings or numbers, never booleans.
     exact_when_valid: bool
 
-    # Whether a value that is owned whole may be found in values of this type, at the top or deeper.
+    # True if values of this type may contain values that are owned as a whole, at the top or deeper.
     collapses: bool
 
-    # The Python type whose values are valid leaves of this type without a second look.
+    # The Python type that is always a valid leaf of this type.
     leaf: type | None = None
 
-    # Whether every value is of this type and owned whole.
+    # True if every value matches this type and is owned as a whole.
     opaque: bool = False
 
     @abstractmethod
     def field_set(self, value: Json, strict: bool) -> FieldSet | None:
-        """The node of the paths the value sets: LEAF for its own path alone, None for none at all.
+        """Returns the node of the paths that the value sets: LEAF for only its own path, None for no path.
 
-        When `strict`, the value is validated on the way, and `Mismatch` raised where it is not of this type.
+        With `strict`, also validates the value, and raises `Mismatch` if the value does not match this type.
         """
 
     @abstractmethod
     def paths(self, value: Json) -> FieldSet:
-        """The node of all there is in the value, containers included: what adding or removing it changes."""
+        """Returns the node of all paths in the value, including containers: the paths that adding or removing the value
+        changes."""
 
     @abstractmethod
     def compare(
         self, element: str, old: Json, new: Json, removed: FieldSet, modified: FieldSet, added: FieldSet
     ) -> None:
-        """Enters under `element` how two values differ that are both there."""
+        """Adds the differences between two existing values, under `element`."""
 
     @abstractmethod
     def merge(self, live: Json, config: Json) -> Json:
-        """The live value with the config laid over it."""
+        """Returns the live value with the config merged over."""
 
     @abstractmethod
     def remove(self, value: Json, fields: FieldSet) -> Json:
-        """The value without the fields; None when nothing of it is left."""
+        """Returns the value without the fields; None if no part is left."""
 
     def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
-        """The node of what an applier leaves behind in the value: fields it owned in `last` and nobody owns now.
+        """Returns the node of the orphaned fields of an applier in the value: those owned in `last` and by no manager
+        now.
 
-        `owners` are the nodes of all that own something here now. `dropped` tells that the applier owned this value
-        or one around it, `gone` that one around it has no owner any more.
+        `owners` are the nodes of all managers that currently own fields here. `dropped` is True if the applier owned
+        this value or a containing one, `gone` if a containing value has no owner any more.
         """
         return None
 
     @abstractmethod
     def extract(self, value: Json, fields: FieldSet) -> Json:
-        """Only the fields of the value: what its owner would have to apply. None when there are none."""
+        """Returns only the given fields of the value, as their owner would apply them. None if there are none."""
 
     def named(self, fields: FieldSet) -> FieldSet:
-        """The set, with every declared field on the way to a member a member too."""
+        """Returns the set with every declared field on the path to a member added as a member."""
         return fields
 
     def reconcile(self, fields: FieldSet) -> FieldSet:
-        """The set as it reads under this type: what is below a value that is now one whole becomes that whole."""
+        """Returns the set converted to this type: paths below a value that is now owned as a whole become the path of
+        that value."""
         return fields
 
 
 def compare(root: Type, old: Json, new: Json) -> Comparison:
-    """How two objects of a type differ."""
+    """Returns the differences between two objects of a type."""
     if old is new:
         return Comparison(EMPTY, EMPTY, EMPTY)
     removed: FieldSet = {}

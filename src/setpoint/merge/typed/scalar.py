@@ -1,4 +1,4 @@
-"""Scalars: strings, numbers, booleans, and values that may be any of them. A scalar is owned and merged whole."""
+"""Scalars: strings, numbers, booleans, and values that may be any of them. A scalar is owned and merged as a whole."""
 
 from setpoint.merge.equality import equal
 from setpoint.merge.fieldset import LEAF, FieldSet

@@ -1,6 +1,6 @@
-"""What is wrong with a value that does not have the form its type asks for, in the words of the API.
+"""The faults of a value that does not match its type, in the wording of the API.
 
-Only asked once a value is known to be wrong. The messages show values as the real server's Go code prints them.
+Used only after a mismatch was detected. The messages show values as the real server's Go code prints them.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from setpoint.objects.tree import Json
 
 
 class TypeProblem(NamedTuple):
-    """One place where a value is not of its type."""
+    """One position at which a value does not match its type."""
 
     path: str
     message: str
@@ -28,12 +28,12 @@ class TypeProblem(NamedTuple):
 
 
 def problems(kind: Type, value: Json, *, allow_duplicates: bool = False) -> list[TypeProblem]:
-    """Everything that is wrong with a value, in the order of the value; empty when it is of its type."""
+    """Returns all faults of a value, in the order of the value; empty if the value matches its type."""
     return list(_problems(kind, value, "", allow_duplicates))
 
 
 def text(found: list[TypeProblem]) -> str:
-    """The problems as one message."""
+    """Joins the problems to one message."""
     if len(found) == 1:
         return str(found[0])
     return "\n".join(["errors:", *(f"  {problem}" for problem in found)])
@@ -91,7 +91,7 @@ def _list_problems(kind: ListType, value: list[Json], path: str, duplicates: boo
 
 
 def _unknown_item(kind: ListType, item: Json) -> str:
-    """Why an item of an associative list has no path element."""
+    """Returns the reason why an item of an associative list has no path element."""
     if kind.keys:
         if item is None:
             return "associative list with keys may not have a null element"
@@ -114,7 +114,7 @@ def _pointed(value: Json) -> str:
 
 
 def _literal(value: Json) -> str:
-    """A value as Go's `%#v` prints it."""
+    """Formats a value as Go's `%#v` does."""
     if value is None:
         return "interface {}(nil)"
     if type(value) is dict:
