@@ -1,8 +1,8 @@
-"""A schema made into fast functions: prune, default, validate, and all of it in one walk.
+"""Compiles a schema to fast functions: prune, default, validate, and all three in one traversal.
 
-`compile_schema` costs little: what it compiles, it compiles when it is first needed, and keeps in the `CompiledSchema`.
-Every operation tries the generated code first, which is fast and sure for all that is as it should be, and takes the
-exact way where something is not.
+`compile_schema` is cheap: each function is compiled on its first use, and kept in the `CompiledSchema`. Every operation
+tries the generated code first, which is fast and exact for valid values, and uses the slow, exact implementation
+otherwise.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,16 +38,16 @@ TOO_DEEP = "the object is nested too deeply; flatten it"
 
 
 class Normalized(NamedTuple):
-    """What became of an object on its way in: the unknown fields that were dropped, and what is wrong with the rest."""
+    """The result of reading an object: the unknown fields that were dropped, and the errors of the rest."""
 
     dropped: list[str]
     errors: list[FieldError]
 
 
 class CompiledSchema:
-    """The functions of one schema. `root` says whether its trees are whole resources.
+    """The functions of one schema. `root` is True if its trees are whole resources.
 
-    Trees are changed in place. No tree is ever kept.
+    Trees are changed in place and never kept.
     """
 
     def __init__(self, schema: Schema, view: View, root: bool, embedded: bool) -> None:
@@ -62,25 +62,27 @@ class CompiledSchema:
 
     @lazy
     def weight(self) -> int:
-        """How many times as long as under a plain schema a tree may take."""
+        """The maximum cost of a tree, as a multiple of the cost under a plain schema."""
         return weight(self.schema)
 
     @lazy
     def rules(self) -> "Rules | None":
-        """The CEL rules of the schema, or None where it has none. They are asked by `validation.validate_object`."""
-        from setpoint.schema.cel import compile_rules  # many schemas have none, and CEL is much to read
+        """The CEL rules of the schema, or None. `validation.validate_object` evaluates them."""
+        from setpoint.schema.cel import (
+            compile_rules,  # imported here because many schemas have no rules, and CEL takes long to load
+        )
 
         return compile_rules(self.schema, root=self.root)
 
     def prune(self, tree: Json) -> list[str]:
-        """Removes what the schema does not know; gives the removed paths, sorted, at most a hundred."""
+        """Removes unknown fields; returns the removed paths, sorted, at most a hundred."""
         try:
             return prune(tree, self.schema, root=self.root, view=self.view)
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
 
     def default(self, tree: Json) -> None:
-        """Fills in defaults, after removing or defaulting nulls that may not be."""
+        """Sets defaults, after removing or defaulting nulls that are not allowed."""
         try:
             drop_nulls(tree, self.schema, view=self.view)
             default(tree, self.schema, view=self.view)
@@ -88,16 +90,16 @@ class CompiledSchema:
             raise BadRequest(TOO_DEEP) from None
 
     def normalize_numbers(self, tree: Json) -> None:
-        """Makes integers of integral floats where the schema expects numbers."""
+        """Converts integral floats to integers where the schema expects numbers."""
         try:
             normalize(tree, self.schema, view=self.view)
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
 
     def normalize(self, tree: Json) -> list[str]:
-        """Prunes, defaults and normalizes in one walk; gives the removed paths, sorted, at most a hundred.
+        """Prunes, defaults and normalizes in one traversal; returns the removed paths, sorted, at most a hundred.
 
-        Raises `EmbeddedResourceError` where the metadata of an embedded resource cannot be read.
+        Raises `EmbeddedResourceError` if the metadata of an embedded resource cannot be read.
         """
         dropped: list[str] = []
         if not self._fast(self._normalize, tree):
@@ -112,10 +114,10 @@ class CompiledSchema:
         return dropped
 
     def validate(self, tree: Json, old: Json = None, *, path: str | None = None) -> list[FieldError]:
-        """Everything wrong with a tree: by its schema, in embedded resources, in lists that are sets or maps.
+        """Returns all errors of a tree: by its schema, in embedded resources, and in lists that are sets or maps.
 
-        With `old`, errors where the update changed nothing are passed over. `path` is where the tree stands in its
-        object; None for a whole one.
+        With `old`, errors in unchanged values are ignored. `path` is the path of the tree in its object; None for a
+        whole one.
         """
         try:
             fine = self._check(tree)
@@ -139,7 +141,7 @@ class CompiledSchema:
         return errors
 
     def accept(self, tree: Json, old: Json = None) -> Normalized:
-        """`normalize` and `validate`, for most writes in one walk."""
+        """Runs `normalize` and `validate`, for most writes in one traversal."""
         if not self._embedded and self._fast(self._both, tree):
             return Normalized([], [])
         return Normalized(self.normalize(tree), self.validate(tree, old))
@@ -150,14 +152,14 @@ class CompiledSchema:
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
         except TooManySteps:
-            # What is wrong is said when the object is validated.
+            # The validation of the object reports the errors.
             return False
 
 
 def compile_schema(schema: Schema, *, resolve: Resolve | None = None, root: bool = True) -> CompiledSchema:
-    """Compiles a schema. `resolve` gives the schema a `$ref` means, where there are any.
+    """Compiles a schema. `resolve` returns the schema of a `$ref`, if there are any.
 
-    Only schemas without references are looked at for embedded resources: the built-in kinds have none.
+    Only schemas without references are searched for embedded resources: the built-in kinds have none.
     """
     if resolve is not None:
         return CompiledSchema(schema, ResolvingView(resolve), root, embedded=False)

@@ -1,11 +1,11 @@
-"""The source of the generated functions: each walks one value of a schema and returns whether all is well.
+"""The source of the generated functions: each traverses one value of a schema and returns True if the value is valid.
 
-There are three walks. `NORMALIZE` prunes, drops nulls, fills defaults and makes integers; `CHECK` validates and changes
-nothing; `BOTH` does the two at once. Every function returns False at the first thing that is wrong or merely unusual
-(an unknown field, a null inside a list): what it has changed by then is right, and the exact way does the rest. True
-means: nothing was unknown, and in a walk that checks, nothing is wrong.
+There are three traversals. `NORMALIZE` prunes, drops nulls, sets defaults and converts integers; `CHECK` validates
+without changes; `BOTH` does both at once. Every function returns False at the first invalid or unusual value (an
+unknown field, a null inside a list): its changes so far are correct, and the exact implementation does the rest. True
+means that no field was unknown, and, for a traversal that checks, that the value is valid.
 
-Names and texts of a schema enter the source as literals made by `repr`, or not at all.
+Names and texts of a schema are inserted into the source only as literals made by `repr`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,12 +30,12 @@ from setpoint.schema.violations import find_violations, known_format, types_of
 
 Function = Callable[[Json], object]
 
-# From how many properties on an object is walked by the fields it has, not by those it may have.
+# An object with at least this many properties is traversed by its present fields, not by the declared ones.
 WIDE = 20
-# From how many alternatives, required fields or defaults on a function has a loop instead of a line for each: the time
-# of `compile`, which no other thread can use, stays short whatever the schema.
+# A function with at least this many alternatives, required fields or defaults has a loop instead of a line for each:
+# this bounds the time of `compile`, which blocks all other threads.
 MANY = 16
-# Longer texts are no part of the source either.
+# Longer texts are not inserted into the source.
 _LONG_TEXT = 1000
 
 
@@ -46,7 +46,7 @@ class Walk(Enum):
 
 
 class Keep(Enum):
-    """What becomes of unknown fields: they go, they stay at this level, they stay on every level below."""
+    """The handling of unknown fields: removed, kept at this level, or kept at all levels below."""
 
     NOTHING = 0
     HERE = 1
@@ -54,14 +54,14 @@ class Keep(Enum):
 
 
 class _Lines(list[str]):
-    """Source under construction."""
+    """Source lines under construction."""
 
     def add(self, depth: int, *lines: str) -> None:
         self.extend("    " * depth + line for line in lines)
 
 
 class _Table(dict[str, "Function | None"]):
-    """The functions of the properties of a wide object, each made when it is first asked for."""
+    """The functions of the properties of a wide object, each created on first use."""
 
     def __init__(self, make: Callable[[str], "Function | None"]) -> None:
         self.make = make
@@ -74,7 +74,7 @@ class _Table(dict[str, "Function | None"]):
 
 
 class Functions(Protocol):
-    """The functions of a schema, by the names that generated code calls them by."""
+    """The functions of a schema, by their names in the generated code."""
 
     view: View
     names: dict[str, Any]
@@ -129,7 +129,7 @@ class Body:
     # --- kinds of values ---
 
     def scalar(self, condition: str) -> None:
-        """A scalar apart from its object: a field of a wide one, or an alternative."""
+        """Writes the function of a scalar outside of its object: a field of a wide object, or an alternative."""
         lines = self.lines
         if self.mutates and is_numeric(self.schema):
             lines.add(1, "if type(x) is float and type(whole(x)) is int:", "    return False")
@@ -139,10 +139,10 @@ class Body:
         lines.add(1, "return True")
 
     def any_type(self) -> None:
-        """A node without a type: each keyword counts for the values it is about."""
+        """Writes the function of a node without a type: each keyword applies to values of its type."""
         schema, lines = self.schema, self.lines
         if schema.type or (schema.format and known_format(schema)):
-            # A type that does not exist, or a format without a type: for the exact way.
+            # An unknown type, or a format without a type: left to the exact implementation.
             exact = self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
             lines.add(1, f"return {exact}(x)" if not self.mutates else "return False")
             return
@@ -167,7 +167,7 @@ class Body:
         lines.add(1, "return True")
 
     def whole_node(self, depth: int) -> None:
-        """What counts for values of every kind: the enum and the alternatives."""
+        """Writes the checks for values of every kind: the enum and the alternatives."""
         if not self.checks:
             return
         if self.schema.enum:
@@ -207,7 +207,7 @@ class Body:
         return found
 
     def branches(self, nodes: "Sequence[Schema]", precise: bool) -> str:
-        """The name of a function that gives the verdicts of many alternatives, one after the other."""
+        """Returns the name of a function that yields the verdicts of many alternatives."""
         names, functions = self.generator.names, [self.generator.branch(node, precise) for node in nodes]
         charge = self.generator.charge
 
@@ -245,12 +245,13 @@ class Body:
             lines.add(depth, f"if len(x) > {schema.max_properties}:", "    return False")
 
     def below(self, name: str = "") -> Keep:
-        """What is kept of unknown fields in a field of that name."""
+        """Returns the handling of unknown fields in a field of that name."""
         meta = self.resource and name in META_FIELDS
         return Keep.ALL if self.keep is Keep.ALL or meta else Keep.NOTHING
 
     def fields(self, depth: int, known: frozenset[str], closed: bool) -> None:
-        """The declared fields, one after the other. The known ones are counted: more than those is an unknown one."""
+        """Writes the declared fields, one after the other. Known fields are counted: a higher number of fields means an
+        unknown one."""
         nodes = {name: self.view(node) for name, node in self.schema.properties.items()}
         sure = {name for name, node in nodes.items() if self.on_missing(name, node)}
         if closed:
@@ -263,7 +264,7 @@ class Body:
             self.lines.add(depth, "if n != len(x):", "    return False")
 
     def field(self, depth: int, name: str, node: Schema, counted: bool) -> None:
-        """One declared field of `x`, and what happens where it is missing or null."""
+        """Writes one declared field of `x`, including the cases of a missing or null field."""
         lines, key = self.lines, repr(name)
         condition = self.condition(node, "v", self.below(name))
         lines.add(depth, f"if {key} in x:", f"    v = x[{key}]")
@@ -298,7 +299,7 @@ class Body:
         return [f"del x[{name!r}]", *(["n -= 1"] if counted else [])]
 
     def on_missing(self, name: str, node: Schema) -> list[str]:
-        """What to do about a missing field. After it, the field is there, or the function has returned."""
+        """Returns the lines for a missing field. After them, the field is present, or the function has returned."""
         if self.mutates and has_default(node):
             return self.set_default(repr(name), node)
         return ["return False"] if self.checks and name in self.schema.required else []
@@ -316,7 +317,7 @@ class Body:
         return lines
 
     def whole_default(self, node: Schema) -> Json:
-        """A default as it would be in its place: with the defaults inside it, and integers where they belong."""
+        """Returns a default in its final form: with the defaults inside, and converted integers."""
         holder = {"value": default_of(node, self.view)}
         if type(holder["value"]) in (dict, list):
             default(holder["value"], node, view=self.view)
@@ -329,7 +330,8 @@ class Body:
         )
 
     def many_defaults(self, depth: int, nodes: dict[str, Schema]) -> None:
-        """The defaults of a wide object in a loop. A wrong one, after which the exact way decides, comes last."""
+        """Writes the defaults of a wide object as a loop. An invalid default, which needs the exact implementation,
+        comes last."""
         table = [(name, value := self.whole_default(node), self.is_wrong(value, node)) for name, node in nodes.items()]
         right = [(name, value, type(value) in (dict, list)) for name, value, wrong in table if not wrong]
         self.lines.add(
@@ -353,7 +355,7 @@ class Body:
 
             def first(value: Json) -> object:
                 found = generator.names[function](value)
-                # By now the real function has taken the place of the one that makes it.
+                # By now the real function has replaced the one that creates it.
                 table[name] = generator.names[function]
                 return found
 
@@ -383,20 +385,21 @@ class Body:
                 lines.add(depth + 1, *self.set_default(repr(name), node))
 
     def extra_fields(self, depth: int, extra: Schema | bool, known: frozenset[str]) -> None:
-        """The values of a map."""
+        """Writes the values of a map."""
         lines = self.lines
         guard = f"k not in {self.bind('known', known)} and " if known else ""
         loop = "for k, v in x.items():" if known else "for v in x.values():"
         if not isinstance(extra, Schema):
             if self.mutates and self.keep is not Keep.ALL:
-                # Anything inside the values is unknown.
+                # All fields inside the values are unknown.
                 lines.add(depth, loop, f"    if {guard}(type(v) is dict or type(v) is list):", "        return False")
             return
         node = self.view(extra)
         self.each(depth, loop, guard, node, self.below())
 
     def each(self, depth: int, loop: str, guard: str, node: Schema, keep: Keep) -> None:
-        """All values of a map, or items of a list. Nulls that need attention are left to the exact way."""
+        """Writes the check of all values of a map or items of a list. Nulls that need a change are left to the exact
+        implementation."""
         lines = self.lines
         tests = []
         if self.mutates and node.type == "number":
@@ -427,7 +430,8 @@ class Body:
         self.uniqueness(depth)
 
     def uniqueness(self, depth: int) -> None:
-        """No value of a set, and no key of a map, twice. 1 and true look alike here; the exact way tells them apart."""
+        """Writes the check for duplicate values of a set or duplicate keys of a map. 1 and true look equal here; the
+        exact implementation distinguishes them."""
         schema, lines = self.schema, self.lines
         if schema.list_type == "set":
             unique = "set(x)"
@@ -438,7 +442,7 @@ class Body:
             return
         lines.add(depth, "if len(x) > 1:", "    try:", f"        if len({unique}) != len(x):")
         lines.add(depth, "            return False", "    except (KeyError, TypeError):")
-        # A key that is missing, or a value that cannot be hashed.
+        # A missing key, or a value that cannot be hashed.
         lines.add(depth, "        return False" if schema.list_type == "map" else "        if repeated(x):")
         if schema.list_type == "set":
             lines.add(depth, "            return False")
@@ -446,7 +450,7 @@ class Body:
     # --- values inside ---
 
     def condition(self, node: Schema, value: str, keep: Keep) -> str:
-        """The condition that a value inside must meet."""
+        """Returns the condition for a value inside."""
         scalar = self.scalar_condition(node, value)
         if scalar is None:
             return f"{self.generator.function(node, self.walk, keep)}({value})"
@@ -463,7 +467,7 @@ def _allows_null(schema: Schema) -> bool:
 
 
 def _is_int_or_string(schema: Schema, branches: "Sequence[Schema]") -> bool:
-    """Whether alternatives only repeat that a value is an integer or a string."""
+    """Returns True if alternatives only repeat that a value is an integer or a string."""
     kinds = [branch.type for branch in branches]
     return schema.int_or_string and kinds == ["integer", "string"] and all(map(_says_only_type, branches))
 

@@ -1,7 +1,7 @@
-"""The generator: makes functions of schema nodes, each when it is first called, and links them with each other.
+"""The generator: creates the functions of schema nodes, each on its first call, and links them.
 
-Every object and list of a schema becomes one function. A huge schema thus costs only what its objects use, and one that
-refers to itself needs no more care. The functions see each other through one namespace, which is the generator's own.
+Every object and list of a schema becomes one function. A huge schema thus costs only as much as its objects use, and a
+recursive schema needs no special handling. The functions share one namespace, which the generator owns.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from setpoint.schema.references import View
 from setpoint.schema.violations import find_violations, in_enum, is_multiple, types_of
 from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 
-# How many functions one object may have compiled, and how many one schema may have at all. A function takes a fraction
-# of a millisecond to compile, and the exact way through a value takes far less.
+# The maximum number of functions compiled for one object, and for one schema. Compiling a function takes a fraction of
+# a millisecond; the exact implementation takes far less for one value.
 PER_OBJECT = 32
-# From this call on, a function has cost more without being compiled than compiling it takes.
+# From this call on, a function has cost more without being compiled than compiling the function takes.
 WORTH_COMPILING = 64
 PER_SCHEMA = 8192
 
 
 class Generator:
-    """Makes the functions of one schema. They live as long as it does, and nowhere else.
+    """Creates the functions of one schema. They exist as long as the generator.
 
-    Every object may have a few functions compiled. Where it needs more of them, the exact way takes their place, so
-    that the first object of a huge schema costs about as much as any other.
+    Every object may compile a few functions. If an object needs more, the exact implementation replaces them, so that
+    the first object of a huge schema costs about as much as any other.
     """
 
     def __init__(self, view: View) -> None:
@@ -45,23 +45,23 @@ class Generator:
             "whole": whole,
             "once": _once,
         }
-        # By identity of the node; the node is kept so that its identity stays its own.
+        # By identity of the node; the node is kept so that its identity is not reused.
         self._made: dict[tuple[int, Walk, Keep, bool], tuple[str, Schema]] = {}
 
     def charge(self, steps: int) -> None:
-        """Counts the alternatives that are held against a value. Raises `TooManySteps`."""
+        """Counts the alternatives that a value is compared with. Raises `TooManySteps`."""
         self.steps -= steps
         if self.steps < 0:
             raise TooManySteps
 
     def bind(self, prefix: str, value: Any) -> str:
-        """A name for a value in the generated code."""
+        """Binds a value to a new name in the generated code, and returns the name."""
         name = f"{prefix}_{next(self._numbers)}"
         self.names[name] = value
         return name
 
     def function(self, schema: Schema, walk: Walk, keep: Keep = Keep.NOTHING, resource: bool = False) -> str:
-        """The name of the function for a node; it is generated at its first call."""
+        """Returns the name of the function for a node, which is generated on its first call."""
         schema = self.view(schema)
         if walk is Walk.CHECK:
             keep, resource = Keep.NOTHING, False
@@ -88,7 +88,7 @@ class Generator:
         return self._made[key][0]
 
     def entry(self, schema: Schema, walk: Walk, resource: bool) -> Function:
-        """The function for a whole tree, to be called from outside."""
+        """Returns the function for a whole tree, for external callers."""
         name = self.function(schema, walk, resource=resource)
 
         def enter(tree: Json) -> object:
@@ -98,29 +98,30 @@ class Generator:
         return enter
 
     def _is_right(self, value: Json, schema: Schema) -> bool:
-        """The check of a node without a function of its own."""
+        """Checks a node without a function of its own."""
         return not find_violations(value, schema, view=self.view) and not validate_list_types(
             value, schema, view=self.view
         )
 
     def passes(self, schema: Schema, value: Json) -> object:
-        """Whether the check of a node finds nothing wrong with a value."""
+        """Returns True if the check of a node accepts a value."""
         return self.names[self.function(schema, Walk.CHECK)](value)
 
     def branch(self, schema: Schema, precise: bool) -> str:
-        """The name of the check of an alternative; `precise` where a cautious False would turn into a wrong True."""
+        """Returns the name of the check of an alternative; `precise` is for contexts in which a cautious False would
+        become a wrong True."""
         if not precise or _is_precise(self.view(schema), self.view):
             return self.function(schema, Walk.CHECK)
         return self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
 
 
 def _once(verdicts: Iterator[object]) -> bool:
-    """Tells whether just one of the verdicts is a yes."""
+    """Returns True if exactly one of the verdicts is true."""
     return any(verdicts) and not any(verdicts)
 
 
 def _is_precise(schema: Schema, view: View) -> bool:
-    """Whether the generated check of an alternative says False only of wrong values."""
+    """Returns True if the generated check of an alternative returns False only for invalid values."""
     if types_of(schema) or schema.format or schema.list_type or schema.ref:
         return False
     inner = [*schema.properties.values(), *schema.all_of, *schema.any_of, *schema.one_of]

@@ -1,7 +1,7 @@
 """Conditions on scalars, as Python expressions for the generated code.
 
-A condition is true only for values that the schema allows. For a few that it allows too, told in each place, it is
-false all the same: they are so rare that the exact way may decide on them.
+A condition is true only for values that the schema allows. For a few rare allowed values, documented with each
+function, the condition is false as well, and the exact implementation decides.
 """
 
 import re
@@ -13,7 +13,7 @@ from setpoint.schema.openapi import Schema
 from setpoint.schema.regex import matcher, quick_pattern
 from setpoint.schema.violations import INT32, INT64, fits, known_format
 
-# Gives a name in the generated code to a value, so that no text of a user is ever part of the source.
+# Binds a value to a name in the generated code, so that no text of a user is part of the source.
 Bind = Callable[[str, Any], str]
 
 NEVER = "False"
@@ -21,7 +21,7 @@ _FLOAT32 = "3.4028234663852886e+38"
 
 
 def string_conditions(schema: Schema, value: str, bind: Bind) -> list[str]:
-    """What a string must meet besides being one."""
+    """Returns the conditions for a string, besides its type."""
     found = []
     low, high = schema.min_length or 0, schema.max_length
     if high is not None:
@@ -48,7 +48,7 @@ def _pattern(pattern: str, longest: int | None, value: str, bind: Bind) -> str:
 
 
 def integer_conditions(schema: Schema, value: str) -> list[str]:
-    """What a Python int must meet. Integers beyond 64 bits are left to the exact way."""
+    """Returns the conditions for a Python int. Integers beyond 64 bits are left to the exact implementation."""
     kind, form = _kind(schema), known_format(schema)
     low, high = INT32 if kind == "integer" and form == "int32" else INT64
     found = []
@@ -75,7 +75,7 @@ def integer_conditions(schema: Schema, value: str) -> list[str]:
 
 
 def float_conditions(schema: Schema, value: str) -> list[str]:
-    """What a Python float must meet where the schema allows fractions."""
+    """Returns the conditions for a Python float, where the schema allows fractions."""
     kind, form = _kind(schema), known_format(schema)
     found = []
     if kind == "number" and form == "float":
@@ -98,7 +98,7 @@ def _kind(schema: Schema) -> str:
 
 
 def type_condition(schema: Schema, value: str) -> str | None:
-    """The condition that a value is of the scalar type of a schema; None for a schema of another kind."""
+    """Returns the condition that a value has the scalar type of a schema; None for other schemas."""
     if schema.int_or_string:
         return f"(type({value}) is int or type({value}) is str)"
     if schema.type == "number":
@@ -108,9 +108,9 @@ def type_condition(schema: Schema, value: str) -> str | None:
 
 
 def scalar_condition(schema: Schema, value: str, bind: Bind) -> str | None:
-    """The whole condition of a schema whose type is a scalar; None for a schema of another kind.
+    """Returns the complete condition of a schema with a scalar type; None for other schemas.
 
-    An integral float for an integer, and a list for a string with a format, are left to the exact way.
+    An integral float for an integer, and a list for a string with a format, are left to the exact implementation.
     """
     if schema.int_or_string:
         number = ["type({0}) is int", *integer_conditions(schema, value)]

@@ -1,6 +1,6 @@
-"""Compiled schemas shared by content: versions, definitions and servers with the same schema have the same functions.
+"""Compiled schemas shared by content: versions, definitions and servers with the same schema share the functions.
 
-A compiled schema is kept only as long as somebody uses it.
+A compiled schema is kept only as long as there is a reference.
 """
 
 from hashlib import sha256
@@ -17,7 +17,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def shared_schema(tree: Json) -> CompiledSchema:
-    """The compiled schema of an `openAPIV3Schema`, for whole resources."""
+    """Returns the compiled schema of an `openAPIV3Schema`, for whole resources."""
     key = sha256(_encode(tree)).digest()
     found = _known.get(key)
     if found is None:

@@ -1,4 +1,4 @@
-"""The approval that definitions in the groups of the Kubernetes project must carry, as an annotation."""
+"""The approval annotation that definitions in the groups of the Kubernetes project must have."""
 
 from enum import Enum
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 class Approval(Enum):
-    """What the annotation says: the reason of the condition, and the condition's status."""
+    """The meaning of the annotation: the reason and the status of the condition."""
 
     INVALID = ("InvalidAnnotation", "False")
     APPROVED = ("ApprovedAnnotation", "True")
@@ -27,12 +27,12 @@ class Approval(Enum):
 
 
 def is_protected(group: str) -> bool:
-    """Whether the group belongs to the Kubernetes project."""
+    """Returns True if the group belongs to the Kubernetes project."""
     return any(group == suffix or group.endswith(f".{suffix}") for suffix in _PROTECTED)
 
 
 def approval(annotations: dict[str, str]) -> tuple[Approval, str]:
-    """What the annotation says, and the message about it."""
+    """Returns the meaning of the annotation, and the message."""
     text = annotations.get(ANNOTATION)
     wanted = f"protected groups must have approval annotation {quote(ANNOTATION)}"
     if not isinstance(text, str) or not text:
@@ -53,7 +53,7 @@ def _is_url(text: str) -> bool:
 
 
 def validate_approval(crd: CustomResourceDefinition, old: CustomResourceDefinition | None) -> list[FieldError]:
-    """The approval must be there and make sense, unless it made none before."""
+    """Checks that the approval is present and valid, unless its state is unchanged since `old`."""
     if not is_protected(crd.spec.group):
         return []
     state, message = approval(crd.annotations)

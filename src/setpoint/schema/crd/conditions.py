@@ -1,7 +1,7 @@
 """The conditions of a definition and the other parts of its status, as functions of the definition and the time.
 
-Each function takes a definition's tree and returns a new one, or the same when there is nothing to change, so that a
-caller writes only what changed. The time of a transition moves only when the status of the condition does.
+Each function takes a definition's tree and returns a new one, or the same one without a change, so that a caller writes
+only changes. The transition time changes only with the status of the condition.
 """
 
 from collections.abc import Iterable
@@ -52,16 +52,16 @@ NEVER_ESTABLISHED = Verdict(TERMINATING, "False", "NeverEstablished", "resource 
 
 
 def set_condition(tree: Object, verdict: Verdict, clock: Clock) -> Object:
-    """The definition with this condition."""
+    """Returns the definition with this condition."""
     crd = CustomResourceDefinition.parse(tree)
     return tree if _says(crd.condition(verdict.type), verdict) else _with(tree, crd, clock, verdict)
 
 
 def settle_names(tree: Object, others: Iterable[Object] | HeldNames, clock: Clock) -> Object:
-    """The definition with the names it gets beside the others, and with NamesAccepted and Established to match.
+    """Returns the definition with its accepted names, and with the matching conditions NamesAccepted and Established.
 
-    A definition that has all its names, and none that it did not have, becomes Installing; `establish` does the rest.
-    Once Established it stays so, whatever happens to its names.
+    A definition with all requested names becomes Installing; `establish` completes the transition. An Established
+    definition stays Established, whatever happens to its names.
     """
     crd = CustomResourceDefinition.parse(tree)
     if crd.spec.names == crd.status.accepted_names:
@@ -82,7 +82,8 @@ def settle_names(tree: Object, others: Iterable[Object] | HeldNames, clock: Cloc
 
 
 def establish(tree: Object, clock: Clock) -> Object:
-    """The definition as Established, if its names are accepted and it is not established already."""
+    """Returns the definition as Established, if its names are accepted and the definition is not established
+    already."""
     crd = CustomResourceDefinition.parse(tree)
     if not crd.is_true(NAMES_ACCEPTED) or crd.is_true(ESTABLISHED):
         return tree
@@ -92,7 +93,8 @@ def establish(tree: Object, clock: Clock) -> Object:
 
 
 def judge_approval(tree: Object, clock: Clock) -> Object:
-    """The definition with what its approval annotation is worth; only groups of the Kubernetes project have this."""
+    """Returns the definition with the condition of its approval annotation, which only groups of the Kubernetes project
+    have."""
     crd = CustomResourceDefinition.parse(tree)
     if not is_protected(crd.spec.group):
         return tree
@@ -101,7 +103,8 @@ def judge_approval(tree: Object, clock: Clock) -> Object:
 
 
 def mark_for_deletion(tree: Object, clock: Clock) -> Object:
-    """The definition after the first request to delete it: a time, the finalizer of the clean-up, Terminating."""
+    """Returns the definition after the first delete request: with a timestamp, the cleanup finalizer, and
+    Terminating."""
     crd = CustomResourceDefinition.parse(tree)
     finalizers = crd.metadata.get("finalizers") or []
     crd.metadata = {
@@ -113,7 +116,7 @@ def mark_for_deletion(tree: Object, clock: Clock) -> Object:
 
 
 def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
-    """The definition without the finalizer of the clean-up: its instances are gone, or it never had any."""
+    """Returns the definition without the cleanup finalizer, after its instances are deleted or if there were none."""
     crd = CustomResourceDefinition.parse(tree)
     finalizers = crd.metadata.get("finalizers") or []
     crd.metadata = {**crd.metadata, "finalizers": [found for found in finalizers if found != FINALIZER]}
@@ -121,7 +124,7 @@ def finish_deletion(tree: Object, verdict: Verdict, clock: Clock) -> Object:
 
 
 def is_served(crd: CustomResourceDefinition) -> bool:
-    """Whether clients may reach the resource: established, and not with all its instances gone."""
+    """Returns True if the resource is served: established, and not with all its instances deleted."""
     terminating = crd.condition(TERMINATING)
     gone = terminating is not None and terminating.status == "False"
     return crd.is_true(ESTABLISHED) and not ("deletionTimestamp" in crd.metadata and gone)
@@ -137,8 +140,8 @@ def _says(condition: Condition | None, verdict: Verdict) -> bool:
 
 
 def _with(tree: Object, crd: CustomResourceDefinition, clock: Clock, *verdicts: Verdict) -> Object:
-    """The tree of the definition, with its metadata and status as they are by now and with these conditions set. The
-    spec is not gone through: its schemas may be large."""
+    """Returns the tree of the definition with the current metadata and status of `crd` and these conditions. The spec
+    is not traversed: its schemas may be large."""
     status = msgspec.to_builtins(crd.status)
     found = status["conditions"] = status["conditions"] or []
     for verdict in verdicts:

@@ -19,7 +19,8 @@ _PEM_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFI
 def validate_conversion(
     conversion: Conversion | None, path: str, *, any_review_version: bool, any_ca_bundle: bool
 ) -> list[FieldError]:
-    """`any_review_version` and `any_ca_bundle` let what an older server accepted stay."""
+    """Returns the errors of a conversion. `any_review_version` and `any_ca_bundle` allow values that an older server
+    accepted."""
     if conversion is None:
         return []
     errors: list[FieldError] = []
@@ -75,15 +76,15 @@ def validate_client_config(config: WebhookClientConfig, path: str, any_ca_bundle
 
 
 def ca_bundle_of(conversion: Conversion | None) -> str:
-    """The bundle of a conversion webhook, empty where there is none."""
+    """Returns the CA bundle of a conversion webhook; empty if there is none."""
     config = conversion.webhook.client_config if conversion and conversion.webhook else None
     return config.ca_bundle if config else ""
 
 
 def ca_bundle_problem(bundle: str) -> str | None:
-    """What is wrong with a base64 bundle of PEM certificates; None when nothing is.
+    """Returns the fault of a base64 bundle of PEM certificates, or None.
 
-    A certificate is a DER sequence, which starts with one byte; what it holds is for the TLS library to judge.
+    A certificate is a DER sequence, which starts with a fixed byte; the TLS library validates the contents.
     """
     try:
         bodies = _PEM_CERTIFICATE.findall(base64.b64decode(bundle, validate=True).decode("ascii", "replace"))
@@ -117,7 +118,7 @@ def _validate_url(url: str, path: str) -> list[FieldError]:
 
 
 def _split(url: str) -> SplitResult | str:
-    """The parts of a URL, or what is wrong with it."""
+    """Returns the parts of a URL, or its fault."""
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in url):
         return "net/url: invalid control character in URL"
     scheme, colon, _ = url.partition(":")
@@ -139,7 +140,7 @@ def _split(url: str) -> SplitResult | str:
 
 def _validate_service(service: ServiceReference, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    # The server asks for the two in each other's place; with both missing, as is usual, nobody can tell.
+    # The real server swaps the two fields in its errors; if both are missing, as usual, there is no difference.
     if not service.namespace:
         errors.append(required(child(path, "name")))
     if not service.name:

@@ -1,7 +1,7 @@
-"""What the server fills in and what it resets when a definition is written, before it is validated.
+"""The defaults and resets of a definition on write, before validation.
 
-Each function takes trees and returns a new one in canonical form. `generation` is kept here because only a change of
-the spec moves it; every other field of the metadata is the business of the write path.
+Each function takes trees and returns a new one in canonical form. `generation` is set here because only a change of the
+spec increments the generation; the write path handles all other fields of the metadata.
 """
 
 from setpoint.objects.tree import Object
@@ -11,12 +11,12 @@ _SERVICE_PORT = 443
 
 
 def default(tree: Object) -> Object:
-    """The definition with every default in place; also run on what is read from storage."""
+    """Returns the definition with every default; also applied to definitions read from storage."""
     return _defaulted(tree).to_json()
 
 
 def prepare_for_create(tree: Object) -> Object:
-    """A new definition: defaults, a fresh status that knows only the storage version, generation 1."""
+    """Prepares a new definition: defaults, a new status with only the storage version, generation 1."""
     crd = _defaulted(tree)
     crd.status = Status()
     crd.metadata = {**crd.metadata, "generation": 1}
@@ -25,7 +25,8 @@ def prepare_for_create(tree: Object) -> Object:
 
 
 def prepare_for_update(tree: Object, old: Object) -> Object:
-    """A changed definition: the status stays, a new storage version is remembered, the generation counts changes."""
+    """Prepares an updated definition: keeps the status, records a new storage version, and increments the generation on
+    changes."""
     crd, before = _defaulted(tree), _defaulted(old)
     crd.status = before.status
     changed = crd.to_json()["spec"] != before.to_json()["spec"]
@@ -35,7 +36,7 @@ def prepare_for_update(tree: Object, old: Object) -> Object:
 
 
 def prepare_for_status_update(tree: Object, old: Object) -> Object:
-    """A changed status: the spec stays as it was."""
+    """Prepares a status update: keeps the spec."""
     crd, before = _defaulted(tree), _defaulted(old)
     crd.spec = before.spec
     _set_generation(crd, before, 0)

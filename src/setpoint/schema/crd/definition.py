@@ -1,7 +1,7 @@
 """A CustomResourceDefinition as typed parts, read from its JSON tree and written back in canonical form.
 
-Canonical is what the API answers with: fields that say nothing are left out, those it always shows are there. The
-schema of a version stays a JSON tree here, because its keywords are the business of `setpoint.schema.openapi`.
+The canonical form is that of the API's responses: empty optional fields are omitted, mandatory fields are present. The
+schema of a version stays a JSON tree here, because `setpoint.schema.openapi` handles its keywords.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupKind, GroupResource, version_priority
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.openapi import Schema
 
-# A schema with fewer containers, or bytes, than this is read, compiled and used within a few milliseconds.
+# A schema with fewer containers, or bytes, is read, compiled and used within a few milliseconds.
 LARGE_SCHEMA = 500
 LARGE_SCHEMA_BYTES = 16 * 1024
 
@@ -23,7 +23,7 @@ FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def _shown(default: Callable[[], Any]) -> Any:
-    """A field that is written even when it is empty: of the factories, msgspec knows only the plain ones as empty."""
+    """Declares a field that is written even if empty: msgspec omits only empty values of the plain factories."""
     return msgspec.field(default_factory=lambda: default())
 
 
@@ -36,7 +36,7 @@ class _Part(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class Names(_Part):
-    """What a resource is called, in every form a client may use."""
+    """The names of a resource, in every form that a client may use."""
 
     plural: str = _shown(str)
     singular: str = ""
@@ -64,7 +64,7 @@ class SelectableField(_Part):
 
 
 class Scale(_Part):
-    """Where the scale subresource finds its numbers."""
+    """The paths of the scale subresource."""
 
     spec_replicas_path: str = _shown(str)
     status_replicas_path: str = _shown(str)
@@ -72,14 +72,14 @@ class Scale(_Part):
 
 
 class Subresources(_Part):
-    """Which subresources a version has; `status` is an empty object when it does."""
+    """The subresources of a version; `status` is an empty object if enabled."""
 
     status: Object | None = None
     scale: Scale | None = None
 
 
 class VersionSchema(_Part):
-    """The schema of a version, as it was sent."""
+    """The schema of a version, as sent by the client."""
 
     open_apiv3_schema: Json = msgspec.field(name="openAPIV3Schema", default=None)
 
@@ -99,13 +99,14 @@ class Version(_Part):
 
     @property
     def openapi_schema(self) -> Json:
-        """The JSON of `schema.openAPIV3Schema`, None where there is none. In an outline it is decoded each time."""
+        """The JSON of `schema.openAPIV3Schema`, or None. In an outline, decoded on each access."""
         found = self.schema.open_apiv3_schema if self.schema else None
         return msgspec.json.decode(found) if type(found) is msgspec.Raw else found
 
     @property
     def has_large_schema(self) -> bool:
-        """Tells whether the schema has so much in it that it takes long to read. Counted without reading it whole."""
+        """True if the schema is so large that reading the schema takes long. Determined without reading the whole
+        schema."""
         found = self.schema.open_apiv3_schema if self.schema else None
         if type(found) is msgspec.Raw:
             return len(memoryview(found)) > LARGE_SCHEMA_BYTES
@@ -122,7 +123,7 @@ class ServiceReference(_Part):
 
 
 class WebhookClientConfig(_Part):
-    """How to reach a conversion webhook: by URL or by service. `ca_bundle` is base64."""
+    """The address of a conversion webhook: a URL or a service. `ca_bundle` is base64."""
 
     url: str | None = None
     service: ServiceReference | None = None
@@ -130,21 +131,21 @@ class WebhookClientConfig(_Part):
 
 
 class WebhookConversion(_Part):
-    """A conversion webhook and the reviews it understands."""
+    """A conversion webhook and its supported review versions."""
 
     client_config: WebhookClientConfig | None = None
     conversion_review_versions: list[str] = _shown(list)
 
 
 class Conversion(_Part):
-    """How objects get from one version to another."""
+    """The conversion of objects between versions."""
 
     strategy: str = _shown(str)
     webhook: WebhookConversion | None = None
 
 
 class Spec(_Part):
-    """What the definition asks for."""
+    """The desired state of the definition."""
 
     group: str = _shown(str)
     names: Names = msgspec.field(default_factory=Names)
@@ -166,7 +167,7 @@ class Condition(_Part):
 
 
 class Status(_Part):
-    """What the definition got."""
+    """The observed state of the definition."""
 
     conditions: list[Condition] | None = _shown(_none)
     accepted_names: Names = msgspec.field(default_factory=Names)
@@ -183,7 +184,7 @@ class CustomResourceDefinition(_Part):
 
     @classmethod
     def parse(cls, tree: Json) -> Self:
-        """Reads a definition. A null counts as absent. Raises `BadRequest` where a field has the wrong type."""
+        """Parses a definition. A null counts as absent. Raises `BadRequest` if a field has the wrong type."""
         try:
             return msgspec.convert(_without_nulls(tree), cls)
         except msgspec.ValidationError as error:
@@ -193,17 +194,17 @@ class CustomResourceDefinition(_Part):
 
     @classmethod
     def outline(cls, data: bytes) -> "CustomResourceDefinition":
-        """Reads a stored definition, with its schemas left encoded: for those who keep many, and need few schemas."""
+        """Parses a stored definition, with encoded schemas: for holders of many definitions that need few schemas."""
         try:
             return _read_outline(data)
         except msgspec.ValidationError:
             return cls.parse(msgspec.json.decode(data))
 
     def to_json(self) -> Object:
-        """The definition in canonical form."""
+        """Returns the definition in canonical form."""
         tree: Object = {"apiVersion": f"{GROUP_KIND.group}/v1", "kind": GROUP_KIND.kind}
         try:
-            # Schemas are copied once, as they become canonical, and not before.
+            # Schemas are copied only once, when they are converted to canonical form.
             versions = [
                 version if version.schema is None else msgspec.structs.replace(version, schema=VersionSchema())
                 for version in self.spec.versions
@@ -232,31 +233,31 @@ class CustomResourceDefinition(_Part):
         return GroupResource(self.spec.group, self.spec.names.plural)
 
     def version(self, name: str) -> Version | None:
-        """The version of that name."""
+        """Returns the version of that name."""
         return next((version for version in self.spec.versions if version.name == name), None)
 
     def storage_version(self) -> str | None:
-        """The name of the version objects are stored in."""
+        """Returns the name of the storage version."""
         return next((version.name for version in self.spec.versions if version.storage), None)
 
     def served_versions(self) -> list[str]:
-        """The names of the versions clients may ask for, the preferred one first."""
+        """Returns the names of the served versions, the preferred one first."""
         return sorted((version.name for version in self.spec.versions if version.served), key=version_priority)
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of that type."""
-        for found in self.status.conditions or ():  # a loop, for every new instance asks
+        """Returns the condition of that type."""
+        for found in self.status.conditions or ():  # a loop, because every new instance calls this method
             if found.type == kind:
                 return found
         return None
 
     def is_true(self, kind: str) -> bool:
-        """Whether the condition of that type is True."""
+        """Returns True if the condition of that type is True."""
         found = self.condition(kind)
         return found is not None and found.status == "True"
 
     def deprecation_warning(self, version: str) -> str | None:
-        """The text of the `Warning` header for requests to a deprecated version."""
+        """Returns the text of the `Warning` header for requests to a deprecated version."""
         found = self.version(version)
         if found is None or not found.deprecated:
             return None
@@ -285,7 +286,7 @@ _read_outline = msgspec.json.Decoder(_Outline).decode
 
 
 def weight(tree: Json, most: int) -> int:
-    """Returns how many containers and list items there are in a tree, counted up to `most`."""
+    """Returns the number of containers and list items in a tree, counted up to `most`."""
     count = 0
     waiting = [tree]
     while waiting and count < most:
@@ -304,7 +305,7 @@ def _unreadable(why: str) -> BadRequest:
     return BadRequest(f'{kind} in version "v1" cannot be handled as a {kind}: {why}')
 
 
-# Where nulls mean something: inside a schema (`enum: [null]`, `default`) and in metadata, which has its own rules.
+# The fields in which nulls are significant: schemas (`enum: [null]`, `default`), and metadata, which has its own rules.
 _KEPT = frozenset({"openAPIV3Schema", "metadata"})
 
 
@@ -314,7 +315,7 @@ def _without_nulls(tree: Json) -> Json:
     return list(map(_without_nulls, tree)) if type(tree) is list else tree
 
 
-# Keywords that are not written when they are empty or false. All others are written when they are not null.
+# Keywords that are omitted if empty or false. All others are written unless null.
 _EMPTY_IS_ABSENT = frozenset(
     {
         *("id", "$schema", "description", "type", "format", "title", "pattern", "nullable", "exclusiveMaximum"),
@@ -323,7 +324,7 @@ _EMPTY_IS_ABSENT = frozenset(
         *("x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-validations"),
     }
 )
-# Fields that are no keywords are dropped like unknown fields anywhere; two belong to the built-in kinds only.
+# Unknown keywords are dropped like all unknown fields; two belong to the built-in kinds only.
 _KEYWORDS = frozenset(Schema.__struct_encode_fields__) - {"x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"}
 _SCHEMAS = frozenset({"not", "items", "additionalProperties", "additionalItems"})
 _SCHEMA_LISTS = frozenset({"allOf", "oneOf", "anyOf", "items"})

@@ -1,7 +1,7 @@
-"""Versions and schemas as the messages of the server show them: whole, under the names of its own Go types.
+"""Versions and schemas in the messages of the real server: complete, under the names of its Go types.
 
-Long and of little use to a reader, but clients compare messages; the values come as finished JSON, because the order of
-the fields is that of the Go declarations.
+The texts are long, but clients compare messages; the values are formatted JSON, because the order of the fields is that
+of the Go declarations.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ from setpoint.objects.tree import Json
 from setpoint.schema.crd.definition import Column, Subresources, Version
 from setpoint.schema.openapi import Schema, ValidationRule
 
-# Go's name for each keyword, in the order of its declaration.
+# Go's name for each keyword, in the order of the declaration.
 _SCHEMA_FIELDS = [
     ("ID", "id"),
     ("Schema", "schema_uri"),
@@ -61,14 +61,15 @@ _SCHEMA_FIELDS = [
 
 
 def shown_schema(schema: Schema) -> RawJson:
-    """A whole schema, as the bad value of an error."""
+    """Formats a whole schema as the bad value of an error."""
     return RawJson(_schema(schema))
 
 
 def shown_versions(
     versions: list[Version], schemas: list[Schema | None] | None, *, subresources: bool, columns: bool, fields: bool
 ) -> RawJson | None:
-    """All versions, as the bad value of an error; `schemas` and the flags say what is not common to all."""
+    """Formats all versions as the bad value of an error; `schemas` and the flags select the parts that are not common
+    to all."""
     texts = []
     for position, version in enumerate(versions):
         holder = None

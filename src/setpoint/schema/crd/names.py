@@ -1,7 +1,7 @@
-"""The names of a definition: whether they are legal, and which of them it gets beside the others of its group.
+"""The names of a definition: their validation, and their acceptance beside the other definitions of the group.
 
-Plural, singular and short names share one space per group, Kind and list kind another. Who came first keeps a name;
-a definition that lost one gets the others, and gets the rest when the name is free.
+Plural, singular and short names share one namespace per group, Kind and list kind another. The first definition keeps a
+name; a definition with a conflict gets its other names, and the missing name when that becomes free.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from setpoint.schema.crd.definition import CustomResourceDefinition, Names, Spec
 
 
 def name_rule(spec: Spec) -> Callable[[str, bool], tuple[str, ...]]:
-    """The rule for `metadata.name`, in the form of the rules of `setpoint.objects.names`."""
+    """Returns the rule for `metadata.name`, in the form of the rules of `setpoint.objects.names`."""
     expected = f"{spec.names.plural}.{spec.group}"
 
     def rule(name: str, prefix: bool = False) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def name_rule(spec: Spec) -> Callable[[str, bool], tuple[str, ...]]:
 
 
 def required_names(names: Names, path: str) -> list[FieldError]:
-    """What a spec must name; a status may leave it out."""
+    """Returns the errors for missing names of a spec; a status may omit them."""
     wanted = (
         ("plural", names.plural),
         ("singular", names.singular),
@@ -37,7 +37,7 @@ def required_names(names: Names, path: str) -> list[FieldError]:
 
 
 def validate_names(names: Names, path: str) -> list[FieldError]:
-    """Whether every name that is there is legal."""
+    """Returns the errors of all names that are present."""
     errors: list[FieldError] = []
 
     def label(field: str, value: str, prefix: str = "", checked: str | None = None) -> None:
@@ -63,7 +63,7 @@ def validate_names(names: Names, path: str) -> list[FieldError]:
 
 
 class Acceptance(NamedTuple):
-    """The names a definition gets, and why not all where it does not get all (`reason` is empty then)."""
+    """The accepted names of a definition, and the reason if a name is rejected (otherwise `reason` is empty)."""
 
     names: Names
     reason: str = ""
@@ -75,7 +75,7 @@ class Acceptance(NamedTuple):
 
 
 class HeldNames:
-    """The names in one group and the definitions that hold them, kept up to date definition by definition."""
+    """The names in one group and the definitions that hold them, updated per definition."""
 
     def __init__(self, definitions: Iterable[CustomResourceDefinition] = ()) -> None:
         self._resources: dict[str, set[str]] = {}
@@ -84,13 +84,13 @@ class HeldNames:
             self.put(crd)
 
     def put(self, crd: CustomResourceDefinition) -> None:
-        """Counts the names of a definition."""
+        """Adds the names of a definition."""
         for holders, names in self._of(crd):
             for name in names:
                 holders.setdefault(name, set()).add(crd.name)
 
     def drop(self, crd: CustomResourceDefinition) -> None:
-        """Counts them no more."""
+        """Removes the names of a definition."""
         for holders, names in self._of(crd):
             for name in names:
                 found = holders.get(name, set())
@@ -106,18 +106,18 @@ class HeldNames:
         ]
 
     def has_resource(self, name: str, *, beside: str) -> bool:
-        """Tells whether another definition than the one named `beside` has this plural, singular or short name."""
+        """Returns True if a definition other than `beside` has this plural, singular or short name."""
         return bool(self._resources.get(name, set()) - {beside})
 
     def has_kind(self, name: str, *, beside: str) -> bool:
-        """The same of a Kind or list kind."""
+        """Returns True if a definition other than `beside` has this Kind or list kind."""
         return bool(self._kinds.get(name, set()) - {beside})
 
 
 def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceDefinition] | HeldNames) -> Acceptance:
-    """Which of the requested names are free, given the names the other definitions of the group hold.
+    """Returns the requested names that are free, given the names of the other definitions of the group.
 
-    Where several are taken, the last one checked (plural, singular, short names, Kind, list kind) is the one reported.
+    If several are taken, the last one checked (plural, singular, short names, Kind, list kind) is reported.
     """
     if not isinstance(others, HeldNames):
         others = HeldNames(other for other in others if other.spec.group == crd.spec.group)

@@ -1,4 +1,4 @@
-"""The paths a definition may write: of printer columns, of the scale subresource, of selectable fields."""
+"""Validates the paths in a definition: of printer columns, of the scale subresource, of selectable fields."""
 
 import re
 
@@ -18,7 +18,7 @@ class _BadPathError(ValueError):
 
 
 def validate_simple_path(value: str, path: str) -> list[FieldError]:
-    """A path that starts with a dot. What comes after is not looked at: a bad one only shows nothing."""
+    """Validates a path that starts with a dot. The rest is not checked: an invalid path only shows an empty cell."""
     if value.startswith("."):
         return []
     return [invalid(path, value, "must be a simple json path starting with ." if value else "must not be empty")]
@@ -70,7 +70,8 @@ def validate_subresources(subresources: Subresources | None, path: str) -> list[
 def validate_selectable_fields(
     fields: list[SelectableField], schema: Schema, path: str, *, any_number: bool = False
 ) -> list[FieldError]:
-    """Paths to fields of scalar types that the schema declares; `any_number` lets an older definition keep more."""
+    """Validates paths to fields of scalar types that the schema declares; `any_number` lets an older definition keep
+    more."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for position, field in enumerate(fields):
@@ -98,7 +99,7 @@ def validate_selectable_fields(
 
 
 def _declared(json_path: str, schema: Schema) -> tuple[list[str], Schema | None]:
-    """The field names of a path of plain fields, and the schema at its end."""
+    """Returns the field names of a path of plain fields, and the schema at its end."""
     names: list[str] = []
     here: Schema | None = schema
     tokens = (found.group() for found in _TOKEN.finditer(json_path))

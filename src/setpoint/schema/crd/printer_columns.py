@@ -1,7 +1,7 @@
 """Custom resources as rows of a Table: their columns, and the cells that printer columns show.
 
-A column is compiled once; a row then costs one walk per column. A cell that finds nothing, or finds another type than
-its column has, is null.
+A column is compiled once; a row then costs one lookup per column. A cell without a value, or with a value of another
+type than its column, is null.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Table:
-    """The columns of one version. With none of its own a version shows the age of its objects."""
+    """The columns of one version. A version without columns shows the age of its objects."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         name = {"name": "Name", "type": "string", "format": "name", "description": NAME_DESCRIPTION, "priority": 0}
@@ -47,7 +47,7 @@ class Table:
             try:
                 path = JSONPath(column.json_path)
             except JSONPathError:
-                # A definition is accepted with a path that cannot be read; its table ends before that column.
+                # The server accepts a definition with an invalid path; its table ends before that column.
                 break
             self._cells.append((path, _CELLS.get(column.type, _nothing)))
             about = column.description or f"Custom resource definition column (in JSONPath format): {column.json_path}"
@@ -62,7 +62,7 @@ class Table:
             )
 
     def cells(self, tree: Object, now: datetime) -> list[Json]:
-        """One row: the name, then a cell for each column."""
+        """Returns one row: the name, then a cell for each column."""
         metadata = tree.get("metadata")
         row: list[Json] = [metadata.get("name", "") if isinstance(metadata, dict) else ""]
         for path, cell in self._cells:
@@ -75,7 +75,7 @@ class Table:
 
 
 def text_of(value: Json) -> str:
-    """A value as templates print it: text and numbers as Go does, objects and lists as JSON."""
+    """Formats a value as templates do: strings and numbers as in Go, objects and lists as JSON."""
     if value is None:
         return "<no value>"
     if type(value) is dict or type(value) is list:

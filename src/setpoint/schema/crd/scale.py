@@ -1,4 +1,4 @@
-"""The scale subresource of a custom resource: reading the numbers its definition points to, and setting the wish."""
+"""The scale subresource of a custom resource: reads and sets the replicas at the paths of the definition."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from setpoint.schema.crd.definition import Scale
 
 
 class Replicas(NamedTuple):
-    """What the scale of an object says. `wanted` is None where the object does not say how many it wants."""
+    """The scale of an object. `wanted` is None if the object does not set its replicas."""
 
     wanted: int | None
     actual: int
@@ -18,7 +18,7 @@ class Replicas(NamedTuple):
 
 
 def read_scale(tree: Object, scale: Scale) -> Replicas:
-    """The numbers of an object. Raises `Invalid` where something else stands in their place."""
+    """Returns the replicas of an object. Raises `Invalid` for values of another type."""
     wanted = _integer(tree, scale.spec_replicas_path)
     actual = _integer(tree, scale.status_replicas_path)
     selector: Json = None
@@ -30,7 +30,7 @@ def read_scale(tree: Object, scale: Scale) -> Replicas:
 
 
 def with_replicas(tree: Object, scale: Scale, replicas: int) -> Object:
-    """A copy of the object that wants this many replicas."""
+    """Returns a copy of the object with this number of replicas."""
     changed: Object = copy(tree)
     *parents, last = _fields(scale.spec_replicas_path)
     here = changed

@@ -9,14 +9,14 @@ from setpoint.schema.jsonpath import JSONPath
 
 
 class SelectableFields:
-    """The selectable fields of one version, compiled. `names` are the labels a selector may use (`spec.color`)."""
+    """The selectable fields of one version, compiled. `names` are the names in a selector (`spec.color`)."""
 
     def __init__(self, fields: Sequence[SelectableField]) -> None:
         self._paths = {field.json_path.removeprefix("."): JSONPath(field.json_path) for field in fields}
         self.names = frozenset(self._paths)
 
     def values(self, tree: Object) -> dict[str, str]:
-        """The value of each field as text; empty where the object has none."""
+        """Returns the value of each field as text; empty if the object has none."""
         found = {}
         for name, path in self._paths.items():
             value = path.first(tree)

@@ -1,9 +1,10 @@
-"""Whether a definition is legal: on create, on update, on a change of its status.
+"""Validates a definition: on create, on update, and on a change of its status.
 
-The definition must have its defaults (see `defaults`). Errors come in the order, with the paths and texts of the real
-server. That server moves what all versions have in common (schema, columns, subresources, selectable fields) to the top
-of the spec before it looks, so the errors of a definition with one version read `spec.validation.openAPIV3Schema...`
-and `spec.additionalPrinterColumns[0]...`; only what differs between versions is found under `spec.versions[i]`.
+The definition must have its defaults (see `defaults`). Errors have the order, the paths and the messages of the real
+server. That server moves the parts that all versions share (schema, columns, subresources, selectable fields) to the
+top of the spec before the validation, so the errors of a definition with one version have paths such as
+`spec.validation.openAPIV3Schema...` and `spec.additionalPrinterColumns[0]...`; only parts that differ between versions
+are reported under `spec.versions[i]`.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ from setpoint.schema.openapi import Schema
 
 
 class SchemaValidator(Protocol):
-    """Judges the schema of a version. `old` is the one it replaces, None for a new version."""
+    """Validates the schema of a version. `old` is the replaced schema, None for a new version."""
 
     def __call__(
         self, schema: Schema, path: str, *, old: Schema | None, status_subresource: bool
@@ -41,7 +42,7 @@ class SchemaValidator(Protocol):
 
 
 def validate_create(tree: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
-    """Everything wrong with a new definition."""
+    """Returns all errors of a new definition."""
     crd = CustomResourceDefinition.parse(tree)
     errors = metavalidation.validate_create(_metadata(crd), namespaced=False, name_rule=name_rule(crd.spec))
     errors += _SpecValidation(crd, None, validator or validate_schema).run()
@@ -49,7 +50,7 @@ def validate_create(tree: Object, validator: SchemaValidator | None = None) -> l
 
 
 def validate_update(tree: Object, old: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
-    """Everything wrong with a changed definition. What was accepted once and did not change may stay."""
+    """Returns all errors of an updated definition. Unchanged values that were accepted before stay valid."""
     crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
     errors = metavalidation.validate_update(_metadata(crd), _metadata(before))
     errors += _SpecValidation(crd, before, validator or validate_schema).run()
@@ -66,7 +67,7 @@ def validate_update(tree: Object, old: Object, validator: SchemaValidator | None
 
 
 def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
-    """Everything wrong with a changed status. The stored versions are free: a migration may set them."""
+    """Returns all errors of an updated status. The stored versions are not checked: a migration may set them."""
     crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
     errors = metavalidation.validate_update(_metadata(crd), _metadata(before))
     return errors + validate_names(crd.status.accepted_names, "status.acceptedNames")
@@ -110,7 +111,7 @@ def _validate_stored_versions(crd: CustomResourceDefinition) -> list[FieldError]
 
 
 class _SpecValidation:
-    """One pass over a spec. `old` is the definition before an update, None on create."""
+    """The validation of one spec. `old` is the definition before an update, None on create."""
 
     def __init__(
         self, crd: CustomResourceDefinition, old: CustomResourceDefinition | None, validator: SchemaValidator
@@ -118,7 +119,7 @@ class _SpecValidation:
         self.spec = crd.spec
         self.old = old
         self.validator = validator
-        # Parsed once, None where the version has none; a schema that cannot even be read has its error here.
+        # Parsed once, None for a version without a schema; errors of unreadable schemas are in `unreadable`.
         self.schemas: list[Schema | None] = []
         self.unreadable: dict[int, str] = {}
         versions = crd.spec.versions
@@ -188,13 +189,13 @@ class _SpecValidation:
         if sum(version.storage for version in versions) != 1:
             why = "must have exactly one version marked as storage version"
             errors.append(invalid("spec.versions", self._shown(), why))
-        # The server keeps the first version's name in a field of its own, from an older form of the API.
+        # The server keeps the first version's name in a separate field, from an older form of the API.
         if names and names[0] and (problems := dns1035_label(names[0])):
             errors.append(invalid("spec.version", names[0], ",".join(problems)))
         return errors
 
     def _version(self, version: Version, position: int, path: str) -> list[FieldError]:
-        # Shown as JSON, not as a Go string: the server holds a pointer here.
+        # Formatted as JSON, not as a Go string: the server holds a pointer here.
         warning = RawJson(compact_json(version.deprecation_warning))
         errors = [
             invalid(child(path, "deprecationWarning"), warning, problem) for problem in _deprecation_problems(version)
@@ -212,7 +213,8 @@ class _SpecValidation:
         if not self.common_fields and version.selectable_fields:
             here = child(path, "selectableFields")
             if self.common_schema or schema is None:
-                # The text of the server, which means the opposite; it also says so of versions with one common schema.
+                # The message of the real server, which means the opposite; also reported for versions with one common
+                # schema.
                 why = "may only be set when `version.schema.openAPIV3Schema` is not included"
                 errors.append(invalid(here, "", why))
             else:
@@ -252,7 +254,7 @@ class _SpecValidation:
         before = self.old.version(self.spec.versions[position].name) if self.old else None
         old = _read(before.openapi_schema)[0] if before else None
         errors = self.validator(schema, path, old=old, status_subresource=has_status)
-        # An error about the schema as a whole shows it whole, as the server's own types have it.
+        # An error about the schema as a whole shows the whole schema, as in the server's own types.
         return [error._replace(value=shown_schema(schema)) if _is_whole(error, path) else error for error in errors]
 
     def _shown(self) -> RawJson | None:
@@ -266,7 +268,7 @@ class _SpecValidation:
 
 
 def validate_schema(schema: Schema, path: str, *, old: Schema | None, status_subresource: bool) -> list[FieldError]:
-    """All rules for a schema, CEL rules included."""
+    """Returns the errors of a schema, including its CEL rules."""
     return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource)
 
 
@@ -275,7 +277,7 @@ def _is_whole(error: FieldError, path: str) -> bool:
 
 
 def _read(tree: Json) -> tuple[Schema | None, str]:
-    """The schema of a tree, and why it cannot be read where that is so."""
+    """Parses the schema of a tree; returns the schema and the parse error, if any."""
     if tree is None:
         return None, ""
     try:
@@ -313,7 +315,8 @@ def _understands_reviews(old: CustomResourceDefinition | None) -> bool:
 
 
 def _may_keep_bad_ca_bundle(old: CustomResourceDefinition | None) -> bool:
-    """Before it is Established a definition may carry any bundle; later only if the old one was as bad."""
+    """Returns True if an invalid CA bundle is allowed: before the definition is Established, or if the old bundle was
+    invalid too."""
     if old is None or not old.is_true("Established"):
         return True
     bundle = ca_bundle_of(old.spec.conversion)
@@ -321,13 +324,13 @@ def _may_keep_bad_ca_bundle(old: CustomResourceDefinition | None) -> bool:
 
 
 def _same(versions: Sequence[Version], part: Callable[[Version], Any]) -> bool:
-    """Tells whether all versions have this part in common."""
+    """Returns True if all versions share this part."""
     first, *others = map(part, versions) if versions else (None,)
     try:
-        # Equal ones are compared as text too, because Python takes 1 and True for the same.
+        # Equal values are also compared as text, because Python considers 1 and True equal.
         if any(other != first for other in others):
             return False
         return not others or len({compact_json(msgspec.to_builtins(each)) for each in (first, *others)}) == 1
     except RecursionError:
-        # Only a schema can be that deep, and it is refused as unreadable.
+        # Only a schema can be that deep, and such a schema is rejected as unreadable.
         return False

@@ -1,4 +1,4 @@
-"""What the server says about a definition that it accepts: formats nobody checks, sets that nobody merges."""
+"""The warnings about a valid definition: unrecognized formats, and sets that cannot be merged."""
 
 from collections.abc import Iterator
 
@@ -12,19 +12,19 @@ from setpoint.schema.structural import unrecognized_formats
 
 
 def warnings_on_create(tree: Object) -> list[str]:
-    """The texts of the `Warning` headers for a new definition."""
+    """Returns the texts of the `Warning` headers for a new definition."""
     schemas = _schemas(tree)
     return [*_format_warnings(schemas), *_set_warnings(schemas)]
 
 
 def warnings_on_update(tree: Object, old: Object) -> list[str]:
-    """The texts for a changed definition: only what is new."""
+    """Returns the texts for an updated definition: only new ones."""
     known = set(warnings_on_create(old))
     return [warning for warning in warnings_on_create(tree) if warning not in known]
 
 
 def every_schema(schema: Schema) -> Iterator[Schema]:
-    """The schema and all schemas in it."""
+    """Yields the schema and all schemas inside."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -33,7 +33,7 @@ def every_schema(schema: Schema) -> Iterator[Schema]:
 
 
 def _schemas(tree: Object) -> list[Schema]:
-    """The schemas of all versions. What several of them say is told once."""
+    """Returns the schemas of all versions. Equal warnings are reported once."""
     found: list[Schema] = []
     for version in CustomResourceDefinition.parse(tree).spec.versions:
         try:

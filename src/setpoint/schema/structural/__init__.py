@@ -1,7 +1,7 @@
-"""Whether a schema is acceptable in a CustomResourceDefinition: every rule, with the real server's words.
+"""Validates a schema of a CustomResourceDefinition: every rule, with the real server's message.
 
-A schema must be structural (`invariants`), use only the keywords a CRD may (`keywords`), have defaults that are right
-(`defaults`) and CEL rules that compile (`setpoint.schema.cel`).
+A schema must be structural (`invariants`), use only the keywords that a CRD may use (`keywords`), and have valid
+defaults (`defaults`) and CEL rules that compile (`setpoint.schema.cel`).
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from setpoint.schema.structural.keywords import validate_keywords
 
 __all__ = ["MAX_DEPTH", "unrecognized_formats", "validate_schema"]
 
-# How deep schemas may stand inside each other. Ours, not the real server's: it walks them on a stack that grows.
+# The maximum nesting of schemas. Specific to Setpoint: the real server has a growing stack.
 MAX_DEPTH = 100
 
 _AT_ROOT_WITH_STATUS = (
@@ -45,7 +45,7 @@ _AT_ROOT_WITH_STATUS = (
 )
 
 
-# Says what stands against the CEL rules of a schema, its defaults included.
+# Returns the errors of the CEL rules of a schema, including its defaults.
 ValidateRules = Callable[[Schema, str], list[FieldError]]
 
 
@@ -57,11 +57,11 @@ def validate_schema(
     status_subresource: bool = False,
     rules: ValidateRules = validate_rules,
 ) -> list[FieldError]:
-    """Everything that stands against a schema, whose own path is `path`; nothing when it is acceptable.
+    """Returns all errors of a schema at `path`; none if the schema is acceptable.
 
-    `status_subresource` says that the kind has one, which leaves fewer keywords to the root. Rules are looked at when
-    nothing else is wrong, as their types come from the schema; and not again when the schema is still the `old` one, so
-    that a stricter release does not lock out what an earlier one accepted.
+    `status_subresource` is True if the kind has a status subresource, which allows fewer keywords at the root. Rules
+    are checked only without other errors, as their types come from the schema; and not again if the schema equals
+    `old`, so that a stricter release does not reject a schema that an earlier one accepted.
     """
     if _deeper_than(schema, MAX_DEPTH):
         return [forbidden(path, f"must not nest schemas deeper than {MAX_DEPTH} levels; flatten the schema")]
@@ -82,7 +82,7 @@ def validate_schema(
 
 
 def unrecognized_formats(schema: Schema) -> list[str]:
-    """The formats in a schema that mean nothing for their type, in order, each once: worth a warning each."""
+    """Returns the formats in a schema that are not recognized for their type, sorted and unique, for warnings."""
     found: dict[str, None] = {}
     waiting = [schema]
     while waiting:
@@ -103,7 +103,7 @@ def _deeper_than(schema: Schema, limit: int) -> bool:
 
 
 def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
-    # The real server looks at the keywords in an order of its own, and tells only the first that is wrong.
+    # The real server checks the keywords in a fixed order, and reports only the first error.
     first = schema.id or schema.schema_uri or schema.ref is not None
     if schema.type and schema.type != "object" and not first:
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
@@ -116,7 +116,8 @@ def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
 
 
 def _says_unsupported(schema: Schema) -> bool:
-    """Tells whether there is any such keyword: most schemas have none, and this is cheaper than to find the first."""
+    """Returns True if there is any unsupported keyword: most schemas have none, and this check is cheaper than finding
+    the first."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
@@ -137,7 +138,7 @@ def _says_unsupported(schema: Schema) -> bool:
 
 
 def _unsupported(schema: Schema) -> str:
-    """The first keyword that keeps a schema from being looked at as a structural one."""
+    """Returns the first keyword that prevents the structural checks of a schema."""
     if not _says_unsupported(schema):
         return ""
     waiting = [schema]
@@ -158,6 +159,6 @@ def _unsupported(schema: Schema) -> str:
             return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
         if isinstance(node.items, list) and node.items:
             return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-        # In the order that the real server has, the last comes first.
+        # The real server visits the last child first.
         waiting.extend(inner for _, inner in node.children())
     return ""

@@ -1,4 +1,4 @@
-"""Defaults in a schema must be right themselves: valid by the schema they stand in, and without unknown fields."""
+"""Validates the defaults in a schema: they must be valid under their own schema, without unknown fields."""
 
 from collections.abc import Callable
 
@@ -14,12 +14,12 @@ from setpoint.schema.pruning import META_FIELDS, prune
 from setpoint.schema.ratchet import same
 from setpoint.schema.violations import find_violations
 
-# Puts a default where it would stand in an otherwise empty resource.
+# Puts a default at its position in an otherwise empty resource.
 Surround = Callable[[Json], Json]
 
 
 def validate_defaults(schema: Schema, path: str) -> list[FieldError]:
-    """The errors of all defaults in a structural schema, but for those that break rules."""
+    """Returns the errors of all defaults in a structural schema, except violations of rules."""
     if not _any_default(schema):
         return []
     validator = _Validator()
@@ -61,7 +61,7 @@ class _Validator:
             self.node(inner, root, key(child(path, "properties"), name), _holding(surround, name), inside)
 
     def in_metadata(self, schema: Schema, root: Schema, path: str, surround: Surround) -> None:
-        """A default of `apiVersion`, `kind`, or something in `metadata`: it must make a valid resource."""
+        """Validates a default of `apiVersion`, `kind`, or in `metadata`: the default must make a valid resource."""
         resource = surround(copy(schema.default))
         if type(resource) is dict:
             resource.setdefault("kind", "Validation")

@@ -1,8 +1,8 @@
-"""What makes a schema structural: every value it speaks of is declared, with a type, outside of alternatives.
+"""The invariants of a structural schema: every value is declared, with a type, outside of alternatives.
 
-Inside `allOf`, `anyOf`, `oneOf` and `not` a schema only restricts values; it neither declares nor describes them. The
-root and every embedded resource have string `apiVersion` and `kind` and an object `metadata`, whose schema may only
-restrict names.
+Inside `allOf`, `anyOf`, `oneOf` and `not`, a schema only restricts values; a schema there neither declares nor
+describes them. The root and every embedded resource have string `apiVersion` and `kind` and an object `metadata`, whose
+schema may only restrict names.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _MISSING_TYPE = {
 
 
 def validate_invariants(schema: Schema, path: str) -> list[FieldError]:
-    """The errors of a schema that is not structural, sorted by their text."""
+    """Returns the errors of a schema that is not structural, sorted by message."""
     errors: list[FieldError] = []
     _node(schema, "root", path, errors)
     _complete(schema, schema, path, path, errors)
@@ -48,7 +48,7 @@ def _node(schema: Schema, level: str, path: str, errors: list[FieldError]) -> No
             errors.append(forbidden(child(path, "additionalProperties"), "must not be used at the root"))
         if isinstance(extra, Schema):
             _node(extra, "field", child(path, "additionalProperties"), errors)
-    # Most nodes are plain values with a type: each rule is asked only about nodes that may break it.
+    # Most nodes are plain values with a type: each rule is checked only for nodes that may violate the rule.
     if schema.int_or_string:
         _extensions(schema, path, errors)
     if schema.any_of or schema.all_of or schema.one_of or schema.not_ is not None or schema.pattern:
@@ -70,7 +70,7 @@ def _property(path: str, name: str) -> str:
 
 
 def _extensions(schema: Schema, path: str, errors: list[FieldError]) -> None:
-    """The extensions that exclude int-or-string."""
+    """Checks the extensions that exclude int-or-string."""
     detail = "must be false if x-kubernetes-int-or-string is true"
     if schema.preserve_unknown_fields:
         errors.append(invalid(child(path, "x-kubernetes-preserve-unknown-fields"), True, detail))
@@ -93,7 +93,7 @@ def _type(schema: Schema, level: str, path: str, errors: list[FieldError]) -> No
 
 
 def _resource(schema: Schema, level: str, path: str, errors: list[FieldError]) -> None:
-    """The fields every resource has."""
+    """Checks the fields that every resource has."""
     resource = level == "root" or schema.embedded_resource
     if resource:
         for name in ("kind", "apiVersion"):
@@ -116,7 +116,7 @@ def _resource(schema: Schema, level: str, path: str, errors: list[FieldError]) -
 
 
 def _restricts_only_names(metadata: Schema) -> bool:
-    # Its default is refused elsewhere, with words of its own.
+    # Another check rejects its default, with a different message.
     names = {} if metadata.properties.keys() <= {"name", "generateName"} else metadata.properties
     return not replace(metadata, type="", default=UNSET, properties=names).to_json()
 
@@ -130,7 +130,8 @@ def _is_int_or_string(branches: Sequence[Schema]) -> bool:
 def _restrictions(
     schema: Schema, path: str, errors: list[FieldError], skip_any_of: bool = False, skip_first_all_of: bool = False
 ) -> None:
-    """The alternatives and the pattern of a schema. Those that only say int-or-string may say it by types."""
+    """Checks the alternatives and the pattern of a schema. Alternatives that only express int-or-string may use
+    types."""
     if not skip_any_of:
         for position, branch in enumerate(schema.any_of):
             _nested(branch, index(child(path, "anyOf"), position), errors)
@@ -146,7 +147,7 @@ def _restrictions(
 
 
 def _nested(schema: Schema, path: str, errors: list[FieldError], skip_any_of: bool = False) -> None:
-    """A schema inside an alternative: it may restrict, and nothing else."""
+    """Checks a schema inside an alternative, which may only restrict values."""
     _restrictions(schema, path, errors, skip_any_of)
     if isinstance(schema.items, Schema):
         _nested(schema.items, child(path, "items"), errors)
@@ -174,7 +175,7 @@ def _nested(schema: Schema, path: str, errors: list[FieldError], skip_any_of: bo
 
 
 def _complete(restricting: Schema, declared: Schema, where: str, said_at: str, errors: list[FieldError]) -> None:
-    """What the alternatives of the root restrict must be declared outside of them."""
+    """Checks that all fields restricted by the alternatives of the root are declared outside of them."""
     if restricting.not_ is not None:
         _declared(restricting.not_, declared, where, child(said_at, "not"), errors)
     for keyword, branches in (

@@ -1,4 +1,5 @@
-"""The rules of single keywords: which of OpenAPI's a CRD may use, and what the extensions of Kubernetes ask for."""
+"""The rules of single keywords: the OpenAPI keywords that a CRD may use, and the requirements of Kubernetes'
+extensions."""
 
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 
 
 class _Place(NamedTuple):
-    """Where a node stands: whether a default may, why not, and whether it is about the metadata of a resource."""
+    """The context of a node: whether a default is allowed, the reason if not, and whether the node is in a resource's
+    metadata."""
 
     defaults: bool = True
     why_not: str = ""
@@ -30,7 +32,7 @@ class _Place(NamedTuple):
 
 
 def validate_keywords(schema: Schema, path: str) -> list[FieldError]:
-    """The errors of single keywords anywhere in a schema."""
+    """Returns the errors of single keywords anywhere in a schema."""
     errors: list[FieldError] = []
     _node(schema, path, _Place(), True, errors)
     return errors
@@ -108,7 +110,7 @@ def _refused(schema: Schema, path: str, place: _Place, errors: list[FieldError])
 
 
 def _has_refused_keyword(schema: Schema) -> bool:
-    """Tells whether a node has a keyword that no schema of a definition may have. Hardly any has."""
+    """Returns True if a node has a keyword that no schema of a definition may have, which is rare."""
     return bool(
         schema.id
         or schema.ref is not None
@@ -185,7 +187,7 @@ def _list_map(schema: Schema, path: str, errors: list[FieldError]) -> None:
 
 
 def _list_items(schema: Schema, path: str, errors: list[FieldError]) -> None:
-    """Items of sets and maps are never null, and every item of a map has its keys."""
+    """Checks that items of sets and maps are not nullable, and that every item of a map has its keys."""
     items = schema.items
     if not isinstance(items, Schema) or schema.list_type not in ("set", "map"):
         return

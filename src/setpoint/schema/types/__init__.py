@@ -1,15 +1,13 @@
-"""Python classes that are kinds of the API: write the class, get its CustomResourceDefinition.
+"""Python classes as kinds of the API: a class defines its CustomResourceDefinition.
 
-class WidgetSpec(Model):
-    \"\"\"What a widget should be.\"\"\"
+class WidgetSpec(Model): \"\"\"The desired state of a widget.\"\"\"
 
     size: Annotated[int, Minimum(1), Maximum(10)]
     color: Literal["red", "blue"] = "red"
     ports: Annotated[list[Port], ListMap("name")] = []
 
-@rule("self.spec.size < 5 || self.spec.color == 'red'", message="big widgets are red")
-class Widget(Resource, group="ex.com", version="v1", columns=[Column("Size", ".spec.size")]):
-    spec: WidgetSpec
+@rule("self.spec.size < 5 || self.spec.color == 'red'", message="big widgets are red") class Widget(Resource,
+group="ex.com", version="v1", columns=[Column("Size", ".spec.size")]): spec: WidgetSpec
 
 Widget.crd()
 """

@@ -1,11 +1,12 @@
-"""The classes of the built-in kinds and their parts, made of the shipped definitions when they are first asked for.
+"""The classes of the built-in kinds and their parts, built from the shipped definitions on first use.
 
-`setpoint.api` has them under the names their users know. The rules by which a definition becomes a class stand here,
-and here alone: the stubs that editors and mypy read (`tools/api_stubs.py`) are written by them too.
+`setpoint.api` exports them under their usual names. Only this module contains the rules that convert a definition to a
+class: the stubs for editors and mypy (`tools/api_stubs.py`) use them too.
 
-* A struct that Go always has (no pointer: its default is `{}`) is always there; so are lists and maps, maybe empty.
-* Any other field may be None, which says that it is absent. A required one the stubs demand of who writes an object; on
-  reading it may be missing, as any field may, and has then Go's zero value.
+* A struct that Go always has (not a pointer: its default is `{}`) is always present; so are lists and maps, which may
+  be empty.
+* Any other field may be None, which means absent. The stubs make required fields mandatory when an object is
+  constructed; when an object is read, a required field may be missing like any other, and then has Go's zero value.
 """
 
 import importlib
@@ -30,7 +31,7 @@ from setpoint.schema.types.scalars import MicroTime
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
-# What stands before group, version and name of a definition that has a class.
+# The prefixes before the group, version and name of a definition that has a class.
 _PREFIXES = (
     "io.k8s.api.",
     "io.k8s.apimachinery.pkg.apis.",
@@ -39,7 +40,7 @@ _PREFIXES = (
 )
 _EMPTY: Object = {}
 
-# How the type of a field is described: `("list", of)`, `("dict", of)`, `("model", name of its definition)`,
+# The description of the type of a field: `("list", of)`, `("dict", of)`, `("model", name of its definition)`,
 # `("union", of, ...)`, or `("scalar", name)`.
 Type: TypeAlias = tuple[Any, ...]
 _ANY: Type = ("scalar", "Any")
@@ -68,7 +69,7 @@ _KNOWN: dict[str, Type] = {
     f"{_CRD}.JSONSchemaPropsOrBool": ("union", _SCHEMA, ("scalar", "bool")),
     f"{_CRD}.JSONSchemaPropsOrStringArray": ("union", _SCHEMA, ("list", ("scalar", "str"))),
 }
-# The classes that every object has anyway.
+# The classes that are defined in Python.
 _WRITTEN = {f"{META}.ObjectMeta": ObjectMeta, f"{META}.OwnerReference": OwnerReference}
 
 _TAKEN = ("bool", "bytes", "dict", "float", "int", "list", "str")
@@ -92,48 +93,48 @@ _CLUSTER_SCOPED = {
 
 
 class BuiltinField(NamedTuple):
-    """A field of a definition as a class has it."""
+    """A field of a definition, as its class declares the field."""
 
     name: str
     wire: str
     type: Type
-    # Whether who writes an object must give it.
+    # True if the constructor requires the field.
     is_required: bool
-    # Whether it is a struct that Go always has.
+    # True for a struct that Go always has.
     is_made: bool
 
     @property
     def is_optional(self) -> bool:
-        """Whether it is None where it is absent."""
+        """True if an absent field is None."""
         return not (self.is_made or self.is_required or self.type[0] in ("list", "dict"))
 
 
 def snake_case(name: str) -> str:
-    """A name of the wire in Python: `podCIDRs` is `pod_cidrs`; a word that Python needs itself has a `_` behind it."""
+    """Converts a JSON name to a Python name: `podCIDRs` is `pod_cidrs`; a reserved word gets a trailing `_`."""
     found = "_".join(_WORD.findall(name)).lower()
     return f"{found}_" if keyword.iskeyword(found) or found in _TAKEN else found
 
 
 def module_of(name: str) -> str:
-    """The module that a definition belongs to: `apps.v1`; empty for those of no group."""
+    """Returns the module of a definition: `apps.v1`; empty for definitions without a group."""
     prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
     return name.removeprefix(prefix).rpartition(".")[0] if prefix is not None else ""
 
 
 def definitions_in(module: str) -> dict[str, str]:
-    """The classes of a module, with the names of their definitions."""
+    """Returns the classes of a module, with the names of their definitions."""
     found = (name for name in sorted(builtin.names()) if module_of(name) == module and has_class(name))
     return {name.rpartition(".")[2]: name for name in found}
 
 
 def has_class(name: str) -> bool:
-    """Whether a definition is a struct: the others are scalars, or anything."""
+    """Returns True if a definition is a struct; all others are scalars or arbitrary values."""
     node = builtin.definition(name)
     return node.get("type") == "object" and "x-kubernetes-preserve-unknown-fields" not in node
 
 
 def type_of(node: Object) -> Type:
-    """The type of a field."""
+    """Returns the type of a field."""
     if reference := node.get("$ref"):
         name = reference.removeprefix("#/definitions/")
         if name in _KNOWN:
@@ -144,7 +145,7 @@ def type_of(node: Object) -> Type:
             return ("list", type_of(node["items"]))
         case "object":
             inner = type_of(node.get("additionalProperties", _EMPTY))
-            # Go writes a zero time as null; in a map that cannot be left out.
+            # Go encodes a zero time as null, which a map cannot omit.
             return ("dict", ("scalar", "datetime | None") if inner == ("scalar", "datetime") else inner)
         case "string" if node.get("format") in ("byte", "date-time"):
             return ("scalar", "bytes" if node["format"] == "byte" else "datetime")
@@ -154,7 +155,7 @@ def type_of(node: Object) -> Type:
 
 
 def fields_of(name: str) -> Iterator[BuiltinField]:
-    """The fields of a definition. The kind of an object is said by its class."""
+    """Yields the fields of a definition, except those that the class of a kind already has."""
     node = builtin.definition(name)
     required = node.get("required", ())
     for wire, field in node.get("properties", _EMPTY).items():
@@ -165,21 +166,21 @@ def fields_of(name: str) -> Iterator[BuiltinField]:
 
 
 def is_kind(name: str) -> bool:
-    """Whether a definition is that of an object with metadata, which is what a Resource is."""
+    """Returns True if a definition is an object with metadata, and thus a Resource."""
     node = builtin.definition(name)
     metadata = node.get("properties", _EMPTY).get("metadata", _EMPTY).get("$ref", "")
     return "x-kubernetes-group-version-kind" in node and str(metadata).endswith(".ObjectMeta")
 
 
 def gvk_of(name: str) -> GroupVersionKind:
-    """The kind of a definition."""
+    """Returns the group, version and kind of a definition."""
     entry = builtin.definition(name)["x-kubernetes-group-version-kind"][0]
     return GroupVersionKind(entry["group"], entry["version"], entry["kind"])
 
 
 @lru_cache(maxsize=4096)
 def class_of(name: str) -> Any:
-    """The class of a definition. It makes those of its parts as well."""
+    """Returns the class of a definition, and creates the classes of its parts as well."""
     if name in _WRITTEN:
         return _WRITTEN[name]
     module, class_name = f"setpoint.api.{module_of(name)}", name.rpartition(".")[2]
@@ -198,7 +199,7 @@ def class_of(name: str) -> Any:
     else:
         made = ModelMeta(class_name, (Model,), namespace, rename=rename)
     if any(isinstance(annotation, str) for annotation in annotations.values()):
-        # It is looked up by its name.
+        # The class is looked up by name.
         vars(importlib.import_module(module))[class_name] = made
     return made
 
@@ -212,7 +213,7 @@ def _config(kind: GroupVersionKind) -> dict[str, Any]:
 def _annotation(field: BuiltinField, owner: str) -> Any:
     has_none = field.is_optional or (field.is_required and _zero(field) is None)
     if _contains(field.type, owner):
-        # A type that contains itself is named: it is not there yet.
+        # A type that contains itself is referenced by name, because the class does not exist yet.
         text = type_text(field.type)
         return f"{text} | None" if field.is_optional else text
     found = _python_type(field.type)
@@ -239,7 +240,7 @@ def _python_type(type_: Type) -> Any:
 
 
 def type_text(type_: Type) -> str:
-    """A type as it is written."""
+    """Formats a type as Python source."""
     match type_:
         case ("list", of):
             return f"list[{type_text(of)}]"
@@ -253,7 +254,7 @@ def type_text(type_: Type) -> str:
 
 
 def _zero(field: BuiltinField) -> Any:
-    """The type of Go's zero value, where that is a scalar."""
+    """Returns the type of Go's zero value, if that is a scalar."""
     return SCALARS[field.type[1]] if field.type[0] == "scalar" and field.type[1] in _ZERO else None
 
 
@@ -262,14 +263,14 @@ def _default(field: BuiltinField, annotation: Any) -> Any:
         return msgspec.field(default_factory=list if field.type[0] == "list" else dict)
     if field.is_made:
         return msgspec.field(default_factory=annotation)
-    # A factory, because what Go writes even when it is zero must be written here too.
+    # A factory, because fields that Go writes even if zero must be written here too.
     if field.is_required and (zero := _zero(field)) is not None:
         return msgspec.field(default_factory=zero)
     return None
 
 
 def lookup(module: str, name: str) -> Any:
-    """What a module of the API has under a name. Raises AttributeError."""
+    """Returns the attribute of a module of the API. Raises AttributeError."""
     place = module.removeprefix("setpoint.api.")
     if name == "__all__":
         return list(definitions_in(place))

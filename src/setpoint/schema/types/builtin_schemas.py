@@ -1,7 +1,7 @@
-"""The schemas of built-in types inside a custom resource: references written out, made structural.
+"""The schemas of built-in types inside a custom resource: with references expanded, and structural.
 
-Metadata of an embedded template keeps the fields people set (labels, annotations, finalizers, name, namespace). Zero
-values that Go's types always have are no defaults here, except for the keys of a list, which need one.
+The metadata of an embedded template keeps the fields that users set (labels, annotations, finalizers, name, namespace).
+Zero values that Go's types always have are not defaults here, except for the keys of a list, which need one.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.types.markers import KubernetesType
 
-# The pattern of a quantity, as the API's own definitions write it.
+# The pattern of a quantity, as in the API's own definitions.
 QUANTITY: Object = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
@@ -39,19 +39,19 @@ _KEPT = (
 
 
 class UnknownTypeError(LookupError):
-    """There is no such built-in type, or its schema cannot be written out."""
+    """There is no such built-in type, or its schema cannot be expanded."""
 
 
 def builtin_schema(wanted: KubernetesType) -> Object:
-    """The structural schema of a built-in type."""
+    """Returns the structural schema of a built-in type."""
     return definition_schema(_definition_name(wanted))
 
 
 def definition_schema(name: str) -> Object:
-    """The structural schema of the definition of that name."""
+    """Returns the structural schema of the definition of that name."""
     schema = _expand(builtin.definition(name), (name,))
     if {"apiVersion", "kind", "metadata"} <= schema.get("properties", {}).keys():
-        # A whole object: the server itself knows these three, and allows no schema for its metadata.
+        # A whole object: the server itself defines these three fields, and allows no schema for its metadata.
         schema["properties"] = {key: value for key, value in schema["properties"].items() if key != "metadata"}
         schema["x-kubernetes-embedded-resource"] = True
     return schema

@@ -1,6 +1,6 @@
-"""Classes as CustomResourceDefinitions: one class, or the versions of one kind.
+"""Converts classes to CustomResourceDefinitions: one class, or the versions of one kind.
 
-What comes out has its defaults, has passed the validation of the API server, and is the same text every time.
+The result has its defaults, has passed the validation of the API server, and is deterministic.
 """
 
 import base64
@@ -12,18 +12,19 @@ from setpoint.schema.types.model import ModelError
 from setpoint.schema.types.resource import Column, Resource, ResourceConfig, WebhookConversion
 from setpoint.schema.types.schemas import struct_schema
 
-# What all versions of a kind must agree on.
+# The settings that all versions of a kind must share.
 _SHARED = ("group", "kind", "plural", "singular", "list_kind", "scope")
 _COLUMN_TYPES = {"integer": "integer", "number": "number", "boolean": "boolean"}
 
 
 def crd_of(*classes: type[Resource], storage: type[Resource] | str | None = None) -> Object:
-    """The definition of a kind. With several versions, `storage` says in which one objects are kept.
+    """Returns the definition of a kind. With several versions, `storage` selects the version in which objects are
+    stored.
 
-    Without it that is the version the API prefers (stable before beta before alpha, the newest first) of those served.
-    Raises `ModelError` where the classes do not make a definition that a server would accept.
+    By default that is the version the API prefers (stable before beta before alpha, the newest first) of those served.
+    Raises `ModelError` if the classes do not make a definition that a server would accept.
     """
-    # Imported here because they bring all of schema validation along, which a class alone does not need.
+    # Imported here because these modules load all of schema validation, which a class alone does not need.
     from setpoint.schema.crd.defaults import default
     from setpoint.schema.crd.validation import validate_create
 
@@ -121,7 +122,7 @@ def _names(config: ResourceConfig, classes: list[type[Resource]]) -> Object:
 
 
 def plural_of(word: str) -> str:
-    """The plural of an English word, by its ending; irregular ones must be given."""
+    """Returns the plural of an English word, by its ending; irregular plurals must be given explicitly."""
     if word.endswith(("s", "x", "z", "ch", "sh")):
         return f"{word}es"
     if word.endswith("y") and word[-2:-1] not in ("a", "e", "i", "o", "u"):
@@ -151,7 +152,7 @@ def _version(cls: type[Resource], storage: str) -> Object:
 
 def _root_schema(cls: type[Resource]) -> Object:
     schema = struct_schema(cls)
-    # The server knows these three for every object, and allows no more than their types here.
+    # The server defines these three fields for every object, and allows only their types here.
     schema["properties"] = schema["properties"] | {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
@@ -211,12 +212,13 @@ def _column_type(field: Object | None) -> Any:
 
 
 def _is_plain(path: str) -> bool:
-    """Whether a path is fields only: the schema can tell whether they exist."""
+    """Returns True if a path consists only of fields, whose existence the schema can verify."""
     return path.startswith(".") and not set(path) & set("[]*?\\ ") and ".." not in path
 
 
 def _lookup(path: str, schema: Object) -> Object | None:
-    """The schema of the field that a path of plain fields leads to; None where it leads nowhere or cannot be told."""
+    """Returns the schema of the field at a path of plain fields; None if the field does not exist or the path is not
+    plain."""
     if path == ".metadata.creationTimestamp":
         return {"type": "string", "format": "date-time"}
     here: Any = schema

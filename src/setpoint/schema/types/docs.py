@@ -1,7 +1,7 @@
-"""Descriptions from docstrings: of a class, and the texts that stand below its fields.
+"""Descriptions from docstrings: of a class, and of the strings below its fields.
 
-Python keeps the docstring of a class, but forgets a text below a field; that one is read from the source, where there
-is any, when a definition is made.
+Python keeps the docstring of a class, but drops a string below a field; such a string is read from the source, if
+available, when a definition is made.
 """
 
 import ast
@@ -11,14 +11,14 @@ from functools import lru_cache
 
 
 def class_description(cls: type) -> str:
-    """The docstring that the class itself has."""
+    """Returns the docstring of the class itself."""
     text = cls.__dict__.get("__doc__")
     return inspect.cleandoc(text) if isinstance(text, str) else ""
 
 
 @lru_cache(maxsize=256)
 def field_descriptions(cls: type) -> dict[str, str]:
-    """The texts below the fields of a class and its bases, by field."""
+    """Returns the strings below the fields of a class and its bases, by field."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__ not in ("builtins", "msgspec"):

@@ -1,8 +1,8 @@
-"""Typed objects that do not change: what many readers share must not be changed by one of them.
+"""Immutable typed objects: readers that share an object must not change that object for each other.
 
-`freeze` makes an object immutable where it stands: it and its parts become instances of twins of their classes, which
-refuse to change, and its lists and maps become frozen ones (`objects.frozen`). To everybody who only reads it stays
-what it was: an instance of its class, equal to its copy. `edit()` makes a copy that may be changed.
+`freeze` makes an object immutable in place: the object and its parts become instances of subclasses that reject
+changes, and its lists and maps become frozen ones (`objects.frozen`). Readers see no difference: the object is an
+instance of its class and equal to its copy. `edit()` returns a mutable copy.
 """
 
 import copy
@@ -41,7 +41,7 @@ def _differs(self: Any, other: Any) -> Any:
 
 
 def _copy(self: Any) -> Any:
-    """A copy whose own fields may be changed; its parts are still the frozen ones."""
+    """Returns a copy with fields that may be changed; its parts are still frozen."""
     made = Model.__copy__(self)
     msgspec.Struct.__setattr__(made, "__class__", self.__thawed__)
     return made
@@ -57,7 +57,7 @@ def _reduce(self: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4096)
 def _twin(cls: Any) -> Any:
-    """The class of frozen objects of a class."""
+    """Returns the class of the frozen objects of a class."""
     return type(cls)(
         cls.__name__,
         (cls,),
@@ -79,7 +79,7 @@ def _twin(cls: Any) -> Any:
 
 
 def freeze(value: T) -> T:
-    """Freezes an object through and through. A typed one is changed where it stands, of a tree a frozen one is made."""
+    """Freezes an object at every level. A typed object is changed in place; a tree is copied to a frozen one."""
     return _frozen(value)  # type: ignore[no-any-return]
 
 
@@ -121,7 +121,7 @@ _LEAVES = frozenset((str, int, bool, float, type(None)))
 
 
 def thaw(value: T) -> T:
-    """A copy that may be changed, down to the last list; of a typed object or of a tree."""
+    """Returns a deep copy, of a typed object or of a tree, that may be changed."""
     return _thawed(value)  # type: ignore[no-any-return]
 
 
@@ -157,11 +157,11 @@ def _thaw_model(model: Any) -> Any:
 
 
 def is_frozen(value: Any) -> bool:
-    """Whether an object, typed or a tree, refuses to change."""
+    """Returns True if an object, typed or a tree, is immutable."""
     return value.__thawed__ is not None if isinstance(value, Model) else frozen.is_frozen(value)
 
 
 def plain_class(cls: type[T]) -> type[T]:
-    """The class that a kind was written as, of that or of the class of its frozen objects."""
+    """Returns the original class of a kind, given that class or the class of its frozen objects."""
     thawed: type[T] | None = getattr(cls, "__thawed__", None)
     return thawed or cls

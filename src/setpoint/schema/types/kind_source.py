@@ -1,4 +1,4 @@
-"""What a definition says about its kind, as the source of the keywords beside the base of a class."""
+"""Converts the settings of a definition to the keyword arguments of a class statement."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from setpoint.schema.types.layout import Bracketed, Keyword, Node, literal, quot
 
 
 def config_of(definition: Object, version: Object, name: str, own: Object) -> list[Node]:
-    """What a class says about itself as a kind, where it is not what it would be anyway."""
+    """Returns the keyword arguments of a kind, without those that equal their defaults."""
     spec = definition["spec"]
     names = spec["names"]
     kind = names["kind"]

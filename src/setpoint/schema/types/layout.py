@@ -1,4 +1,4 @@
-"""Python source, laid out as formatters lay it out: on one line where it fits, else a line for each argument."""
+"""Formats Python source as formatters do: on one line if the line fits, otherwise one line per argument."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ Node: TypeAlias = str | Bracketed | Keyword | Union
 
 
 def line(node: Node) -> str:
-    """The source on one line."""
+    """Returns the source on one line."""
     match node:
         case Bracketed(head, parts, brackets):
             return f"{head}{brackets[0]}{', '.join(map(line, parts))}{brackets[1]}"
@@ -47,13 +47,13 @@ def line(node: Node) -> str:
 
 
 def lay_out(before: str, node: Node, after: str, depth: int) -> str:
-    """The source between what stands before and behind it, as lines that are indented so deep."""
+    """Returns the source between `before` and `after`, as lines indented by `depth`."""
     whole = f"{_INDENT * depth}{before}{line(node)}{after}"
     if len(whole) <= WIDTH:
         return whole
     match node:
         case Bracketed(head, parts, brackets) if parts:
-            # A comma behind the only part of a subscript would make it another type.
+            # A comma after the only part of a subscript would change the type.
             comma = "" if head and brackets == "[]" and len(parts) == 1 else ","
             inner = (lay_out("", part, comma, depth + 1) for part in parts)
             start, end = f"{before}{head}{brackets[0]}", f"{brackets[1]}{after}"
@@ -69,7 +69,7 @@ def lay_out(before: str, node: Node, after: str, depth: int) -> str:
 
 
 def lay_out_field(name: str, annotation: Node, value: Node | None) -> str:
-    """A field of a class, with its value if it has one."""
+    """Formats a field of a class, with its value, if any."""
     start = f"{_INDENT}{name}: {line(annotation)}"
     if value is None:
         return lay_out(f"{name}: ", annotation, "", 1)
@@ -84,7 +84,7 @@ def lay_out_field(name: str, annotation: Node, value: Node | None) -> str:
 
 
 def quote(text: str) -> str:
-    """A text as a literal, with double quotes where that takes no more escapes."""
+    """Formats a string as a literal, with double quotes unless they need more escapes."""
     found = repr(text)
     if found.startswith("'") and '"' not in text:
         return f'"{found[1:-1]}"'
@@ -92,7 +92,7 @@ def quote(text: str) -> str:
 
 
 def literal(value: object) -> Node:
-    """Any JSON value."""
+    """Formats any JSON value."""
     match value:
         case str():
             return quote(value)
@@ -104,14 +104,14 @@ def literal(value: object) -> Node:
 
 
 def _pair(key: str, value: Node) -> Node:
-    """An entry of a dictionary."""
+    """Formats an entry of a dictionary."""
     if isinstance(value, Bracketed):
         return value._replace(head=f"{key}: {value.head}")
     return f"{key}: {line(value)}"
 
 
 def docstring(text: str, depth: int) -> list[str]:
-    """The lines of a docstring. A text that Python would not give back unchanged loses its outer blanks."""
+    """Returns the lines of a docstring. Outer blanks, which Python would not preserve, are removed."""
     escaped = text.strip().replace("\\", "\\\\")
     escaped = _QUOTES.sub(lambda found: '\\"' * len(found[0]), escaped)
     escaped = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", escaped)

@@ -1,7 +1,9 @@
-"""What an annotation can say about a field beyond its Python type: `size: Annotated[int, Minimum(1), Maximum(10)]`.
+"""The markers of an annotation, for constraints beyond the Python type: `size: Annotated[int, Minimum(1),
+Maximum(10)]`.
 
-Markers say what the server enforces. Reading an object into a class does not check them, so that objects an older
-schema let through stay readable; `msgspec.Meta(ge=1)` is understood as well, and msgspec does check that when it reads.
+The server enforces the markers. Reading an object into a class does not check them, so that objects accepted under an
+older schema stay readable; `msgspec.Meta(ge=1)` is supported as well, and msgspec does check its constraints when
+reading.
 """
 
 from collections.abc import Callable
@@ -17,7 +19,7 @@ _NUMBERS = ("integer", "number")
 
 
 class Marker:
-    """Anything that stands in an annotation beside the type."""
+    """The base of all markers in an annotation."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -25,7 +27,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Constraint(Marker):
-    """A marker that is one keyword of the schema. `types` are the types it makes sense for, all when empty."""
+    """A marker for one keyword of the schema. `types` are the types that allow the keyword; all types if empty."""
 
     keyword: ClassVar[str] = ""
     types: ClassVar[tuple[str, ...]] = ()
@@ -33,7 +35,7 @@ class Constraint(Marker):
     value: Any
 
     def __hash__(self) -> int:
-        # The value may be any JSON, and what stands in annotations must be hashable.
+        # The value may be any JSON, and annotations must be hashable.
         return hash((type(self), repr(self.value)))
 
 
@@ -67,21 +69,21 @@ class MultipleOf(Constraint):
 
 
 class MinLength(Constraint):
-    """How many characters a text has at least."""
+    """The minimum number of characters of a string."""
 
     keyword = "minLength"
     types = ("string",)
 
 
 class MaxLength(Constraint):
-    """How many characters a text has at most. Bounds like this one keep CEL rules within their cost limit."""
+    """The maximum number of characters of a string. Such bounds keep CEL rules within their cost limit."""
 
     keyword = "maxLength"
     types = ("string",)
 
 
 class Pattern(Constraint):
-    """A regular expression (RE2) that the text must match somewhere: anchor it with `^` and `$`."""
+    """A regular expression (RE2) that must match a part of the string: anchor the expression with `^` and `$`."""
 
     keyword = "pattern"
     types = ("string", "int-or-string")
@@ -95,83 +97,83 @@ class Format(Constraint):
 
 
 class MinItems(Constraint):
-    """How many items a list has at least."""
+    """The minimum number of items of a list."""
 
     keyword = "minItems"
     types = ("array",)
 
 
 class MaxItems(Constraint):
-    """How many items a list has at most."""
+    """The maximum number of items of a list."""
 
     keyword = "maxItems"
     types = ("array",)
 
 
 class MinProperties(Constraint):
-    """How many entries a map has at least."""
+    """The minimum number of entries of a map."""
 
     keyword = "minProperties"
     types = ("object",)
 
 
 class MaxProperties(Constraint):
-    """How many entries a map has at most."""
+    """The maximum number of entries of a map."""
 
     keyword = "maxProperties"
     types = ("object",)
 
 
 class Title(Constraint):
-    """A short name for people."""
+    """A short human-readable name."""
 
     keyword = "title"
 
 
 class Description(Constraint):
-    """What the field is for. A docstring below the field says the same with less noise."""
+    """The purpose of the field. A docstring below the field has the same effect and is shorter."""
 
     keyword = "description"
 
 
 class Example(Constraint):
-    """A value to show in documentation."""
+    """A value for documentation."""
 
     keyword = "example"
 
 
 class Default(Constraint):
-    """What the server fills in, where that is not the Python default (which may be None, to tell "not given")."""
+    """The default that the server sets, if different from the Python default (which may be None for "not given")."""
 
     keyword = "default"
 
 
 class NoDefault(Marker):
-    """The Python default stays in Python: the server fills in nothing."""
+    """Keeps the Python default out of the schema: the server sets no default."""
 
 
 class Nullable(Marker):
-    """The field may be sent as null, and keeps it. `X | None = None` alone only means that it may be absent."""
+    """Allows null as a value, and preserves null. `X | None = None` alone only means that the field may be absent."""
 
 
 class PreserveUnknownFields(Marker):
-    """Fields that the schema does not name are kept instead of dropped."""
+    """Preserves fields that the schema does not declare, instead of dropping them."""
 
 
 class EmbeddedResource(Marker):
-    """The field holds a whole object of the API, with apiVersion, kind and metadata."""
+    """Declares a field that holds a whole object of the API, with apiVersion, kind and metadata."""
 
 
 @dataclass(frozen=True)
 class KubernetesType(Marker):
-    """The field has the type of a built-in kind or part of one: `KubernetesType("v1", "PodTemplateSpec")`."""
+    """Declares a field of a built-in type: `KubernetesType("v1", "PodTemplateSpec")`."""
 
     api_version: str
     name: str
 
 
 class ListType(Enum):
-    """How server-side apply merges a list: as one value, or item by item. For items with keys see `ListMap`."""
+    """The merge rule of a list in server-side apply: as one value, or by item. For items with keys see `ListMap`."""
 
     ATOMIC = "atomic"
     SET = "set"
@@ -179,7 +181,7 @@ class ListType(Enum):
 
 @dataclass(frozen=True, init=False)
 class ListMap(Marker):
-    """Server-side apply merges the list item by item; these fields of an item tell which is which."""
+    """Merges the list by item in server-side apply; these fields identify an item."""
 
     keys: tuple[str, ...]
 
@@ -188,7 +190,7 @@ class ListMap(Marker):
 
 
 class MapType(Enum):
-    """How server-side apply merges an object or map: field by field (the default), or as one value."""
+    """The merge rule of an object or map in server-side apply: by field (the default), or as one value."""
 
     GRANULAR = "granular"
     ATOMIC = "atomic"
@@ -196,7 +198,7 @@ class MapType(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(Marker):
-    """A CEL rule on the field it annotates. On a class it is written `@rule(...)`."""
+    """A CEL rule on the annotated field. On a class, use `@rule(...)`."""
 
     rule: str
     message: str = ""
@@ -226,7 +228,7 @@ def rule(
     field_path: str = "",
     optional_old_self: bool | None = None,
 ) -> Callable[[_C], _C]:
-    """A class decorator: every object of the class must satisfy the CEL expression, which sees it as `self`."""
+    """Decorates a class with a CEL rule: every object of the class, named `self`, must satisfy the expression."""
     made = Rule(
         rule=expression,
         message=message,
@@ -239,7 +241,7 @@ def rule(
     def decorate(cls: _C) -> _C:
         if not hasattr(cls, "__rules__"):
             raise TypeError(f"@rule belongs on a class that derives from Model, and {cls.__name__} does not")
-        # Decorators run from the last to the first; rules read from the first to the last.
+        # Decorators run from the last to the first; rules are listed from the first to the last.
         cls.__rules__ = (made, *cls.__rules__)
         return cls
 

@@ -9,7 +9,7 @@ from setpoint.schema.types.model import Model
 
 
 class OwnerReference(Model):
-    """An object that this one belongs to."""
+    """A reference to an owner of the object."""
 
     api_version: str
     kind: str
@@ -20,7 +20,7 @@ class OwnerReference(Model):
 
 
 class ObjectMeta(Model):
-    """What every object has: its names, its labels, and what the server keeps about it."""
+    """The metadata of every object: its names, its labels, and the fields that the server maintains."""
 
     name: str = ""
     generate_name: str = ""

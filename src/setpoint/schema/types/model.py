@@ -1,8 +1,8 @@
 """`Model`: the base of the classes that describe parts of an object.
 
-A model is a msgspec struct: fast to read and write, snake_case in Python and camelCase on the wire, fields by keyword
-only, what has its default value left out. Fields that the class does not know are kept beside the others and written
-back (`unknown`). What a cache hands out is frozen (`frozen`); `edit()` gives a copy to change.
+A model is a msgspec struct: fast to read and write, snake_case in Python and camelCase in JSON, with keyword-only
+fields, and without fields that have their default value. Fields that the class does not declare are kept and written
+back (`unknown`). Objects from a cache are frozen (`frozen`); `edit()` returns a mutable copy.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from setpoint.schema.types.markers import MapType, Rule
 from setpoint.schema.types.scalars import decode_scalar, encode_scalar
 from setpoint.schema.types.shape import Made, is_model
 
-# What a struct does by itself, without what stood beside its fields.
+# The struct's own functions, without the handling of undeclared fields.
 _copy: Callable[[Any], Any] = msgspec.Struct.__copy__  # type: ignore[attr-defined]
 _reduce: Callable[[Any], tuple[Any, ...]] = msgspec.Struct.__reduce__  # type: ignore[assignment]
 _FIELD: Any = type(msgspec.field(default=None))
@@ -25,11 +25,11 @@ _decode_tree = msgspec.json.Decoder().decode
 
 
 class ModelError(TypeError):
-    """A class cannot become a definition. The text names the class, the field and a way out."""
+    """A class cannot become a definition. The message names the class, the field and a remedy."""
 
 
 class ModelMeta(msgspec.StructMeta):
-    """Takes what a class says about itself beside its bases, and makes every field keyword-only."""
+    """Reads the keyword arguments of a class statement, and makes every field keyword-only."""
 
     def __new__(
         mcls,
@@ -68,24 +68,25 @@ class Model(
     forbid_unknown_fields=True,
     dict=True,
 ):
-    """A part of an object. `map_type` and `preserve_unknown_fields` may be given beside the base class."""
+    """A part of an object. `map_type` and `preserve_unknown_fields` may be given as keyword arguments of the class."""
 
     __rules__: ClassVar[tuple[Rule, ...]] = ()
     __map_type__: ClassVar[MapType | None] = None
     __preserve_unknown_fields__: ClassVar[bool] = False
-    # What stood beside the fields when this was read; an object that has some keeps them in its own dictionary.
+    # The undeclared fields of the object when read; an object that has some keeps them in its own dictionary.
     __unknown__: ClassVar[Object | None] = None
-    # Of a class whose objects are frozen, the class they had before.
+    # For a class of frozen objects, their original class.
     __thawed__: ClassVar[Any] = None
 
     @classmethod
     def __configure__(cls, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """What a subclass gets from the keywords beside its bases; those that are understood here are taken out."""
+        """Returns the class attributes for the keyword arguments of a subclass, and removes the supported ones from
+        `config`."""
         return {}
 
     @classmethod
     def from_json(cls, tree: Object) -> Self:
-        """Reads a tree, which stays as it is. Raises `msgspec.ValidationError` where a field has another type."""
+        """Reads a tree, without changing the tree. Raises `msgspec.ValidationError` if a field has another type."""
         cls = cls.__thawed__ or cls
         try:
             return msgspec.convert(tree, cls, dec_hook=decode_scalar)
@@ -94,7 +95,7 @@ class Model(
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Reads JSON, without a tree in between. Raises `msgspec.DecodeError`."""
+        """Reads JSON, without an intermediate tree. Raises `msgspec.DecodeError`."""
         cls = cls.__thawed__ or cls
         try:
             found: Self = _decoder(cls)(data)
@@ -103,13 +104,13 @@ class Model(
         return found
 
     def to_json(self) -> Object:
-        """The tree of this object."""
+        """Returns the object as a tree."""
         tree: Object = msgspec.to_builtins(self, enc_hook=encode_scalar)
         unknown.restore(self, tree)
         return tree
 
     def edit(self) -> Self:
-        """A copy through and through, to be changed."""
+        """Returns a deep copy that may be changed."""
         from setpoint.schema.types.frozen import thaw
 
         found: Self = thaw(self)
@@ -131,7 +132,7 @@ class Model(
 
 
 def _with_unknown(rebuild: Callable[..., Any], arguments: tuple[Any, ...], rest: Object) -> Any:
-    """What unpickling calls for a model that has fields its class does not know."""
+    """Rebuilds a pickled model that has undeclared fields."""
     made = rebuild(*arguments)
     made.__unknown__ = rest
     return made
@@ -143,7 +144,7 @@ def _decoder(cls: type) -> Callable[[bytes], Any]:
 
 
 def _read_loosely(cls: Any, tree: Object) -> Any:
-    """Reads a tree with more in it than the class knows."""
+    """Reads a tree with fields that the class does not declare."""
     known, rest = unknown.separate(tree, cls)
     made = msgspec.convert(known, cls, dec_hook=decode_scalar)
     unknown.attach(made, rest)

@@ -1,7 +1,7 @@
-"""A definition as Python source: the classes that say what it says. The way back from `crd_of`.
+"""Converts a definition to Python source: the classes that describe the definition. The inverse of `crd_of`.
 
-What the markers have no word for is kept as it is, in `msgspec.Meta(extra_json_schema=...)`. What a class cannot say,
-because it is said of the whole object, is left out, and told in `Module.left_out`.
+Keywords without a marker are kept unchanged, in `msgspec.Meta(extra_json_schema=...)`. Settings of the whole object
+that a class cannot express are omitted, and listed in `Module.left_out`.
 """
 
 import io
@@ -29,7 +29,7 @@ from setpoint.schema.types.layout import (
 )
 from setpoint.schema.types.model import ModelError
 
-# What has a class of its own in Python, by the format of a text.
+# The formats of strings that have a Python class.
 _TEXTS = {"date-time": "datetime", "byte": "bytes", "duration": "Duration", "date": "date", "uuid": "UUID"}
 _NUMBERS = {"int32": "Int32", "int64": "Int64", "float": "Float32", "double": "Float64"}
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -45,7 +45,7 @@ _MARKERS = {
     "title": "Title",
     "example": "Example",
 }
-# For which types a marker is, where it is not for all.
+# The types that allow a marker, for markers that not all types allow.
 _FOR = {
     "multipleOf": ("integer", "number"),
     "minimum": ("integer", "number"),
@@ -61,7 +61,7 @@ _FOR = {
 }
 _PRESERVE, _INT_OR_STRING = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"
 _EMBEDDED = "x-kubernetes-embedded-resource"
-# What is said by the type itself, or elsewhere.
+# The keywords that the type itself or other parts of the class express.
 _SAID = {
     *("type", "properties", "items", "additionalProperties", "required", "description", "nullable", "default", "enum"),
     *("format", "exclusiveMinimum", "exclusiveMaximum", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"),
@@ -87,20 +87,20 @@ _OURS = (
     *("MultipleOf", "Nullable", "Object", "Pattern", "PreserveUnknownFields", "Quantity", "Resource", "Rule", "Scale"),
     *("Title", "WebhookConversion", "rule"),
 )
-# Names of fields that would hide what annotations below them need, or what every model has.
+# Names of fields that would hide names that annotations need, or attributes of every model.
 _TAKEN = {"date", "datetime", "msgspec", "rule", "edit", "decode", "to_json", "from_json", "kind", "api_version"}
 _TAKEN |= {"gvk", "crd", "metadata", "mro"}
 
 
 class Module(NamedTuple):
-    """The source of the classes of definitions, and what they leave out of them."""
+    """The source of the classes of definitions, and the settings that they omit."""
 
     source: str
     left_out: list[str]
 
 
 def models(definitions: list[Object]) -> Module:
-    """The source of the classes of these definitions. Raises ModelError for what is none."""
+    """Returns the source of the classes of these definitions. Raises ModelError for an invalid definition."""
     writer = _Writer()
     for definition in definitions:
         writer.definition(definition)
@@ -108,7 +108,7 @@ def models(definitions: list[Object]) -> Module:
 
 
 class _Writer:
-    """Writes the classes, the inner ones before those that need them."""
+    """Writes the classes, inner ones before the classes that use them."""
 
     def __init__(self) -> None:
         self.classes: list[str] = []
@@ -168,7 +168,7 @@ class _Writer:
         self.write_class(name, "Resource", config, schema | {"properties": own})
 
     def class_name(self, wanted: str, ending: str) -> str:
-        """A name that no other class has."""
+        """Returns a unique class name."""
         found, count = wanted, 1
         while found in self.names:
             count += 1
@@ -216,7 +216,7 @@ class _Writer:
         return [found, *(docstring(text, 1) if text else ())]
 
     def typed(self, name: str, schema: Object) -> tuple[Node, list[Node]]:
-        """The type of a field, and the markers beside it."""
+        """Returns the type of a field, and its markers."""
         base, kind = self.base(name, schema)
         markers: list[Node] = []
         extra: Object = {}
@@ -255,7 +255,7 @@ class _Writer:
         return base, markers
 
     def base(self, name: str, schema: Object) -> tuple[Node, str]:
-        """The Python type, and what the schema calls it."""
+        """Returns the Python type, and the name of the type in the schema."""
         kind = schema.get("type", "")
         if schema.get(_INT_OR_STRING):
             is_quantity = schema.get("pattern") == QUANTITY["pattern"]
@@ -288,7 +288,7 @@ class _Writer:
         return Bracketed("dict", ["str", inner], "[]")
 
     def annotation(self, name: str, schema: Object) -> Node:
-        """The type of the items of a list, or the values of a map."""
+        """Returns the type of the items of a list, or of the values of a map."""
         base, markers = self.typed(name, schema)
         if "default" in schema:
             markers.append(Bracketed("Default", [literal(schema["default"])]))
@@ -308,7 +308,7 @@ _SAID_OF_ROOT = {
 
 
 def _import_key(name: str) -> tuple[bool, bool, str]:
-    """The order of imported names: constants, classes, the rest."""
+    """Returns the sort key of imported names: constants, classes, the rest."""
     return (not (name.isupper() and len(name) > 1), not name[0].isupper(), name.lower())
 
 
@@ -319,7 +319,7 @@ def _camel(wire: str) -> str:
 
 
 def _field_name(wire: str, taken: set[str]) -> str:
-    """The name of a field in Python, which no other field of the class has."""
+    """Returns the Python name of a field, unique in its class."""
     if re.search(r'["\\\x00-\x1f]', wire):
         raise ModelError(f"no class can have a field that is called {wire!r} on the wire")
     found = snake_case(wire) or "field"
@@ -336,7 +336,7 @@ def _field_name(wire: str, taken: set[str]) -> str:
 
 
 def _assigned(name: str, wire: str, default: Node | None) -> Node | None:
-    """What a field is set to in its class."""
+    """Returns the value assigned to a field in its class."""
     head, *rest = name.split("_")
     is_plain = head + "".join(part.capitalize() for part in rest) == wire
     if is_plain and default not in ("list", "dict"):
@@ -352,20 +352,20 @@ def _assigned(name: str, wire: str, default: Node | None) -> Node | None:
 
 
 def _empty(base: Node, is_nullable: bool) -> Node:
-    """What a field is where it is absent: an empty list or map, or None."""
+    """Returns the default of an absent field: an empty list or map, or None."""
     head = base.head if isinstance(base, Bracketed) else ""
     return head if head in ("list", "dict") and not is_nullable else "None"
 
 
 def _is_enum(schema: Object) -> bool:
-    """Whether an enum can be a Literal: floats cannot, nor can values of another type than the field's."""
+    """Returns True if an enum can be a Literal: floats cannot, nor can values of a type other than the field's."""
     wanted = {"string": str, "integer": int, "boolean": bool}.get(schema["type"])
     values = schema.get("enum") or []
     return bool(values) and wanted is not None and all(type(value) is wanted for value in values)
 
 
 def _is_plain(base: Node) -> bool:
-    """Whether a default of the schema is a default of the class as it is."""
+    """Returns True if a default of the schema can be a default of the class unchanged."""
     return base in (*_PLAIN.values(), *_NUMBERS.values()) or (isinstance(base, Bracketed) and base.head == "Literal")
 
 
@@ -378,7 +378,7 @@ def _has_format(base: Node, schema: Object) -> bool:
 
 
 def _structure(base: Node, schema: Object) -> list[Node]:
-    """The markers that say how apply merges, and what is kept."""
+    """Returns the markers for the merge rules of apply, and for preserved fields."""
     found: list[Node] = []
     list_type = schema.get("x-kubernetes-list-type")
     if list_type == "map":
@@ -393,7 +393,7 @@ def _structure(base: Node, schema: Object) -> list[Node]:
 
 
 def _member(enum: str, word: str) -> str:
-    """A member of ListType or MapType."""
+    """Returns a member of ListType or MapType."""
     if word not in ("atomic", "granular", "set"):
         raise ModelError(f"{word!r} is none of the ways in which lists and maps are merged")
     return f"{enum}.{word.upper()}"
@@ -404,7 +404,7 @@ def _rules(schema: Object) -> list[Object]:
 
 
 def _rule(rule: Object, *, first: bool) -> list[Node]:
-    """The arguments of a rule, the first of them by its name or by its place."""
+    """Returns the arguments of a rule; the expression is positional if `first`, otherwise a keyword argument."""
     expression = literal(rule["rule"])
     names = {
         "message": "message",

@@ -1,12 +1,12 @@
-"""`Resource`: a class that is a kind of the API, and what it says about itself beside its fields.
+"""`Resource`: a class that is a kind of the API, and its settings beside the fields.
 
     class Widget(Resource, group="ex.com", version="v1", short_names=["wd"], columns=[Column("Size", ".spec.size")]):
         spec: WidgetSpec
         status: WidgetStatus | None = None
 
-A class that derives from it inherits what it does not say anew, which is how several versions share their names. The
-kind is the name of the first class that has both a group and a version; before that it is only a base. A kind of the
-core group, which has no name, says its `kind` instead.
+A subclass inherits all settings that it does not override, so that several versions can share their names. The kind is
+the name of the first class that has both a group and a version; a class without them is only a base. A kind of the core
+group, which has no name, sets its `kind` instead.
 """
 
 from functools import lru_cache
@@ -24,7 +24,8 @@ ColumnType = Literal["string", "integer", "number", "boolean", "date"]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column that `kubectl get` prints. Without a type it has that of the field; priority 1 shows only when wide."""
+    """A column of `kubectl get`. The default type is that of the field; columns of priority 1 appear only with `-o
+    wide`."""
 
     name: str
     path: str
@@ -35,7 +36,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """Where `kubectl scale` and autoscalers find the numbers."""
+    """The paths of the replicas for `kubectl scale` and autoscalers."""
 
     spec: str = ".spec.replicas"
     status: str = ".status.replicas"
@@ -54,7 +55,7 @@ class WebhookConversion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a class says about itself as a kind."""
+    """The settings of a class as a kind."""
 
     group: str = ""
     version: str = ""
@@ -65,7 +66,7 @@ class ResourceConfig(msgspec.Struct, frozen=True, kw_only=True):
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     scope: Literal["Namespaced", "Cluster"] = "Namespaced"
-    # None: there is a status subresource when there is a field `status`.
+    # None: the kind has a status subresource if the class has a field `status`.
     status_subresource: bool | None = None
     scale: Scale | None = None
     columns: tuple[Column, ...] = ()
@@ -77,7 +78,7 @@ class ResourceConfig(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
 
 
-# The groups of the built-in kinds that are no domains.
+# The groups of built-in kinds that are not domains.
 _BUILTIN_GROUPS = ("", "apps", "autoscaling", "batch", "extensions", "policy")
 _OWN = frozenset(ResourceConfig.__struct_fields__)
 
@@ -88,14 +89,14 @@ def _configured(name: str, inherited: ResourceConfig, own: dict[str, Any]) -> Re
             raise ModelError(f"{name}: {key} is a list; write {key}=[{own[key]!r}]")
     before = msgspec.structs.asdict(inherited)
     if "version" in own:
-        # These are said of one version alone.
+        # These settings apply to one version only.
         before |= {"deprecated": False, "served": True}
     try:
         config = msgspec.convert(before | own, ResourceConfig, from_attributes=True)
     except msgspec.ValidationError as error:
         raise ModelError(f"{name}: {error}") from None
     if not (config.version and (config.group or config.kind)):
-        # Not a kind yet: a base for classes that say the rest.
+        # Not a kind yet: a base for classes with further settings.
         return config
     config = config if config.kind else msgspec.structs.replace(config, kind=name)
     _check(name, config)
@@ -103,7 +104,7 @@ def _configured(name: str, inherited: ResourceConfig, own: dict[str, Any]) -> Re
 
 
 def _check(name: str, config: ResourceConfig) -> None:
-    """What can be said wrong about a kind, in the words of the class."""
+    """Raises ModelError for invalid settings of a kind."""
     problems = [f"group {config.group!r}: {problem}" for problem in dns1123_subdomain(config.group) if config.group]
     if "." not in config.group and config.group not in _BUILTIN_GROUPS:
         problems = [f"group {config.group!r} should be a domain with at least one dot, such as 'example.com'"]
@@ -124,7 +125,8 @@ class Resource(Model):
     __resource__: ClassVar[ResourceConfig] = ResourceConfig()
 
     if not TYPE_CHECKING:
-        # On the wire every object says its kind. That is checked when it is read, and then the class says it.
+        # In JSON every object has its kind. The kind is checked when the object is read; afterwards the class defines
+        # the kind.
         _api_version: str = msgspec.field(name="apiVersion", default="")
         _kind: str = msgspec.field(name="kind", default="")
 
@@ -132,18 +134,18 @@ class Resource(Model):
 
     @classmethod
     def __configure__(cls, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """Takes what a subclass says about itself as a kind, and leaves the rest."""
+        """Reads the settings of a subclass as a kind, and leaves all other arguments."""
         own = {key: config.pop(key) for key in list(config) if key in _OWN}
         return {"__resource__": _configured(name, cls.__resource__, own)}
 
     @classmethod
     def gvk(cls) -> GroupVersionKind:
-        """The group, version and kind of the class."""
+        """Returns the group, version and kind of the class."""
         return _says(cls)[0]
 
     @classmethod
     def crd(cls) -> Object:
-        """The CustomResourceDefinition of the class alone; `crd_of` makes one of several versions."""
+        """Returns the CustomResourceDefinition of this class alone; `crd_of` combines several versions."""
         from setpoint.schema.types.crd import crd_of
 
         return crd_of(cls)
@@ -160,13 +162,13 @@ class Resource(Model):
 
     @classmethod
     def from_json(cls, tree: Object) -> Self:
-        """Reads an object. Raises `msgspec.ValidationError` where it is of another kind, or a field of another type."""
+        """Reads an object. Raises `msgspec.ValidationError` for another kind or a field of another type."""
         cls._check_kind(tree.get("apiVersion"), tree.get("kind"))
         return super().from_json({name: value for name, value in tree.items() if name not in ("apiVersion", "kind")})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Reads an object from JSON. It need not say its kind, as the items of a list do not."""
+        """Reads an object from JSON. The kind may be missing, as in the items of a list."""
         found = super().decode(data)
         if not TYPE_CHECKING:
             if found._kind or found._api_version:
@@ -181,14 +183,14 @@ class Resource(Model):
             raise msgspec.ValidationError(f"Expected `{wanted}, Kind={its_kind}`, got `{api_version}, Kind={kind}`")
 
     def to_json(self) -> Object:
-        """The tree of this object, with its apiVersion and kind."""
+        """Returns the object as a tree, with its apiVersion and kind."""
         _, api_version, kind = _says(type(self))
         return {"apiVersion": api_version, "kind": kind} | super().to_json()
 
 
 @lru_cache(maxsize=4096)
 def _says(cls: type[Resource]) -> tuple[GroupVersionKind, str, str]:
-    """What a class says it is, and how its objects say it."""
+    """Returns the group, version and kind of a class, and the apiVersion and kind of its objects."""
     config = cls.__resource__
     if not config.kind:
         raise ModelError(f"{cls.__name__} is no kind yet: give it a group and a version, {_EXAMPLE}")

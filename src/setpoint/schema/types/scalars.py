@@ -1,8 +1,8 @@
-"""Types for fields that JSON has no type for, and names for numbers of a certain width.
+"""Types for fields that JSON has no type for, and names for numbers of a given width.
 
-`Quantity` (`100m`, `2Gi`) is the one of `setpoint.objects.quantity`; `Duration` is a timedelta that is written as Go
-writes durations (`1h30m0s`), which is what the API's `duration` format means. Plain timedeltas are written as ISO 8601
-and refused by it. `MicroTime` is a datetime that is always written with its microseconds.
+`Quantity` (`100m`, `2Gi`) is that of `setpoint.objects.quantity`; `Duration` is a timedelta in Go's format (`1h30m0s`),
+which the API's `duration` format requires. Plain timedeltas are written in ISO 8601, which the API rejects. `MicroTime`
+is a datetime that is always written with microseconds.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -23,11 +23,11 @@ IntOrString: TypeAlias = int | str
 
 
 class Duration(timedelta):
-    """A span of time, `90s` or `1h30m` on the wire."""
+    """A span of time, `90s` or `1h30m` in JSON."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError where the text is no duration. What is below a microsecond is dropped."""
+        """Parses a duration; fractions of a microsecond are dropped. Raises ValueError."""
         return cls(microseconds=parse(text) // MICROSECOND)
 
     def __str__(self) -> str:
@@ -35,36 +35,36 @@ class Duration(timedelta):
 
 
 class MicroTime(datetime):
-    """A moment to the microsecond, as Leases and Events have it: the API takes it only with all six digits."""
+    """A time with microseconds, as in Leases and Events: the API requires all six digits."""
 
     @classmethod
     def of(cls, moment: datetime) -> Self:
-        """The same moment."""
+        """Converts a datetime."""
         return cls.fromtimestamp(moment.timestamp(), UTC)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError where the text is no moment."""
+        """Parses a time. Raises ValueError."""
         return cls.of(datetime.fromisoformat(text))
 
     def __str__(self) -> str:
         return self.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-# Objects of a cluster have the same few amounts again and again.
+# The objects of a cluster use the same few amounts.
 _quantity = lru_cache(maxsize=4096)(Quantity.parse)
 _SHORT = 32
 
 
 def encode_scalar(value: Any) -> Any:
-    """The JSON of a scalar that msgspec does not know."""
+    """Encodes a scalar that msgspec does not support."""
     if isinstance(value, Duration | Quantity | MicroTime):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def decode_scalar(wanted: type, value: Any) -> Any:
-    """A scalar that msgspec does not know, from its JSON."""
+    """Decodes a scalar that msgspec does not support."""
     if wanted is Duration and isinstance(value, str):
         return Duration.parse(value)
     if wanted is MicroTime and isinstance(value, str):

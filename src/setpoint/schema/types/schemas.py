@@ -1,9 +1,9 @@
-"""Python types as structural schemas.
+"""Converts Python types to structural schemas.
 
-A field without a default is required. `X | None = None` is a field that may be absent (not one that may be null; that
-is `Annotated[X | None, Nullable()]`, or `X | None` without a default, which must be sent and may be null). A default
-becomes the default of the schema, so that everyone sees the same value; None and empty lists and maps do not, because
-they say the same as an absent field.
+A field without a default is required. `X | None = None` is a field that may be absent (but not null; use `Annotated[X |
+None, Nullable()]`, or `X | None` without a default for a required field that may be null). A default becomes the
+default of the schema, so that all clients see the same value; None and empty lists and maps do not, because they are
+equivalent to an absent field.
 """
 
 import enum
@@ -74,7 +74,7 @@ _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 class Where(NamedTuple):
-    """The place a schema is made for: the class and field to name in an error, and the classes around it."""
+    """The context of a schema: the class and field for error messages, and the enclosing classes."""
 
     place: str
     above: tuple[type, ...] = ()
@@ -84,7 +84,7 @@ class Where(NamedTuple):
 
 
 def struct_schema(cls: type, above: tuple[type, ...] = ()) -> Object:
-    """The schema of a model, with its fields, its description and its rules."""
+    """Returns the schema of a model, with its fields, its description and its rules."""
     properties: Object = {}
     required: list[str] = []
     texts = field_descriptions(cls)
@@ -94,7 +94,7 @@ def struct_schema(cls: type, above: tuple[type, ...] = ()) -> Object:
         raise ModelError(f"{cls.__name__}: an annotation cannot be understood: {error}") from None
     for field in fields:
         if field.name.startswith("_"):
-            continue  # what the class keeps to itself
+            continue  # a private field of the class
         where = Where(f"{cls.__name__}.{field.name}", (*above, cls))
         properties[field.encode_name] = _field_schema(field, where, texts.get(field.name, ""))
         if field.required:
@@ -151,7 +151,7 @@ def _default_of(field: msgspec.structs.FieldInfo, where: Where) -> Json:
 
 
 def json_of(value: Any, where: Where) -> Json:
-    """A Python value as JSON; sets come sorted, so that a definition is always the same text."""
+    """Converts a Python value to JSON; sets are sorted, so that a definition is deterministic."""
     try:
         if isinstance(value, set | frozenset):
             value = sorted(value)
@@ -161,7 +161,7 @@ def json_of(value: Any, where: Where) -> Json:
 
 
 def type_schema(annotation: Any, where: Where) -> Object:
-    """The schema of any annotation that may stand for a field, an item of a list or a value of a map."""
+    """Returns the schema of an annotation of a field, a list item or a map value."""
     base, markers = _unwrap(annotation, where)
     inner, optional = _without_none(base)
     if optional:
@@ -173,7 +173,7 @@ def type_schema(annotation: Any, where: Where) -> Object:
 
 
 def _unwrap(annotation: Any, where: Where) -> tuple[Any, list[Any]]:
-    """The type inside `Annotated`, and what stands beside it."""
+    """Returns the type inside `Annotated`, and the metadata beside that type."""
     markers: list[Any] = []
     while True:
         if typing.get_origin(annotation) is Annotated:
@@ -190,7 +190,7 @@ def _unwrap(annotation: Any, where: Where) -> tuple[Any, list[Any]]:
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """A union without its None, and whether it had one."""
+    """Returns a union without None, and True if the union contained None."""
     if typing.get_origin(annotation) not in (Union, types.UnionType):
         return annotation, False
     members = [member for member in typing.get_args(annotation) if member not in (None, type(None), msgspec.UnsetType)]
@@ -262,7 +262,7 @@ def _nested(cls: type, where: Where) -> Object:
         except UnknownTypeError as error:
             raise where.error(f"{error}; Annotated[Object, PreserveUnknownFields()] holds anything") from None
     if hasattr(cls, "__resource__"):
-        # A whole object inside another: the server itself knows its metadata.
+        # A whole object inside another: the server itself defines its metadata.
         schema = struct_schema(cls, where.above)
         properties = {key: value for key, value in schema.get("properties", {}).items() if key != "metadata"}
         return schema | {
@@ -343,7 +343,7 @@ _LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 def _apply_meta(schema: Object, meta: msgspec.Meta) -> None:
-    """The constraints of msgspec, under the names of the schema."""
+    """Adds the constraints of msgspec as keywords of the schema."""
     unit = _LENGTHS.get(schema.get("type", ""), "Length")
     found = {
         "minimum": meta.ge if meta.ge is not None else meta.gt,
@@ -363,7 +363,7 @@ def _apply_meta(schema: Object, meta: msgspec.Meta) -> None:
 
 
 def _key(key: str, base: Any, schema: Object, where: Where) -> str:
-    """The key of a list by its name on the wire; it may be given by its name in Python."""
+    """Returns the JSON name of a key of a list, given by its JSON or Python name."""
     item = typing.get_args(base)[0] if typing.get_args(base) else None
     item = _unwrap(item, where)[0] if item is not None else None
     if isinstance(item, type) and issubclass(item, msgspec.Struct):

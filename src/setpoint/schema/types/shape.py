@@ -1,7 +1,7 @@
-"""Where the parts of a model are: which of its fields hold other models, lists or maps, and under which names.
+"""The structure of a model: the fields that hold other models, lists or maps, and their names.
 
-What walks an object (to keep what its class does not know, to freeze it, to copy it) asks this instead of looking at
-every value.
+Code that traverses an object (to keep undeclared fields, to freeze or to copy the object) uses this structure instead
+of inspecting every value.
 """
 
 import types
@@ -26,12 +26,12 @@ class _Untouched(FrozenDict):
         return "UNTOUCHED"
 
 
-# What a part that was made, because there was none, has for the fields its class does not know.
+# The marker for the undeclared fields of a part that was created because the part was absent.
 UNTOUCHED = _Untouched()
 
 
 class Made:
-    """A factory of parts that are always there in Python; on the wire only if they were read or are filled in."""
+    """A factory of parts that always exist in Python; they are written to JSON only if they were read or changed."""
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
@@ -43,7 +43,7 @@ class Made:
 
 
 class Shape(NamedTuple):
-    """What a value can be: a model, a list or a map of something that has a shape, or one of several of these."""
+    """The structure of a value: a model, a list or a map of values with a structure, or a union of these."""
 
     model: type | None = None
     items: "Shape | None" = None
@@ -56,17 +56,17 @@ class Field(NamedTuple):
     name: str
     wire: str
     takes_null: bool
-    # None where no model is inside.
+    # None if there is no model inside.
     shape: Shape | None
-    # The JSON of a part as it is made where there is none, if that is not to be written.
+    # The JSON of a newly created part, which is not written; None if the part is always written.
     made: Object | None
 
 
 class Container(NamedTuple):
-    """A field whose value can be changed: a model, a list, a map."""
+    """A field with a mutable value: a model, a list, a map."""
 
     name: str
-    # Whether what is inside it cannot: a list of texts can be copied as one, a list of models cannot.
+    # True if the contents are immutable: a list of strings can be copied shallowly, a list of models cannot.
     is_flat: bool
 
 
@@ -76,18 +76,18 @@ class Fields(NamedTuple):
     by_wire: dict[str, Field]
     with_models: tuple[Field, ...]
     containers: tuple[Container, ...]
-    # The names on the wire of lists and maps that are left out when they are empty.
+    # The JSON names of lists and maps that are omitted if empty.
     left_out: tuple[str, ...]
 
 
 def is_model(cls: Any) -> bool:
-    """Whether a type is a Model."""
+    """Returns True if a type is a Model."""
     return isinstance(cls, type) and issubclass(cls, msgspec.Struct) and hasattr(cls, "__unknown__")
 
 
 @lru_cache(maxsize=4096)
 def fields_of(cls: Any) -> Fields:
-    """The fields of a class."""
+    """Returns the fields of a class."""
     infos = msgspec.structs.fields(cls)
     found = [
         Field(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), _made(info.default_factory))
@@ -106,7 +106,7 @@ def _made(factory: Any) -> Object | None:
 
 
 def _plain(annotation: Any) -> Any:
-    """The type inside `Annotated`, aliases and new types."""
+    """Returns the type inside `Annotated`, aliases and new types."""
     while True:
         if typing.get_origin(annotation) is Annotated:
             annotation = typing.get_args(annotation)[0]
@@ -119,7 +119,7 @@ def _plain(annotation: Any) -> Any:
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
-    """What a union is made of; of anything else, itself."""
+    """Returns the members of a union; for any other type, the type itself."""
     annotation = _plain(annotation)
     if typing.get_origin(annotation) in (Union, types.UnionType):
         return tuple(member for argument in typing.get_args(annotation) for member in _members(argument))

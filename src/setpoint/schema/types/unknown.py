@@ -1,11 +1,11 @@
-"""Fields that a class does not know: kept with the part of the object they stood in, and written back with it.
+"""Undeclared fields: kept with the part of the object that contained them, and written back with that part.
 
-A class rarely knows every field of its objects: the server may be newer, or the class names only what it needs. Each
-model keeps, apart from its fields, what else stood beside them. So that goes where the model goes: into a copy, another
-place in its list, another object. What replaces a model has only what it says itself.
+A class rarely declares every field of its objects: the server may be newer, or the class declares only the fields that
+its user needs. Each model keeps its undeclared fields separately. They move with the model: to a copy, to another
+position in its list, to another object. A value that replaces a model has only its own fields.
 
-Classes refuse unknown fields when msgspec reads them, which costs nothing where there are none; only then is the tree
-walked here.
+The classes make msgspec reject unknown fields, which costs no time if there are none; only after a rejection does this
+module traverse the tree.
 """
 
 from typing import Any, TypeAlias
@@ -14,18 +14,19 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.types.shape import UNTOUCHED, Shape, fields_of, is_model
 
-# How to get from an object to a part of it: names of fields, places in lists, keys of maps.
+# The path from an object to one of its parts: names of fields, positions in lists, keys of maps.
 Path: TypeAlias = tuple[str | int, ...]
 Found: TypeAlias = list[tuple[Path, Object]]
 
 
 def unknown_fields(model: Any) -> Object:
-    """What stood beside the fields of this model, by the names on the wire. To be read, not changed."""
+    """Returns the undeclared fields of this model, by JSON name. The result must not be changed."""
     return model.__unknown__ or {}
 
 
 def separate(tree: Json, cls: type) -> tuple[Json, Found]:
-    """The tree with what the class knows, and the rest. A null where the class takes none counts as the rest."""
+    """Splits a tree into the declared fields of a class and the rest. A null for a field that does not allow null
+    counts as the rest."""
     found: Found = []
     return _known(tree, Shape(model=cls), (), found), found
 
@@ -58,7 +59,7 @@ def _known_fields(tree: Object, cls: type, path: Path, found: Found) -> Object:
 
 
 def attach(model: Any, found: Found) -> None:
-    """Gives each part of an object what stood beside its fields."""
+    """Sets the undeclared fields of each part of an object."""
     for path, rest in found:
         part = model
         for step in path:
@@ -67,9 +68,9 @@ def attach(model: Any, found: Found) -> None:
 
 
 def restore(model: Any, tree: Object) -> None:
-    """Puts what stood beside the fields back into the tree that was made of the object.
+    """Adds the undeclared fields to the tree of an object.
 
-    Parts that were made because there were none, and say nothing, are taken out of it.
+    Removes the parts that were created because they were absent, if they are unchanged.
     """
     cls: Any = type(model)
     fields = fields_of(cls)
@@ -80,7 +81,7 @@ def restore(model: Any, tree: Object) -> None:
             if made is not None and value.__unknown__ is UNTOUCHED and tree[wire] == made:
                 del tree[wire]
     if cls.__thawed__ is not None:
-        # msgspec leaves out empty lists and maps of its own types, and frozen ones are not.
+        # msgspec omits empty lists and maps of its own types, but not frozen ones.
         for wire in fields.left_out:
             if not tree.get(wire, True):
                 del tree[wire]
