@@ -1,7 +1,7 @@
-"""Nulls and defaults: what an object gets before it is validated.
+"""Nulls and defaults: the changes of an object before its validation.
 
-A null where null is not allowed counts as not said: the field goes, or takes its default where it has one. A null that
-is allowed stays, and is never defaulted. Defaults are filled in wherever the object that would hold them exists.
+A null that is not allowed counts as a missing field: the field is removed, or gets its default. A null that is allowed
+is kept, and never defaulted. Defaults are set wherever the containing object exists.
 """
 
 from msgspec import UNSET
@@ -12,12 +12,12 @@ from setpoint.schema.references import View, plain_view
 
 
 def has_default(schema: Schema) -> bool:
-    """Whether a schema has a default. A default of null is none, as on the real server."""
+    """Returns True if a schema has a default. A default of null counts as none, as on the real server."""
     return schema.default is not UNSET and schema.default is not None
 
 
 def default_of(schema: Schema, view: View = plain_view) -> Json:
-    """A copy of the default of a schema, as it is filled in: without nulls that would not stay."""
+    """Returns a copy of the default of a schema for insertion: without nulls that are not allowed."""
     value = copy(schema.default)
     if type(value) in (dict, list):
         drop_nulls(value, schema, view=view)
@@ -25,7 +25,7 @@ def default_of(schema: Schema, view: View = plain_view) -> Json:
 
 
 def drop_nulls(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
-    """Removes in place the null fields and map values that may not be null and have no default."""
+    """Removes, in place, the null fields and map values that must not be null and have no default."""
     schema = view(schema)
     if type(tree) is list:
         if isinstance(schema.items, Schema):
@@ -52,7 +52,7 @@ def drop_nulls(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
 
 
 def default(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
-    """Fills in place what is missing and has a default; list items and map values are filled too."""
+    """Sets missing fields that have a default, in place, including those in list items and map values."""
     schema = view(schema)
     if type(tree) is list:
         if isinstance(schema.items, Schema):

@@ -1,4 +1,4 @@
-"""Embedded resources: parts of an object that are objects themselves, with `apiVersion`, `kind` and `metadata`."""
+"""Embedded resources: parts of an object that are themselves objects, with `apiVersion`, `kind` and `metadata`."""
 
 from setpoint.objects import metavalidation, objectmeta
 from setpoint.objects.field import FieldError, child, index, invalid, key, required
@@ -9,11 +9,12 @@ from setpoint.schema.references import View, plain_view
 
 
 class EmbeddedResourceError(ValueError):
-    """An embedded resource whose metadata cannot be read. Its text names the field; decoding fails with it."""
+    """The metadata of an embedded resource cannot be read. The message names the field; decoding fails with this
+    error."""
 
 
 def has_embedded(schema: Schema, view: View = plain_view) -> bool:
-    """Whether a schema has embedded resources anywhere. References are followed once each."""
+    """Returns True if a schema has embedded resources at any level. Each reference is followed once."""
     seen: set[int] = set()
     waiting = [schema]
     while waiting:
@@ -31,9 +32,9 @@ def has_embedded(schema: Schema, view: View = plain_view) -> bool:
 def coerce_embedded(
     tree: Json, schema: Schema, path: str, *, view: View = plain_view
 ) -> tuple[FieldError | None, list[str]]:
-    """Makes the metadata of embedded resources what metadata is, in place: unknown fields go, and are told by path.
+    """Normalizes the metadata of embedded resources in place: removes unknown fields and reports their paths.
 
-    Gives the first fault, where there is one, and the paths. After a fault the tree is not fit for use.
+    Returns the first fault, if any, and the paths. After a fault the tree is unusable.
     """
     dropped: list[str] = []
     fault = _coerce(tree, schema, path, view, dropped)
@@ -60,7 +61,7 @@ def _coerce(tree: Json, schema: Schema, path: str, view: View, dropped: list[str
 
 
 def validate_embedded(tree: Json, schema: Schema, path: str, *, view: View = plain_view) -> list[FieldError]:
-    """What is wrong with the `apiVersion`, `kind` and `metadata` of embedded resources."""
+    """Returns the errors of the `apiVersion`, `kind` and `metadata` of embedded resources."""
     schema = view(schema)
     errors: list[FieldError] = []
     if schema.embedded_resource and type(tree) is dict:
@@ -92,7 +93,7 @@ def _validate_metadata(resource: Object, path: str) -> list[FieldError]:
         metadata = objectmeta.coerce(resource["metadata"], path=where).metadata
     except ValueError as error:
         return [invalid(where, resource["metadata"], str(error))]
-    # An embedded object needs no name, and may live anywhere.
+    # An embedded object needs no name, and may have any namespace.
     named = metadata if metadata.get("name") else {**metadata, "name": "unnamed"}
     return metavalidation.validate_create(
         named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment, path=where
@@ -100,7 +101,7 @@ def _validate_metadata(resource: Object, path: str) -> list[FieldError]:
 
 
 def _inside(tree: Json, schema: Schema, path: str) -> list[tuple[Json, Schema, str]]:
-    """The containers directly inside a tree, each with its schema and path."""
+    """Returns the containers directly inside a tree, each with its schema and path."""
     found: list[tuple[Json, Schema, str]] = []
     if type(tree) is dict:
         extra = schema.additional_properties

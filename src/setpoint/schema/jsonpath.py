@@ -1,11 +1,11 @@
-"""JSONPath in the dialect of kubectl templates: what printer columns and selectable fields are written in.
+"""JSONPath in the dialect of kubectl templates, as used by printer columns and selectable fields.
 
 `.a.b`, `['k']`, `[0]`, `[1:3]`, `[0,2]`, `[*]`, `.*`, `..name` and filters (`[?(@.type=="Ready")].status`). A path is
-parsed once into steps; each step turns a list of values into the next one. Missing fields give no result; a step that
-makes no sense for a value (an index into text) raises `JSONPathError`, and so does a text that is no path.
+parsed once into steps; each step converts a list of values to the next one. Missing fields give no result; a step that
+does not apply to a value (an index into text) raises `JSONPathError`, as does an invalid path.
 
-Two things of the original are left out on purpose: `range` loops, which mean nothing in a column, and its random order
-over the fields of an object (here they come sorted).
+Two features of the original are omitted deliberately: `range` loops, which have no meaning in a column, and its random
+order over the fields of an object (here they are sorted).
 """
 
 import operator
@@ -36,7 +36,7 @@ _OPERATORS: dict[str, Callable[[Json, Json], bool]] = {
 
 
 class JSONPathError(ValueError):
-    """The text is no path, or the path does not fit the value. `values` is what the failing step was given."""
+    """The text is not a path, or the path does not apply to the value. `values` is the input of the failing step."""
 
     def __init__(self, message: str, values: _Values | None = None) -> None:
         super().__init__(message)
@@ -44,15 +44,15 @@ class JSONPathError(ValueError):
 
 
 class JSONPath:
-    """A parsed path. `find` gives all it selects in an object, `first` the first of them."""
+    """A parsed path. `find` returns all selected values of an object, `first` the first of them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # The closing brace may stand inside the text ("{.a}{.b}"): what follows it is another path, or plain text.
+        # The closing brace may be inside the text ("{.a}{.b}"): another path, or plain text, follows.
         self._actions = _parse("{" + text + "}")
 
     def find(self, value: Json) -> list[Json]:
-        """Everything the path selects; of several paths in one text, what the first selects."""
+        """Returns all selected values; for several paths in one text, those of the first path."""
         results = [_run(steps, [value]) for steps in self._actions]
         return results[0] if results else []
 
@@ -83,7 +83,7 @@ def _parse(text: str) -> list[list[_Step]]:
 
 
 def _parse_action(text: str, at: int) -> tuple[list[_Step], int]:
-    """The steps from `at` to the closing brace, and the position after it."""
+    """Returns the steps from `at` to the closing brace, and the position after the brace."""
     steps: list[_Step] = []
     recursive = False
     while True:
@@ -196,7 +196,7 @@ def _parse_brackets(text: str, at: int) -> tuple[list[_Step], int]:
 
 
 def _parse_part(text: str) -> list[_Step]:
-    """What stands in brackets, without commas: a quoted key, an index or a slice."""
+    """Parses the text in brackets, without commas: a quoted key, an index or a slice."""
     if text == "*":
         text = ":"
     if key := _DICT_KEY.match(text):
@@ -206,7 +206,7 @@ def _parse_part(text: str) -> list[_Step]:
         raise JSONPathError(f"invalid array index {text}")
     start, stop, step = (_bound(part) for part in found.groups())
     if found.group(2) is None:
-        # One index. An empty one means the first item, as in the original.
+        # One index. An empty index means the first item, as in the original.
         return [_item(start or 0)]
     return [_slice(start, stop, step)]
 
@@ -277,7 +277,7 @@ def _items(value: Json) -> list[Json]:
 
 
 def _descendants(values: _Values) -> _Values:
-    """The values and all that is in them, parents before children; only what has something in it."""
+    """Returns the values and all values inside, parents before children; only values that are not empty."""
     found: _Values = []
     waiting = list(reversed(values))
     while waiting:

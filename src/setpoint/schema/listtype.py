@@ -1,4 +1,4 @@
-"""Lists that are sets or maps: no value, and no key, may appear twice."""
+"""Lists that are sets or maps: their values or keys must be unique."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from setpoint.schema.references import View, plain_view
 
 
 def validate_list_types(tree: Json, schema: Schema, *, path: str = "", view: View = plain_view) -> list[FieldError]:
-    """The repeated values of `set` lists and keys of `map` lists anywhere in a tree, each told once."""
+    """Returns the errors for duplicate values of `set` lists and duplicate keys of `map` lists in a tree, each once."""
     errors: list[FieldError] = []
     _walk(tree, schema, path, view, errors)
     return errors
@@ -51,11 +51,12 @@ def _key(item: Object, schema: Schema) -> Object:
 
 
 def repeated(values: list[Json]) -> list[int]:
-    """Where values appear for the second time; further repetitions of the same value are not told."""
+    """Returns the positions of the second occurrences of values; further occurrences of the same value are not
+    included."""
     times: dict[Any, int] = {}
     found = []
     for position, value in enumerate(values):
-        # The type keeps 1, 1.0 and true apart; containers are compared by their JSON.
+        # The type distinguishes 1, 1.0 and true; containers are compared by their JSON.
         mark = (type(value), compact_json(value) if type(value) in (dict, list) else value)
         times[mark] = times.get(mark, 0) + 1
         if times[mark] == 2:

@@ -1,6 +1,6 @@
-"""Numbers as the API keeps them: an integer that was written with a fraction of zero is an integer.
+"""Numbers as the API stores them: an integral float is an integer.
 
-`3.0` is read as 3 wherever it stands for a number, as it would be after one trip through the store of the real server.
+`3.0` is read as 3 wherever a number is expected, as after a round trip through the real server's store.
 """
 
 from typing import Any
@@ -14,17 +14,17 @@ _NUMERIC = ("integer", "number")
 
 
 def whole(value: Any) -> Any:
-    """The integer that a float is, or the float itself where it is none (or too large to tell)."""
+    """Returns an integral float as an integer; any other float, or one too large to be exact, unchanged."""
     return int(value) if -EXACT <= value <= EXACT and value == int(value) else value
 
 
 def is_numeric(schema: Schema) -> bool:
-    """Whether values of a schema may be numbers by its type."""
+    """Returns True if the type of a schema allows numbers."""
     return schema.int_or_string or schema.type in _NUMERIC
 
 
 def normalize(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
-    """Makes integers of integral floats, in place, wherever the schema of the tree expects numbers."""
+    """Converts integral floats to integers, in place, wherever the schema of the tree expects numbers."""
     schema = view(schema)
     if type(tree) is dict:
         for name, value in tree.items():

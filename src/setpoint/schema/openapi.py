@@ -1,7 +1,7 @@
-"""The OpenAPI v3 schema of a custom resource as a typed tree: every keyword a CRD may write, legal or not.
+"""The OpenAPI v3 schema of a custom resource as a typed tree: every keyword of a CRD, allowed or not.
 
-`Schema.parse` reads the JSON of `openAPIV3Schema`. Which combinations are *accepted* is the business of the acceptance
-rules; this module only says what can be said. A schema tree is never changed after it is parsed.
+`Schema.parse` reads the JSON of `openAPIV3Schema`. The acceptance rules decide which combinations are *accepted*; this
+module only defines the keywords. A schema tree is never changed after parsing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ def _rename(name: str) -> str:
     return head + "".join(part.capitalize() for part in rest)
 
 
-# What a node has where it says nothing. Shared: with a list and a dict of their own for each of them, the nodes of a
-# large schema were mostly empty containers, which the garbage collector visited over and over.
+# The default of map keywords. Shared: with a list and a dict for each node, a large schema consisted mostly of empty
+# containers, which the garbage collector visited repeatedly.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-# How many properties are read in one call.
+# The number of properties that are read in one call.
 _WIDE = 64
 
 S = TypeVar("S", bound="Schema")
@@ -62,14 +62,14 @@ class ValidationRule(msgspec.Struct, rename="camel", kw_only=True, frozen=True, 
 
 
 class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
-    """One node of a schema. Nodes compare by identity: a compiled schema is cached under its node."""
+    """One node of a schema. Nodes compare by identity: the node is the cache key of its compiled schema."""
 
     type: str = ""
     format: str = ""
     title: str = ""
     description: str = ""
     nullable: bool = False
-    # UNSET where the schema has no default: None would be the JSON null.
+    # UNSET without a default: None would be the JSON null.
     default: Any = UNSET
     example: Any = UNSET
     external_docs: Any = None
@@ -110,7 +110,7 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
     patch_strategy: str = ""
     patch_merge_key: str = ""
 
-    # Refused in a CRD, and read only so that the refusal can name them.
+    # Not allowed in a CRD, and read only so that errors can name them.
     id: str = ""
     ref: str | None = None
     schema_uri: str = ""
@@ -121,26 +121,26 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
 
     @classmethod
     def parse(cls, tree: Json) -> Self:
-        """Reads the JSON of an `openAPIV3Schema`. Raises `msgspec.ValidationError` where a keyword has a wrong type."""
+        """Parses the JSON of an `openAPIV3Schema`. Raises `msgspec.ValidationError` if a keyword has a wrong type."""
         try:
             try:
                 return _parse(tree, cls)
             except msgspec.ValidationError:
-                # Once more in one piece, for the path in the error.
+                # Again as a whole, for the path in the error.
                 return msgspec.convert(tree, cls)
         except RecursionError:
             raise msgspec.ValidationError("the schema is nested too deeply") from None
 
     def to_json(self) -> Object:
-        """The JSON of the schema, with keywords that say nothing left out."""
+        """Returns the JSON of the schema, without keywords that have their default value."""
         return {keyword: value if keyword in _ANY_JSON else _json_of(value) for keyword, value in self._said()}
 
     def keywords(self) -> set[str]:
-        """The keywords that the schema has. Cheaper than to ask `to_json`, which goes below them."""
+        """Returns the keywords of the schema. Cheaper than `to_json`, which also converts their values."""
         return {keyword for keyword, _ in self._said()}
 
     def says_only(self, keyword: str) -> bool:
-        """Tells whether the schema has this keyword and no other."""
+        """Returns True if the schema has only this keyword."""
         said = self._said()
         first = next(said, None)
         return first is not None and first[0] == keyword and next(said, None) is None
@@ -155,7 +155,7 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
             yield keyword, value
 
     def inner(self) -> "list[Schema]":
-        """The schemas directly inside this one."""
+        """Returns the schemas directly inside this one."""
         found = list(self.properties.values()) if self.properties else []
         if self.all_of or self.any_of or self.one_of:
             found += (*self.all_of, *self.any_of, *self.one_of)
@@ -172,7 +172,7 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
         return found
 
     def children(self) -> "Iterator[tuple[str, Schema]]":
-        """The schemas directly inside this one, each with the path that leads to it (`properties[a]`)."""
+        """Yields the schemas directly inside this one, each with its path (`properties[a]`)."""
         for name, schema in self.properties.items():
             yield f"properties[{name}]", schema
         for keyword, inner in (("additionalProperties", self.additional_properties), ("not", self.not_)):
@@ -191,8 +191,8 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
 
 
 def _parse(tree: Json, kind: type[S]) -> S:
-    """Reads a schema, a wide one property by property: one call that reads thousands of nodes would keep every other
-    thread from running meanwhile."""
+    """Parses a schema, a wide one by property: a single call for thousands of nodes would block all other threads
+    meanwhile."""
     fields = tree.get("properties") if type(tree) is dict else None
     if type(fields) is not dict or not fields:
         items = tree.get("items") if type(tree) is dict else None
@@ -232,5 +232,5 @@ def _unsaid(field: msgspec.structs.FieldInfo) -> Any:
 
 
 _ANY_JSON = ("default", "example", "enum", "definitions", "patternProperties", "additionalItems", "dependencies")
-# Each keyword: the name of its attribute, its name in JSON, and its value where the schema does not say it.
+# Each keyword: the name of its attribute, its name in JSON, and its default value.
 _KEYWORDS = [(field.name, field.encode_name, _unsaid(field)) for field in msgspec.structs.fields(Schema)]

@@ -1,7 +1,7 @@
-"""Removes from an object what its schema does not know, and says what it removed.
+"""Removes unknown fields from an object, and reports them.
 
-The root of a resource, and every embedded one, keeps `apiVersion`, `kind` and `metadata`. Where a schema preserves
-unknown fields they stay at that level; declared fields below are pruned by their own schemas all the same.
+The root of a resource, and every embedded one, keeps `apiVersion`, `kind` and `metadata`. A schema that preserves
+unknown fields keeps them at its level; declared fields below are still pruned by their own schemas.
 """
 
 from setpoint.objects.tree import Json
@@ -9,14 +9,14 @@ from setpoint.schema.openapi import Schema
 from setpoint.schema.references import View, plain_view
 
 META_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
-# How many removed fields are told of one object.
+# The maximum number of removed fields that are reported for one object.
 REPORTED = 100
 
 
 def prune(tree: Json, schema: Schema, *, root: bool = True, view: View = plain_view) -> list[str]:
-    """Prunes a tree in place. Gives the paths of the removed fields (`spec.items[0].zz`) in order, at most a hundred.
+    """Prunes a tree in place. Returns the paths of the removed fields (`spec.items[0].zz`) in order, at most a hundred.
 
-    `root` says that the tree is a resource; a part of one is pruned as its schema says.
+    `root` is True if the tree is a resource; a part of a resource is pruned only by its schema.
     """
     dropped: list[str] = []
     _prune(tree, schema, "", False, root, view, dropped)
@@ -27,7 +27,7 @@ def prune(tree: Json, schema: Schema, *, root: bool = True, view: View = plain_v
 def _prune(
     tree: Json, schema: Schema | None, path: str, keep: bool, resource: bool, view: View, dropped: list[str]
 ) -> None:
-    """Prunes one node; `keep` when an enclosing list preserves the unknown fields of its items."""
+    """Prunes one node; `keep` is True if an enclosing list preserves the unknown fields of its items."""
     if schema is not None:
         schema = view(schema)
         keep = keep or bool(schema.preserve_unknown_fields)

@@ -1,7 +1,7 @@
-"""Old and new values side by side: what an update left alone need not be right by today's schema.
+"""Ratcheting validation: values that an update left unchanged need not be valid under the current schema.
 
-A `Correlation` walks a new value together with its old one through objects, maps and lists of type `map` (whose items
-find each other by key). Items of other lists have no old value: such a list is compared as a whole.
+A `Correlation` follows a new value together with its old one through objects, maps and lists of type `map` (whose items
+are matched by key). Items of other lists have no old value: such a list is compared as a whole.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from setpoint.schema.references import View, plain_view
 
 
 class Correlation:
-    """A new value, the old value it came from, and the schema of both."""
+    """A new value, the corresponding old value, and the schema of both."""
 
     __slots__ = ("_equal", "_old_items", "old", "schema", "value", "view")
 
@@ -25,7 +25,8 @@ class Correlation:
         self._old_items: dict[Any, Object] | None = None
 
     def key(self, name: str) -> "Correlation | None":
-        """The field or map entry of that name with its old value; None where one of them, or its schema, is missing."""
+        """Returns the field or map entry of that name with its old value; None if one of them, or its schema, is
+        missing."""
         value, old = self.value, self.old
         if type(value) is not dict or type(old) is not dict or name not in value or name not in old:
             return None
@@ -38,7 +39,8 @@ class Correlation:
         return Correlation(schema, value[name], old[name], self.view)
 
     def index(self, position: int) -> "Correlation | None":
-        """The item at a position with the old item of the same key; None where there is none, or items have no keys."""
+        """Returns the item at a position with the old item of the same key; None without such an item, or without
+        keys."""
         value = self.value
         if type(value) is not list or type(self.old) is not list or self.schema.list_type != "map":
             return None
@@ -51,7 +53,7 @@ class Correlation:
         return Correlation(items, item, old, self.view)
 
     def equal(self) -> bool:
-        """Whether nothing changed. Content without a schema counts as changed, as it does on the real server."""
+        """Returns True if the value is unchanged. Content without a schema counts as changed, as on the real server."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -74,24 +76,25 @@ class Correlation:
 
 
 def correlate(schema: Schema, value: Json, old: Json, view: View = plain_view) -> Correlation:
-    """Old and new value of one node. `view` resolves references where the schema has any."""
+    """Correlates the old and new value of one node. `view` resolves references, if any."""
     return Correlation(schema, value, old, view)
 
 
 def item_key(schema: Schema, item: Object) -> Any:
-    """The key of an item of a `map` list: hashable, and None for an item that lacks one of its keys."""
+    """Returns the key of an item of a `map` list: hashable, and None for an item that lacks one of its keys."""
     found = []
     for name in schema.list_map_keys:
         value = item.get(name)
         if value is None or type(value) in (dict, list):
             return None
-        # Not to take 1 for true, nor for 1.0.
+        # Distinguishes 1 from true and from 1.0.
         found.append((type(value), value))
     return tuple(found)
 
 
 def items_by_key(schema: Schema, items: list[Json]) -> dict[Any, Object]:
-    """The items of a `map` list by key. Items without a key are left out; of several with one key the first counts."""
+    """Returns the items of a `map` list by key. Items without a key are omitted; the first of several with one key is
+    used."""
     found: dict[Any, Object] = {}
     for item in items:
         if type(item) is dict and (key := item_key(schema, item)) is not None:
@@ -100,7 +103,7 @@ def items_by_key(schema: Schema, items: list[Json]) -> dict[Any, Object]:
 
 
 def same(value: Json, other: Json) -> bool:
-    """Whether two trees are equal, types included: 1, 1.0 and true are three different values."""
+    """Returns True if two trees are equal, types included: 1, 1.0 and true are three different values."""
     if type(value) is not type(other):
         return False
     if type(value) is dict:

@@ -1,7 +1,7 @@
-"""Schemas that refer to others: the built-in kinds name their parts by `$ref`, and some of those refer to themselves.
+"""Schemas with references: the built-in kinds refer to their parts by `$ref`, and some definitions are recursive.
 
-Code that walks a schema looks at each node through a `View`, which puts the referred node in place of the reference.
-A CRD has no references, and `plain_view` shows its nodes as they are.
+Code that traverses a schema reads each node through a `View`, which replaces a reference by the referenced node. A CRD
+has no references, and `plain_view` returns its nodes unchanged.
 """
 
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from setpoint.schema.openapi import Schema
 View = Callable[[Schema], Schema]
 Resolve = Callable[[str], Schema]
 
-# What may stand beside a reference and then counts in place of the referred node's own.
+# The keywords beside a reference that override those of the referenced node.
 _BESIDE = ("default", "nullable", "list_type", "list_map_keys", "map_type", "patch_strategy", "patch_merge_key")
 
 
 def plain_view(schema: Schema) -> Schema:
-    """The view of schemas without references: each is what it is."""
+    """The view of schemas without references: returns each node unchanged."""
     return schema
 
 
 class ResolvingView:
-    """A view that follows references. It gives the same node for the same reference every time."""
+    """A view that follows references. Returns the same node for the same reference every time."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        # By identity of the referring node, which is kept so that its identity stays its own.
+        # By identity of the referring node, which is kept so that its identity is not reused.
         self._seen: dict[int, tuple[Schema, Schema]] = {}
 
     def __call__(self, schema: Schema) -> Schema:

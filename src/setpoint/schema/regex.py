@@ -1,9 +1,9 @@
 """Patterns of schemas: RE2 syntax, matched in bounded time.
 
-A pattern is read by RE2, which also says what is wrong with one (told in Go's words by `pattern_error`). Matching then
-goes one of two ways. Patterns made only of what RE2 and Python's `re` read alike, and for which a backtracking matcher
-provably has little to try, are matched by `re`, several times faster on short texts. All others, and texts longer than
-the proof allows, are matched by RE2, in time linear in the text.
+RE2 parses a pattern and reports its faults (`pattern_error` translates them to Go's messages). There are two ways to
+match. Patterns that RE2 and Python's `re` interpret equally, and for which a backtracking matcher provably has little
+work, are matched by `re`, several times faster on short texts. All others, and texts longer than the proof allows, are
+matched by RE2, in time linear in the text.
 """
 
 import re
@@ -15,7 +15,7 @@ import re2
 
 Matcher = Callable[[str], object]
 
-# What RE2 says -> what Go says of the same fault.
+# RE2's message -> Go's message for the same fault.
 _GO_WORDS = {
     "invalid escape sequence": "invalid escape sequence",
     "invalid character class": "invalid character class",
@@ -41,13 +41,13 @@ def _options(memory: int) -> re2.Options:
     return options
 
 
-# What RE2 may use for one pattern: its own default, and what a few large ones need.
+# The memory limits of RE2 for one pattern: its own default, and a larger one for a few large patterns.
 _OPTIONS, _LARGE = _options(8 << 20), _options(64 << 20)
 _TOO_LARGE = "pattern too large - compile failed"
 
 
 def pattern_error(pattern: str) -> str:
-    """What is wrong with a pattern, as Go's `regexp` says it; empty when it is right."""
+    """Returns the fault of a pattern in the wording of Go's `regexp`; empty for a valid pattern."""
     try:
         _compile(pattern)
     except re2.error as fault:
@@ -56,7 +56,7 @@ def pattern_error(pattern: str) -> str:
             return f"error parsing regexp: expression too large: `{pattern}`"
         what, _, where = text.partition(": ")
         if where in _LOOKBEHIND:
-            # Go takes the name of a group to begin here, and misses its end.
+            # Go parses the name of a group here, and misses its end.
             rest = pattern[pattern.find(where) :]
             end = rest.find(">")
             what, where = "invalid named capture group", rest if end < 0 else rest[: end + 1]
@@ -83,13 +83,13 @@ def _said(fault: re2.error) -> str:
 
 
 def _any_byte(pattern: str) -> bool:
-    """Whether a pattern uses `\\C`, which RE2 knows and Go does not."""
+    """Returns True if a pattern uses `\\C`, which RE2 supports and Go does not."""
     return any(token == "\\C" for token in re.findall(r"\\Q.*?(?:\\E|\Z)|\\.", pattern, re.DOTALL))
 
 
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Matcher:
-    """A function that says (by truth) whether a text contains a match of the pattern, which must be a right one."""
+    """Returns a function that is true for a text with a match of the pattern, which must be valid."""
     exact = _re2_matcher(pattern)
     quick = _translate(pattern)
     if quick is None:
@@ -103,7 +103,7 @@ def matcher(pattern: str) -> Matcher:
 
 
 class Quick(NamedTuple):
-    """A pattern that `re` may match: its source, and the longest text for which that is sure to be fast."""
+    """A pattern for `re`: its source, and the longest text for which matching is provably fast."""
 
     source: str
     limit: int
@@ -111,12 +111,12 @@ class Quick(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def quick_pattern(pattern: str) -> Quick | None:
-    """The pattern for `re`, where `re` is sure to mean the same and to be fast; None where only RE2 will do."""
+    """Returns the pattern for `re`, if `re` provably has the same meaning and is fast; None if only RE2 is suitable."""
     return _translate(pattern)
 
 
 def _re2_matcher(pattern: str) -> Matcher:
-    # A set of one pattern: the cheapest of RE2's ways to ask whether, not where, a text matches.
+    # A set of one pattern: RE2's cheapest way to test for a match without its position.
     match: Matcher
     for options in (_OPTIONS, _LARGE):
         found = re2.Set.SearchSet(options)
@@ -131,10 +131,10 @@ def _re2_matcher(pattern: str) -> Matcher:
     return match
 
 
-# --- reading a pattern that both engines understand alike ---
+# --- parsing of patterns that both engines interpret equally ---
 
-# Characters are bits of a mask: one for each ASCII character, one for all others together. A mask that claims too much
-# only makes the proof below fail, never wrong.
+# Characters are bits of a mask: one for each ASCII character, one for all others together. A mask with too many bits
+# can only make the proof below fail, never make its result wrong.
 _OTHER = 1 << 128
 _ALL = (_OTHER << 1) - 1
 
@@ -158,15 +158,15 @@ _CONTROLS = {"t": "\t", "n": "\n", "f": "\f", "r": "\r", "v": "\v", "a": "\a"}
 
 
 class _Unsure(Exception):  # noqa: N818 - not an error: the pattern is left to RE2
-    """The pattern has something that the two engines may read differently."""
+    """The pattern has a construct that the two engines may interpret differently."""
 
 
 class _Node(NamedTuple):
-    """A part of a pattern: its text for `re`, and what the proof needs to know.
+    """A part of a pattern: its source for `re`, and the properties that the proof needs.
 
-    `first` are the characters it may begin with, `empty` whether it may match nothing, `single` whether it always is
-    one character. `parts` holds the alternatives of a choice or the members of a sequence, `times` the bounds of a
-    repetition of the single part.
+    `first` are the possible first characters, `empty` is True if the part may match the empty text, and `single` if the
+    part always matches one character. `parts` holds the alternatives of a choice or the members of a sequence, `times`
+    the bounds of a repetition of the single part.
     """
 
     kind: str
@@ -284,7 +284,7 @@ class _Reader:
         return _Node("char", re.escape(char), _bits(char))
 
     def escape(self) -> tuple[int, str]:
-        """What follows a backslash, as a mask and as text to stand inside brackets."""
+        """Parses the escape after a backslash to a mask and to source for a bracket expression."""
         char = self.take()
         if char in _CLASSES:
             return _CLASSES[char]
@@ -321,14 +321,14 @@ class _Reader:
             mask |= bits
             source += text
         if negated:
-            # One bit stands for all characters beyond ASCII: the complement may still hold some of them.
+            # One bit represents all characters beyond ASCII: the complement may still contain some of them.
             mask = (_ALL & ~mask) | _OTHER
         return _Node("char", f"[{'^' if negated else ''}{source}]", mask)
 
 
-# --- the proof that backtracking has little to try ---
+# --- the proof that backtracking is bounded ---
 
-_STEPS = 100_000  # about what `re` does in two milliseconds
+_STEPS = 100_000  # about two milliseconds of `re`
 _LONGEST = 4096
 _SHORTEST = 24
 
@@ -345,8 +345,8 @@ def _translate(pattern: str) -> Quick | None:
     except _Unsure:
         return None
     if not pattern.startswith("^") or tree.kind == "choice":
-        loops += 1  # the search may begin anywhere
-    # Every path may read on to the end of the text.
+        loops += 1  # the search may begin at any position
+    # Every path may read to the end of the text.
     limit = _LONGEST if loops == 0 else int((_STEPS / ways) ** (1 / (loops + 1)))
     if ways > _STEPS or limit < _SHORTEST:
         return None
@@ -354,9 +354,10 @@ def _translate(pattern: str) -> Quick | None:
 
 
 def _effort(node: _Node, follow: int) -> tuple[int, int]:
-    """How much a backtracking matcher may try at a part, given what may follow it: at most `ways * n ** loops` paths.
+    """Returns the maximum work of a backtracking matcher at a part, given the characters that may follow: at most `ways
+    * n ** loops` paths.
 
-    A decision that the next character settles is no choice: the other path fails at once. Only the others count.
+    A decision that the next character determines is not counted: the other path fails immediately.
     """
     if node.kind in ("char", "anchor"):
         return 1, 0

@@ -1,7 +1,7 @@
 """Validates an object in the order of the real server: schema, embedded resources, list types, then CEL rules.
 
-Rules are not asked about an object whose shape is wrong: what they would say of it helps nobody. The answer then says
-that they were not checked.
+Rules are not evaluated for an object that violates its schema, because their results would be meaningless. The response
+then states that the rules were not checked.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _NOT_CHECKED = (
 
 
 class Verdict(NamedTuple):
-    """What is wrong with an object, and what would be, had the update not left it as it was."""
+    """The errors of an object, and the warnings for errors in values that the update left unchanged."""
 
     errors: list[FieldError]
     warnings: list[str]
@@ -42,8 +42,8 @@ def validate_object(
 ) -> Verdict:
     """Validates a whole object, on an update together with the `old` one.
 
-    `before` are errors found already (of metadata, of the scale subresource): they come first, and count when it is
-    decided whether rules can be asked. With `quick`, raises `Lengthy` where rules may take long.
+    `before` are previous errors (of metadata, of the scale subresource): they come first, and also decide whether rules
+    are evaluated. With `quick`, raises `Lengthy` if rules may take long.
     """
     return ask_rules(compiled, tree, old, [*before, *compiled.validate(tree, old)], quick=quick)
 
@@ -51,7 +51,7 @@ def validate_object(
 def ask_rules(
     compiled: CompiledSchema, tree: Json, old: Json, errors: list[FieldError], *, quick: bool = False
 ) -> Verdict:
-    """What the rules of a schema add to the errors that were found without them."""
+    """Evaluates the rules of a schema and adds their errors to those found before."""
     if compiled.rules is None:
         return Verdict(errors, [])
     if any(error.type in _BLOCKING for error in errors):

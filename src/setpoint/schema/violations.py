@@ -1,9 +1,10 @@
-"""Says exactly what is wrong with a value, as the real server does: which errors, in which order, in which words.
+"""Finds the exact errors of a value, as the real server does: the same errors, in the same order, with the same
+messages.
 
-This is the slow and exact way, taken only when the compiled check has seen that something is wrong. It follows the
-server's own validator through every keyword, its oddities included: errors of `anyOf` and `oneOf` are those of the
-branch that came closest (hence the count of what matched), integers are compared with bounds cut to integers, a bound
-that an integer cannot have is an error of every value.
+This is the slow, exact implementation, used only after the compiled check has rejected a value. The implementation
+follows the server's own validator through every keyword, including its peculiarities: errors of `anyOf` and `oneOf` are
+those of the branch with the most matches (hence the count of matches), integers are compared with bounds truncated to
+integers, and a bound that an integer cannot have is an error of every value.
 """
 
 import math
@@ -22,12 +23,12 @@ from setpoint.schema.regex import matcher
 from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 
 NO_PATH = "<nil>"
-# After so many errors in the values of one list or map, the rest of them is not looked at.
+# After this many errors in the values of one list or map, the remaining values are not checked.
 MOST_ERRORS = 10_000
 
 INT64 = (-(2**63), 2**63 - 1)
 INT32 = (-(2**31), 2**31 - 1)
-_FLOAT32_MAX = 3.4028235677973366e38  # halfway to the next: from here on a number rounds to no 32-bit float
+_FLOAT32_MAX = 3.4028235677973366e38  # halfway to the next: larger numbers do not round to a 32-bit float
 _MAX_EXACT = float(2**53 - 1)
 _EPSILON = 1e-9
 _NUMERIC = (int, float)
@@ -42,12 +43,12 @@ _TYPES = {
 }
 
 
-# Says of a schema and a value inside that there surely is nothing wrong; False where it is not sure.
+# Returns True if an inner value certainly satisfies a schema; False if uncertain.
 Passes = Callable[[Schema, Json], object]
 
 
 class Findings(NamedTuple):
-    """What was found at one node and below: the errors, and how many checks were met."""
+    """The result for one node and its contents: the errors, and the number of checks that matched."""
 
     errors: list[FieldError]
     matches: int
@@ -63,38 +64,38 @@ def find_violations(
     as_default: bool = False,
     passes: Passes | None = None,
 ) -> list[FieldError]:
-    """Everything in a tree that its schema does not allow.
+    """Returns all violations of a schema by a tree.
 
-    `path` is where the tree stands: None for a whole object. With a `correlation`, errors at nodes that an update left
-    as they were are passed over. `as_default` judges a default in a schema, for which the real server takes formats it
-    does not know at their word, and does not hold int-or-string to its two types. `passes` spares the way through
-    objects and lists that are surely right.
+    `path` is the path of the tree: None for a whole object. With a `correlation`, errors at nodes that an update left
+    unchanged are ignored. `as_default` validates a default in a schema, for which the real server accepts unknown
+    formats and does not restrict int-or-string to its two types. `passes` allows the validator to skip objects and
+    lists that are certainly valid.
     """
     base = NO_PATH if path is None else path
     found: dict[str, FieldError] = {}
     for error in _Validator(view, as_default, passes).ratcheted(schema, tree, "", correlation).errors:
         name = error.field.removeprefix(".")
         field = base if not name else name if path is None else f"{path}.{name}"
-        # Alternatives may find the same fault twice; it is told once.
+        # Alternatives may find the same fault twice; the fault is reported once.
         found.setdefault(f"{field} {error.detail} {error.type}", error._replace(field=field))
     return list(found.values())
 
 
 def types_of(schema: Schema) -> tuple[str, ...]:
-    """The types a schema allows; none when it allows all."""
+    """Returns the types that a schema allows; empty if the schema allows all."""
     if schema.int_or_string:
         return ("integer", "string")
     return (schema.type,) if schema.type else ()
 
 
 def known_format(schema: Schema) -> str:
-    """The format of a schema where it means something for its type."""
+    """Returns the format of a schema, if recognized for its type."""
     single = "" if schema.int_or_string else schema.type
     return schema.format if schema.format and formats.is_recognized(single, schema.format) else ""
 
 
 def is_integral(value: float) -> bool:
-    """Whether a float counts as an integer: it is one, or as good as one, within what a float holds exactly."""
+    """Returns True if a float counts as an integer: integral, or nearly so, within the range of exact floats."""
     if not abs(value) <= _MAX_EXACT:
         return False
     rounded = math.floor(abs(value) + 0.5)
@@ -102,17 +103,17 @@ def is_integral(value: float) -> bool:
 
 
 def is_multiple(value: float, factor: float) -> bool:
-    """Whether a number is a multiple of another, as floats can tell."""
+    """Returns True if a number is a multiple of another, in floating-point arithmetic."""
     return is_integral(1 / factor * value if factor < 1 else value / factor)
 
 
 def in_enum(value: Json, allowed: list[Any]) -> bool:
-    """Whether a value is one of an enum. Null never is; numbers are compared in the form the enum has them."""
+    """Returns True if a value is in an enum. Null never is; numbers are compared in the type of the enum's value."""
     if value is None:
         return False
     for item in allowed:
         if type(value) in _NUMERIC and type(item) in _NUMERIC:
-            # The real server converts to the type of the enum's value, cutting fractions off.
+            # The real server converts to the type of the enum's value, truncating fractions.
             if type(item)(value) == item:
                 return True
         elif same(value, item):
@@ -150,7 +151,7 @@ class _Validator:
         if value is None:
             matches = 0 if wrong else 1
         else:
-            # One for the node, one for each validator that applies, and what those count themselves.
+            # One for the node, one for each validator that applies, and the counts of those validators.
             matches = 1 + (0 if not (types or form) else 1 if wrong else 2)
             matches += 2 + self.alternatives(schema, value, path, errors)
             if type(value) is str:
@@ -169,10 +170,10 @@ class _Validator:
         return Findings(errors, matches)
 
     def alternatives(self, schema: Schema, value: Json, path: str, errors: list[FieldError]) -> int:
-        """`anyOf`, `oneOf`, `allOf` and `not`. Nothing below them is passed over for being old."""
+        """Validates `anyOf`, `oneOf`, `allOf` and `not`. Below them, errors of unchanged values are not ignored."""
         if not (schema.any_of or schema.one_of or schema.all_of or schema.not_):
             return 0
-        # From here on the matches count, and so every value must be looked at.
+        # From here on the matches count, so every value must be validated.
         spared, self.passes = self.passes, None
         try:
             return self.branches(schema, value, path, errors)
@@ -284,7 +285,7 @@ def _matches(found: Findings) -> int:
 
 
 def _plain(text: str) -> FieldError:
-    """An error the server tells of no field in particular."""
+    """Returns an error that the server reports without a field."""
     return invalid("", "", text)
 
 
@@ -306,7 +307,7 @@ def _type_error(types: tuple[str, ...], form: str, nullable: bool, value: Json, 
     if type(value) not in (str, list) and form and not (found in types or found_form == form or number):
         return _wrong_type(path, form, found_form)
     if form and type(value) in (str, list) and "number" not in types and "integer" not in types:
-        # The server leaves these to the check of the format, which looks at strings only.
+        # The server leaves these to the check of the format, which applies only to strings.
         return None
     if found in types or number:
         return None
@@ -318,7 +319,7 @@ def _wrong_type(path: str, wanted: str, found: str) -> FieldError:
 
 
 def _string_errors(schema: Schema, form: str, value: str, path: str, errors: list[FieldError]) -> int:
-    """Errors of a string; gives how many further validators applied."""
+    """Adds the errors of a string; returns the number of further validators that applied."""
     size = len(value)
     if schema.max_length is not None and size > schema.max_length:
         errors.append(too_long(path, schema.max_length))
@@ -366,14 +367,14 @@ def _number_errors(schema: Schema, form: str, value: int | float, path: str, err
 
 
 def _comparable(value: int | float, bound: int | float, exact: bool) -> tuple[int | float, int | float]:
-    """A value and a bound as the server compares them: both as integers where it can, else both as floats."""
+    """Returns a value and a bound as the server compares them: both as integers if possible, otherwise as floats."""
     if exact and type(value) is int:
         return value, max(INT64[0], min(INT64[1], int(bound)))
     return float(value), float(bound)
 
 
 def fits(number: int | float, kind: str, form: str) -> bool:
-    """Whether a number is within what its type and format can hold."""
+    """Returns True if a number is within the range of its type and format."""
     if kind == "integer":
         low, high = INT32 if form == "int32" else INT64
         return (type(number) is int or float(number).is_integer()) and low <= number <= high

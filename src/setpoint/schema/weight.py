@@ -1,19 +1,20 @@
-"""Schemas that ask for so much that even a small object takes long."""
+"""Estimates the cost of schemas under which even a small object takes long."""
 
 from setpoint.schema.defaulting import has_default
 from setpoint.schema.openapi import Schema
 
-# So many alternatives, required fields or defaults of one node are looked at within a few milliseconds.
+# This many alternatives, required fields or defaults of one node are processed within a few milliseconds.
 _FEW_BRANCHES = 100
 # The weight of a schema under which every object takes long.
 HEAVY = 1 << 30
 
 
 def weight(schema: Schema) -> int:
-    """Returns about how many times as long as under a plain schema an object of some size may take under this one.
+    """Returns the maximum cost of an object under this schema, as a multiple of its cost under a plain schema.
 
-    An empty item of a list is given all defaults of the item: the object grows, and what is done with it takes as much
-    longer. Where one node has very much to look at for each of its values, every object takes long."""
+    An empty item of a list gets all defaults of the item: the object grows, and its processing takes correspondingly
+    longer. If one node needs very many checks for each of its values, every object takes long.
+    """
     most = 0
     waiting = [(schema, False)]
     seen: set[int] = set()
@@ -35,7 +36,7 @@ def weight(schema: Schema) -> int:
 
 
 def _defaults(node: Schema, limit: int) -> int:
-    """Returns how many defaults an empty object is given, those inside of others included; stops above the limit."""
+    """Returns the number of defaults that an empty object gets, including nested ones; stops above the limit."""
     found, waiting = 0, [node]
     while waiting and found <= limit:
         for inner in waiting.pop().properties.values():

@@ -1,14 +1,15 @@
-"""The signals that work may take too long: for the event loop, or altogether."""
+"""The signals that an operation may take too long: for the event loop, or in total."""
 
 
 class Lengthy(Exception):  # noqa: N818 - asks for another place, not for a remedy
-    """The rules may take too long for others to wait meanwhile. Nothing is decided; ask again where there is time."""
+    """The rules may take too long for the event loop. There is no result; the caller repeats the validation on a
+    thread."""
 
 
 class TooManySteps(Exception):  # noqa: N818 - becomes an error of the object
-    """The object has so many values, and its schema so many alternatives for each, that the check is given up."""
+    """The check was abandoned: the object has too many values, and its schema too many alternatives for each."""
 
 
-# How many schemas are held against values for one object: alternatives for each of very many values would be without
-# bound otherwise. An object of 3 MB has some hundred thousand values.
+# The maximum number of schema checks for one object: alternatives for each of very many values would otherwise be
+# unbounded. An object of 3 MB has some hundred thousand values.
 MOST_STEPS = 2_000_000

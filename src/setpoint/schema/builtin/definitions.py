@@ -1,7 +1,7 @@
-"""Reads the shipped definitions: each file once, at the first call, and each definition when it is first asked for.
+"""Reads the shipped definitions: each file once, on the first call, and each definition on its first use.
 
-`tools/builtin_schemas.py` makes the files: compressed JSON of the release, the kinds and the definitions by name, and
-beside it the descriptions, which are larger than all the rest and which few ask for.
+`tools/builtin_schemas.py` generates the files: compressed JSON of the release, the kinds and the definitions by name,
+and separately the descriptions, which are larger than the rest and rarely used.
 """
 
 import importlib.resources
@@ -24,7 +24,7 @@ _PREFIX = "#/definitions/"
 class _Catalogue(msgspec.Struct):
     release: str
     kinds: list[tuple[str, str, str, str]]
-    # Each still encoded: to find where a definition ends is some ten times cheaper than to decode it.
+    # Still encoded: finding the end of a definition is about ten times cheaper than decoding the definition.
     definitions: dict[str, msgspec.Raw]
 
 
@@ -36,21 +36,21 @@ def _catalogue() -> _Catalogue:
 
 @cache
 def kinds() -> Mapping[GroupVersionKind, str]:
-    """Every built-in kind, with the name of its definition.
+    """Returns every built-in kind, with the name of its definition.
 
-    Every group has its own `DeleteOptions` and `WatchEvent`, in versions it no longer serves too.
+    Every group has its own `DeleteOptions` and `WatchEvent`, also in versions that are no longer served.
     """
     return MappingProxyType({GroupVersionKind(*kind): name for *kind, name in _catalogue().kinds})
 
 
 def names() -> Set[str]:
-    """The names of all definitions."""
+    """Returns the names of all definitions."""
     return _catalogue().definitions.keys()
 
 
 @cache
 def definition(name: str) -> Object:
-    """The definition of that name as plain OpenAPI. Raises `KeyError` where there is none."""
+    """Returns the definition of that name as plain OpenAPI. Raises `KeyError` if there is none."""
     found: Object = msgspec.json.decode(_catalogue().definitions[name])
     return found
 
@@ -62,22 +62,23 @@ def _descriptions() -> dict[str, msgspec.Raw]:
 
 
 def descriptions(name: str) -> Mapping[str, str]:
-    """What the definition of that name says about itself, under "", and about its fields, under their names."""
+    """Returns the descriptions of the definition of that name: its own under "", and those of its fields under their
+    names."""
     found = _descriptions().get(name)
     return msgspec.json.decode(found, type=dict[str, str]) if found is not None else {}
 
 
 @cache
 def schema(name: str) -> Schema:
-    """The definition of that name as a schema tree, in which references are left as they are (`Schema.ref`)."""
+    """Returns the definition of that name as a schema tree, with unresolved references (`Schema.ref`)."""
     return Schema.parse(definition(name))
 
 
 def resolve(ref: str) -> Object:
-    """The definition that a `$ref` points to."""
+    """Returns the definition that a `$ref` points to."""
     return definition(ref.removeprefix(_PREFIX))
 
 
 def resolve_schema(ref: str) -> Schema:
-    """The schema tree that a `$ref` points to."""
+    """Returns the schema tree that a `$ref` points to."""
     return schema(ref.removeprefix(_PREFIX))

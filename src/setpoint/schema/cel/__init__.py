@@ -1,6 +1,6 @@
 """CEL: the language of validation rules and policies, compiled to Python.
 
-`validate_rules` says why the rules of a schema may not be accepted; `compile_rules` makes them ready for objects.
+`validate_rules` returns the reasons for rejecting the rules of a schema; `compile_rules` prepares them for objects.
 Policies build a `Program` over an `Environment` of their own variables.
 """
 

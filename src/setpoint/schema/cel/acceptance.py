@@ -1,7 +1,7 @@
-"""Whether a schema's rules may be accepted: their form, their types, where they stand and what they may cost.
+"""Decides whether a schema's rules are accepted: by their form, their types, their position and their estimated cost.
 
-A schema with an error in the form of a rule at or below a node has no expressions compiled at that node, so that the
-author sees first what to mend first.
+If a rule at or below a node has an invalid form, no expression of that node is compiled, so that the author sees the
+most basic errors first.
 """
 
 from collections.abc import Set
@@ -29,10 +29,11 @@ _REMEDY = (
 
 
 class _Place(NamedTuple):
-    """Where a schema node stands: its path, how often its data may occur, and what keeps `oldSelf` out."""
+    """The position of a schema node: its path, the maximum number of its occurrences, and the reason if `oldSelf` is
+    not allowed."""
 
     path: str
-    # None where the schemas above set no bound.
+    # None if the schemas above set no bound.
     occurrences: int | None
     uncorrelatable: str
 
@@ -46,7 +47,7 @@ class _Place(NamedTuple):
 
 
 def validate_rules(schema: Schema, path: str) -> list[FieldError]:
-    """Every reason not to accept the rules of a schema, whose root stands at `path`."""
+    """Returns all errors of the rules of a schema at `path`."""
     ruled = nodes_with_rules(schema)
     if not ruled:
         return []
@@ -57,7 +58,7 @@ def validate_rules(schema: Schema, path: str) -> list[FieldError]:
 
 
 def _default_errors(schema: Schema, path: str, ruled: Set[int], *, root: bool) -> list[FieldError]:
-    """Defaults that break the rules they stand under."""
+    """Returns the errors of defaults that violate their own rules."""
     errors: list[FieldError] = []
     if schema.default is not msgspec.UNSET and schema.default is not None:
         rules = compile_rules(schema, root=root)
@@ -71,7 +72,7 @@ def _default_errors(schema: Schema, path: str, ruled: Set[int], *, root: bool) -
 
 
 def _spine(schema: Schema, path: str, ruled: Set[int]) -> list[tuple[Schema, str]]:
-    """The schemas of the values in a value, as far as they have rules."""
+    """Returns the inner schemas that have rules, with their paths."""
     found = [
         (below, key(child(path, "properties"), name)) for name, below in schema.properties.items() if id(below) in ruled
     ]
@@ -89,7 +90,7 @@ class _Acceptance:
         self.expensive: list[tuple[int, str]] = []
 
     def visit(self, schema: Schema, place: _Place, *, root: bool = False) -> tuple[list[FieldError], list[FieldError]]:
-        """The errors in the form of the rules at and below a node, and those in their expressions."""
+        """Returns the form errors of the rules at and below a node, and the errors in their expressions."""
         form: list[FieldError] = []
         expressions: list[FieldError] = []
         for below, beneath in _children(schema, place, self.ruled):
@@ -160,7 +161,7 @@ class _Acceptance:
 
 
 def over_budget(words: str, cost: int, limit: int) -> str:
-    """What to tell about a cost over its limit."""
+    """Returns the message for a cost over its limit."""
     factor = cost / limit
     if factor > 100:
         shown = "more than 100x"
@@ -185,7 +186,7 @@ def _children(schema: Schema, place: _Place, ruled: Set[int]) -> list[tuple[Sche
 
 
 def _max_elements(schema: Schema) -> int | None:
-    """How often a child may occur in one value of the schema; None if nothing bounds it."""
+    """Returns the maximum number of occurrences of a child in one value of the schema; None if unbounded."""
     if schema.type == "array":
         return None if schema.max_items is None else max(schema.max_items, 0)
     if schema.type == "object" and schema.additional_properties not in (None, False):
@@ -231,7 +232,7 @@ def _field_path_errors(rule: ValidationRule, schema: Schema, path: str) -> list[
 
 
 def _shown(rule: ValidationRule) -> Any:
-    """The rule as the server, which is written in Go, shows it: its fields in their order there."""
+    """Returns the rule in the JSON form of the real server's Go type, with the same order of fields."""
     fields = {
         "Rule": rule.rule,
         "Message": rule.message,

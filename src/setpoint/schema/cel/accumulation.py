@@ -1,4 +1,4 @@
-"""Macros that gather a list or a map: one step of each, adding in place.
+"""Macros that build a list or a map: one step of each, adding in place.
 
 The language defines them by adding to a copy, which would take quadratic time.
 """
@@ -12,7 +12,7 @@ from setpoint.schema.cel.values import Mapping, MapValue, no_such_overload
 
 
 class Gathering(NamedTuple):
-    """What a macro gathers: how it begins, what decides whether to add, and how it adds."""
+    """The accumulation of a macro: its start value, its predicate, and its step."""
 
     start: Callable[[], Any]
     add: Callable[[State, Any], None]
@@ -30,7 +30,7 @@ class Gathering(NamedTuple):
 
 
 def gather_list(predicate: Run | None, element: Run) -> Gathering:
-    """Of `map`, `filter` and `transformList`."""
+    """Returns the accumulation of `map`, `filter` and `transformList`."""
 
     def add(state: State, gathered: list[Any]) -> None:
         value = element(state)
@@ -41,7 +41,8 @@ def gather_list(predicate: Run | None, element: Run) -> Gathering:
 
 
 def gather_map(predicate: Run | None, parts: list[Run]) -> Gathering:
-    """Of `transformMap`, which adds a key and a value, and `transformMapEntry`, which adds all entries of a map."""
+    """Returns the accumulation of `transformMap`, which adds a key and a value, and of `transformMapEntry`, which adds
+    all entries of a map."""
 
     def add(state: State, gathered: MapValue) -> None:
         values = [part(state) for part in parts]

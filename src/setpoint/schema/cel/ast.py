@@ -1,8 +1,8 @@
 """The tree of an expression.
 
-Macros are expanded as the language defines them (`all` is a comprehension, `has` a select that only tests), so that
-types and costs follow the expansion; a node that came out of a macro remembers which one, for code that can do better.
-`type` and `overloads` are filled in by the checker.
+Macros are expanded as the language defines them (`all` is a comprehension, `has` a test-only select), so that types and
+costs follow the expansion; an expanded node keeps a reference to its macro, for optimizations. The checker sets `type`
+and `overloads`.
 """
 
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from typing import TypeAlias
 from setpoint.schema.cel.types import DYN, Type
 from setpoint.schema.cel.values import Uint
 
-# What may stand in the text as a constant.
+# The types of constants in the source.
 Constant: TypeAlias = bool | int | Uint | float | str | bytes | None
 
 ACCUMULATOR = "@result"
@@ -35,7 +35,7 @@ class Literal(Expr):
 
 
 class Ident(Expr):
-    """A variable, or the name of a type (then the checker fills in `denotes`)."""
+    """A variable, or the name of a type (then the checker sets `denotes`)."""
 
     __slots__ = ("denotes", "name")
 
@@ -46,10 +46,10 @@ class Ident(Expr):
 
 
 class Select(Expr):
-    """`operand.field`, or `has(operand.field)` where it only tests.
+    """`operand.field`, or `has(operand.field)` for a test-only select.
 
-    Where the checker finds the whole to be the dotted name of a variable, the operand becomes that, and the field is
-    empty.
+    If the checker resolves the whole expression to the dotted name of a variable, the operand becomes that variable,
+    and the field is empty.
     """
 
     __slots__ = ("field", "operand", "test_only")
@@ -91,7 +91,7 @@ class ListExpr(Expr):
 
 
 class Entry:
-    """An entry of a map (then `key` is an expression) or of a message (then it is a field's name)."""
+    """An entry of a map (then `key` is an expression) or of a message (then `field` is the field's name)."""
 
     __slots__ = ("field", "key", "offset", "optional", "value")
 
@@ -123,7 +123,7 @@ class Struct(Expr):
 
 
 class Comprehension(Expr):
-    """A fold over a list or a map; a binding of a name is a fold over nothing."""
+    """A fold over a list or a map; a binding of a name is a fold over an empty list."""
 
     __slots__ = (
         "accumulator",

@@ -1,7 +1,6 @@
-"""Types for every node of a tree: names are resolved, overloads chosen, and what does not fit becomes a problem.
+"""Types for every node of a tree: resolves names, chooses overloads, and reports type errors as problems.
 
-The rules, and the words for what is wrong, are those of the real server's checker, so that whoever moves a rule from
-one to the other sees the same answer.
+The rules and the messages are those of the real server's checker, so that a rule gives the same result on both.
 """
 
 from setpoint.schema.cel.ast import (
@@ -43,7 +42,7 @@ from setpoint.schema.cel.values import Uint
 
 
 def check(source: str, tree: Expr, environment: Environment) -> None:
-    """Fills in the types and overloads of a tree. Raises `CompileError`."""
+    """Sets the types and overloads of a tree. Raises `CompileError`."""
     checker = _Checker(environment)
     checker.check(tree)
     if checker.problems:
@@ -104,7 +103,7 @@ class _Checker:
         return Type("param", f"_var{self.fresh}")
 
     def lookup(self, name: str) -> Type | None:
-        """The type of a variable; a name with a leading dot is never one of a macro."""
+        """Returns the type of a variable; a name with a leading dot never refers to a variable of a macro."""
         if not name.startswith("."):
             for scope in reversed(self.scopes):
                 if name in scope:
@@ -121,7 +120,7 @@ class _Checker:
         if denoted is not None:
             node.denotes = denoted
             return type_of(denoted)
-        # The dot is part of the name here, and the place is that of the name after it.
+        # The dot is part of the name here, and the position is that of the name after the dot.
         self.report(node.offset + node.name.startswith("."), _undeclared(node.name))
         return ERROR
 
@@ -131,7 +130,7 @@ class _Checker:
             variable = self.environment.variables.get(qualified)
             denoted = self.environment.denoted(qualified)
             if variable is not None or denoted is not None:
-                # A name with dots: the select becomes the reference to it.
+                # A name with dots: the select becomes a reference to that name.
                 node.operand = Ident(node.offset, qualified)
                 node.operand.denotes = denoted
                 node.field = ""
@@ -156,7 +155,7 @@ class _Checker:
         return optional_of(result) if was_optional or optional else result
 
     def declared_field(self, offset: int, name: str, field: str) -> Type:
-        """The type of a field of an object type."""
+        """Returns the type of a field of an object type."""
         try:
             found = self.environment.field_type(name, field)
         except LookupError:
@@ -168,7 +167,7 @@ class _Checker:
         return found
 
     def message(self, node: Struct) -> Type:
-        """`Name{field: value}`. The name may be that of any type, but only messages can be made."""
+        """Checks `Name{field: value}`. The name may be that of any type, but only messages can be constructed."""
         name = node.name.removeprefix(".")
         found = self.environment.denoted(name)
         if found is None:
@@ -218,7 +217,7 @@ class _Checker:
         return self.resolve(node, overloads, [target, *arguments])
 
     def shadowed(self, prefix: str) -> bool:
-        """Whether the head of a qualified name is a variable of a macro here."""
+        """Returns True if the first part of a qualified name is a variable of a macro here."""
         head = prefix.partition(".")[0]
         return any(head in scope for scope in self.scopes)
 
@@ -268,7 +267,8 @@ class _Checker:
         self.report(node.offset, text)
 
     def element(self, node: Expr, *, optional: bool) -> Type:
-        """The type of an element of a literal; one with a question mark counts as what is in the optional."""
+        """Returns the type of an element of a literal; for an element with a question mark, the type inside the
+        optional."""
         found = self.check(node)
         if not optional:
             return found
@@ -338,7 +338,7 @@ def _undeclared(name: str) -> str:
 
 
 def _qualified_name(node: Expr) -> str:
-    """`a.b.c` as text, or nothing if the node is anything but names and dots."""
+    """Returns `a.b.c` as text; empty if the node has other parts than names and dots."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.field)

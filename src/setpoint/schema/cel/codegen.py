@@ -1,11 +1,11 @@
-"""An expression as Python source over plain JSON, for the common case in which nothing goes wrong.
+"""Generates Python source over plain JSON from an expression, for the common case without errors.
 
-The code does no counting and absorbs no errors: it gives the value that exact evaluation would give, or raises
-something, and then exact evaluation decides. What cannot be said that plainly is `_Unsupported`, and has no generated
-code at all.
+The code does not count costs and does not absorb errors: it returns the value of exact evaluation, or raises an
+exception, and then exact evaluation decides. Expressions that cannot be translated so directly raise `_Unsupported`,
+and have no generated code at all.
 
-Data stays JSON: an object is a dict, a list a list, and only formats and numbers are turned into values when they are
-read. `_Value.shape` says which declaration the JSON of a container follows; None for a list of finished values.
+Data stays JSON: an object is a dict, a list a list, and only formats and numbers are converted to values when read.
+`_Value.shape` is the declaration of the JSON of a container; None for a list of converted values.
 """
 
 from collections.abc import Callable
@@ -47,15 +47,15 @@ _MAX_SOURCE = 20_000
 
 
 class _Unsupported(Exception):  # noqa: N818 - not an error: exact evaluation takes over
-    """There is no short cut for this."""
+    """The expression has no generated code."""
 
 
 class _Value(NamedTuple):
-    """Python source for a value, and the declaration that its JSON follows if it is a container of JSON."""
+    """Python source for a value, and the declaration of its JSON if the value is a container of JSON."""
 
     source: str
     shape: Declaration | None = None
-    # What to ask of it where a wrong type would go unnoticed, if it is read straight from the data.
+    # The guard function for a value read directly from the data, where a wrong type would go unnoticed.
     guard: str = ""
 
     @property
@@ -64,7 +64,8 @@ class _Value(NamedTuple):
 
 
 def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None:
-    """A function of `self` and `oldSelf` as JSON (None for an empty optional), or None if there is no short cut."""
+    """Returns a function of `self` and `oldSelf` as JSON (None for an empty optional), or None for unsupported
+    expressions."""
     generator = _Generator(functions, root)
     try:
         source = generator.guarded(tree)
@@ -75,7 +76,7 @@ def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None
     try:
         found: Fast = eval(compile(f"lambda s, o: {source}", "<cel>", "eval"), generator.namespace)
     except (SyntaxError, MemoryError, RecursionError):
-        # Nested deeper than Python reads.
+        # Nested deeper than Python can parse.
         return None
     return found
 
@@ -93,17 +94,18 @@ class _Generator:
         return f"v{self.names}"
 
     def bind(self, value: Any) -> str:
-        """A constant that the code refers to by name."""
+        """Binds a constant to a name for the generated code."""
         name = f"c{len(self.namespace)}"
         self.namespace[name] = value
         return name
 
     def guarded(self, node: Expr) -> str:
-        """A value in a place where a null or a wrong type would go unnoticed."""
+        """Returns the source of a value with its guard, for contexts in which a null or a wrong type would go
+        unnoticed."""
         return self.value(node).guarded
 
     def finished(self, node: Expr) -> str:
-        """A value for code that knows nothing of declarations."""
+        """Returns the source of a converted value, for code without knowledge of declarations."""
         value = self.value(node)
         if value.shape is not None and not _is_finished(value.shape):
             raise _Unsupported
@@ -140,12 +142,12 @@ class _Generator:
         return self.load("s" if node.name == "self" else "o", self.root)
 
     def load(self, source: str, declaration: Declaration) -> _Value:
-        """A piece of JSON as the value it is. A null where none may be raises, sooner or later."""
+        """Converts a piece of JSON to its value. A null that is not allowed raises an exception, possibly later."""
         kind = declaration.type.kind
         if kind in ("string", "int", "bool", "dyn"):
             return _Value(source, None, _GUARDS[kind])
         if kind == "double":
-            # Unlike float(), this takes no text for a number.
+            # Unlike float(), multiplication rejects text.
             return _Value(f"({source} * 1.0)")
         if kind in ("list", "map", "struct"):
             return _Value(source, declaration, "_nn")
@@ -175,7 +177,7 @@ class _Generator:
         return shape.fields[field], shape.names[field]
 
     def optional(self, node: Expr) -> _Value:
-        """An optional, as the JSON in it or None."""
+        """Returns an optional, as its JSON or None."""
         if isinstance(node, Ident) and node.name == "oldSelf" and "oldSelf" not in self.locals:
             return _Value("o", self.root)
         if not isinstance(node, Call) or node.function != "_?._":
@@ -202,7 +204,7 @@ class _Generator:
             return self.load(f"_nn({inner.source})", inner.shape)
         default = self.value(node.args[0])
         if isinstance(node.args[0], ListExpr) and not node.args[0].elements:
-            # An empty list is one of any kind.
+            # An empty list is valid for any element type.
             return _Value(f"_or({inner.source}, [])", inner.shape, "_nn")
         if default.shape is not inner.shape and inner.shape.type.kind in ("list", "map", "struct"):
             raise _Unsupported
@@ -343,7 +345,7 @@ class _Generator:
     def iteration(
         self, node: Comprehension, ranged: _Value
     ) -> tuple[str, dict[str, tuple[str, Declaration | None]], Declaration | None]:
-        """`for x in ...`, with the names of its variables; a null among the items is left to exact evaluation."""
+        """Returns the `for x in ...` clause with its variables; a null among the items is left to exact evaluation."""
         kind = node.range.type.kind
         shape = ranged.shape
         elements = shape.elements if shape is not None else None
@@ -392,14 +394,14 @@ class _Generator:
 
 
 def _never_null(elements: Declaration) -> Declaration:
-    """Items of lists and values of maps may be null where the schema says so: that is left to exact evaluation."""
+    """Raises `_Unsupported` if the schema allows null items or values, which are left to exact evaluation."""
     if elements.nullable:
         raise _Unsupported
     return elements
 
 
 def _as_list(elements: Declaration | None) -> Declaration | None:
-    """The shape of a plain list whose items follow a declaration."""
+    """Returns the shape of a plain list with items of a declaration."""
     if elements is None:
         return None
     shape = Declaration(list_of(elements.type), 2)
@@ -409,7 +411,7 @@ def _as_list(elements: Declaration | None) -> Declaration | None:
 
 
 def _is_finished(shape: Declaration) -> bool:
-    """Whether the JSON of a list already is the value: plain items, in a list whose order matters."""
+    """Returns True if the JSON of a list is already the value: plain items, in a list with a significant order."""
     elements = shape.elements
     return (
         shape.type.kind == "list"
@@ -421,14 +423,14 @@ def _is_finished(shape: Declaration) -> bool:
 
 
 def _is_plain(value: _Value, found: Type) -> bool:
-    """Whether Python's equality on the JSON is CEL's on the value."""
+    """Returns True if Python's equality of the JSON equals CEL's equality of the value."""
     if value.shape is not None:
         return value.shape.plain
     return found.kind == "list" and found.params[0].kind in _EXACT_KINDS
 
 
 def _is_known(found: Type) -> bool:
-    """Whether the type of a value is settled before it is seen."""
+    """Returns True if the type of a value is known statically."""
     if found.kind == "list":
         return found.params[0].kind in ("string", "int", "bool", "double", "uint", "bytes", "duration", "timestamp")
     return found.kind not in ("map", "null", "param", "error")

@@ -1,4 +1,5 @@
-"""What generated code may call: a few functions of Python, and the operations of CEL that are not plain Python."""
+"""The functions available to generated code: a few builtins of Python, and the CEL operations without a Python
+equivalent."""
 
 from typing import Any
 
@@ -48,7 +49,7 @@ def _or(value: Any, default: Any) -> Any:
 
 _BUILTINS = {"all": all, "any": any, "bool": bool, "enumerate": enumerate, "len": len, "sum": sum}
 
-# The names that generated code sees.
+# The names that are available to generated code.
 HELPERS: dict[str, Any] = {
     "__builtins__": _BUILTINS,
     "_fit": operators.fit_int,

@@ -1,4 +1,4 @@
-"""One rule of `x-kubernetes-validations`, compiled against the schema node it stands on."""
+"""One rule of `x-kubernetes-validations`, compiled against its schema node."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from setpoint.schema.openapi import Schema, ValidationRule
 
 
 class RuleEnvironments:
-    """What the rules of one schema node may refer to: `self`, and `oldSelf`, which may be optional."""
+    """The environments of the rules of one schema node: `self`, and `oldSelf`, which may be optional."""
 
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration
@@ -34,7 +34,7 @@ class RuleEnvironments:
 
 
 class CompiledRule(NamedTuple):
-    """A rule with its programs, or with what is wrong with them. An empty rule has neither."""
+    """A rule with its programs, or with their errors. An empty rule has neither."""
 
     rule: ValidationRule
     program: Program | None = None
@@ -49,12 +49,12 @@ class CompiledRule(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """How messages about the rule name it."""
+        """The name of the rule in messages."""
         return (self.rule.message or self.rule.rule).strip()
 
 
 def compile_rule(rule: ValidationRule, schema: Schema, environments: RuleEnvironments) -> CompiledRule:
-    """Compiles a rule; what is wrong with it becomes part of the result."""
+    """Compiles a rule; errors become part of the result."""
     if not rule.rule.strip():
         return CompiledRule(rule)
     environment = environments.of(rule)

@@ -1,6 +1,6 @@
-"""Where a walk over an updated object stands: which old value belongs to the new one, and whether anything changed.
+"""The position of a traversal of an updated object: the old value for each new one, and whether the value changed.
 
-Items of lists that are not of type `map` have no old value; the nearest value above them that has one counts instead.
+Items of lists that are not of type `map` have no old value; the nearest containing value that has one is used instead.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from setpoint.schema.openapi import Schema
 
 
 class Correlation(NamedTuple):
-    """The old and new value here, or if there is no old one, the nearest above that have both."""
+    """The old and new value at this position, or without an old one, the nearest containing pair."""
 
     current: ratchet.Correlation | None = None
     nearest: ratchet.Correlation | None = None
@@ -28,19 +28,19 @@ class Correlation(NamedTuple):
         return self if self.current is None else Correlation(self.current.index(position), self.current)
 
     def unchanged(self) -> bool:
-        """Whether an error here was there before."""
+        """Returns True if the value is unchanged, so that an error here existed before."""
         pair = self.current or self.nearest
         try:
             return pair is not None and pair.equal()
         except RecursionError:
-            # Deeper than anyone looks: an error too many does less harm than one too few.
+            # Too deep for a comparison: reporting an old error is safer than ignoring a new one.
             return False
 
 
 def old_items(schema: Schema, old: Json) -> Callable[[Any], Json]:
-    """Finds, for an item of a list, the old item of the same keys; None where there is none.
+    """Returns a function that finds the old list item with the keys of an item; None if there is none.
 
-    The old list is looked through once, so that a long list costs no more than its length.
+    The old list is indexed once, so that the cost is linear in its length.
     """
     if schema.list_type != "map" or not schema.list_map_keys or type(old) is not list:
         return _nothing

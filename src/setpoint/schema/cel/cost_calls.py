@@ -1,4 +1,4 @@
-"""What calls of functions may cost at most, and how large what they give back may be: one entry a function."""
+"""The maximum cost of function calls, and the maximum size of their results: one entry per function."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from setpoint.schema.cel.types import Type
 _ADDRESS = Range(4, 16)
 _FORMAT_NAME = 64
 _FORMAT_PATTERN = 128
-# Types whose values compare in one step.
+# Types with values that compare in one step.
 _ATOMIC = frozenset(
     [
         *("net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver"),
@@ -23,7 +23,7 @@ _ATOMIC = frozenset(
 
 
 class Node(NamedTuple):
-    """An operand: where its value comes from, its type, and its size if that follows from the expression."""
+    """An operand: the path of its value, its type, and its size if the expression determines the size."""
 
     path: tuple[str, ...]
     type: Type
@@ -32,13 +32,13 @@ class Node(NamedTuple):
 
 
 class Sizes(Protocol):
-    """Who knows the sizes that the schema allows."""
+    """Provides the sizes that the schema allows."""
 
     def declared_size(self, path: tuple[str, ...]) -> Range | None: ...
 
 
 class CallCost(NamedTuple):
-    """The cost of a call, and the size of its result if something is known of it."""
+    """The cost of a call, and the size of its result, if known."""
 
     cost: Range
     size: Range | None = None
@@ -57,11 +57,11 @@ class _Call(NamedTuple):
         return self.sizes.declared_size(node.path) or UNKNOWN
 
     def subject(self) -> Range:
-        """The size of the target, or of the first argument of a function that has none."""
+        """Returns the size of the target, or of the first argument of a function without a target."""
         return self.size(self.target if self.target is not None else self.args[0])
 
     def elements(self) -> Node | None:
-        """What the target is a list of."""
+        """Returns the elements of the target list."""
         if self.target is None or not self.target.type.params:
             return None
         path = (*self.target.path, "@items") if self.target.path else ()
@@ -69,7 +69,7 @@ class _Call(NamedTuple):
 
 
 def call_cost(function: str, overload: str, target: Node | None, args: list[Node], sizes: Sizes) -> CallCost | None:
-    """The cost of a call without that of its arguments; None if nothing special is known of the function."""
+    """Returns the cost of a call without that of its arguments; None for a function without a special rule."""
     found = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(function)
     return found(_Call(function, overload, target, args, sizes)) if found else None
 
@@ -120,7 +120,7 @@ def _replace(call: _Call) -> CallCost:
 
 
 def _replaced(text: int, old: int, *, shorter: bool) -> tuple[int, int]:
-    """How often something is replaced, and how much of the text stays beside that."""
+    """Returns the number of replacements, and the length of the text that is kept."""
     if old == 0:
         return add(text, 1), text
     if shorter:
@@ -208,7 +208,7 @@ def _equals(call: _Call) -> CallCost | None:
 
 def _to_bytes(call: _Call) -> CallCost:
     size = call.size(call.args[0])
-    # The product wraps around as an unsigned number does.
+    # The product wraps around like an unsigned number.
     return CallCost(size.scaled(STRING_FACTOR), Range(size.min, size.max * 4 % 2**64))
 
 

@@ -1,7 +1,7 @@
-"""What a call costs when it runs: from the values it is given, and for some from the one it gives back.
+"""The run-time cost of a call: from its arguments, and for some functions from its result.
 
-The units are those of the real server: about one a step, a tenth a character that is looked at. `traversal_cost`
-counts a whole tree of values.
+The units are those of the real server: about one per step, a tenth per character read. `traversal_cost` counts a whole
+tree of values.
 """
 
 import math
@@ -124,7 +124,7 @@ def _free(_: list[Any]) -> int:
     return 0
 
 
-# By the name of the function; what is not here costs one.
+# By the name of the function; all others cost one.
 _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(("isSorted", "sum", "min", "max", "indexOf", "lastIndexOf", "includes"), _traverse),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _target_scan),
@@ -147,7 +147,7 @@ _BY_FUNCTION: dict[str, Cost] = {
     "validate": _validate,
     "check": _check,
 }
-# Where one function costs differently by overload.
+# Functions with a different cost by overload.
 _BY_OVERLOAD: dict[str, Cost] = {
     "string_to_ip": _target_scan,
     "string_to_bytes": _target_scan,
@@ -163,7 +163,7 @@ _BY_OVERLOAD: dict[str, Cost] = {
 }
 
 
-# What is added when the result is known.
+# The additional cost once the result is known.
 RESULT_COSTS: dict[str, Callable[[Any], int]] = {
     "join": _joined,
     **dict.fromkeys(("slice", "reverse", "lists.range"), size_of),
@@ -171,5 +171,5 @@ RESULT_COSTS: dict[str, Callable[[Any], int]] = {
 
 
 def cost_of(function: str, overload: str) -> Cost | None:
-    """How to cost a call; None if it costs one."""
+    """Returns the cost function of a call; None if the call costs one."""
     return _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(function)

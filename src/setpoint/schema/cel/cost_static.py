@@ -1,7 +1,7 @@
-"""What an expression may cost at most, estimated from its types and the sizes the schema allows.
+"""The maximum cost of an expression, estimated from its types and the sizes that the schema allows.
 
-The estimate decides which rules a CRD may have, so it follows the real server's number for number, oddities included.
-With the sizes of a real object it also tells when counting at run time can be left out.
+The estimate decides which rules a CRD may have, so the numbers equal those of the real server, including its
+peculiarities. With the sizes of a real object, the estimate also shows when counting at run time is unnecessary.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ Path = tuple[str, ...]
 
 
 class _Entries(NamedTuple):
-    """The sizes of the keys and values of a list or map made by the expression itself."""
+    """The sizes of the keys and values of a list or map that the expression itself creates."""
 
     kind: str
     key: Range
@@ -40,7 +40,7 @@ class _Entries(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """A variable of a macro: where its values come from, and their size if it is known."""
+    """A variable of a macro: the path of its values, and their size, if known."""
 
     path: Path
     size: Range | None
@@ -48,20 +48,20 @@ class _Local(NamedTuple):
 
 
 class _Loop:
-    """A loop being estimated. What loops over parts of its items cost is known for all its rounds together."""
+    """A loop during estimation. The cost of loops over parts of its items is known for all its rounds together."""
 
     __slots__ = ("count", "distinct", "together", "variable")
 
     def __init__(self, count: int, variable: _Local | None, distinct: bool) -> None:
         self.count = count
-        # The variable that holds an item, and whether each round has another piece of the data in it.
+        # The variable that holds an item, and whether each round reads a different piece of the data.
         self.variable = variable
         self.distinct = distinct
         self.together = 0
 
 
 def estimate(tree: Expr, root: Declaration | None, largest: Largest = UNBOUNDED) -> Range:
-    """The cost of evaluating an expression over `root`, in which nothing is larger than `largest`."""
+    """Returns the cost of evaluating an expression over `root`, with no value larger than `largest`."""
     return _Estimator(root, largest).cost(tree)
 
 
@@ -212,7 +212,8 @@ class _Estimator:
         return total
 
     def source_of(self, node: Expr) -> tuple[int | None, bool]:
-        """The loop whose items a range is a part of, and whether the range is data that no other round visits."""
+        """Returns the loop that provides the items of a range, and True if no other round visits the data of the
+        range."""
         while isinstance(node, Select) or (isinstance(node, Call) and node.function == "_[_]"):
             node = node.operand if isinstance(node, Select) else node.args[0]
         if not isinstance(node, Ident):
@@ -227,10 +228,11 @@ class _Estimator:
         return None, False
 
     def rounds(self, count: Range, each: Range, loop: _Loop, outer: int | None) -> Range:
-        """What all rounds of a loop cost.
+        """Returns the cost of all rounds of a loop.
 
         A loop over parts of the items of another one has, over all rounds of that one, no more rounds than there are
-        items in all the data. With real sizes that is far less than the product of the two, so it is added up there.
+        items in all the data. With real sizes that is far less than the product of the two, so the cost is summed
+        there.
         """
         if outer is None or self.largest.total >= LIMIT:
             return Range(multiply(count.min, each.min), add(multiply(count.max, each.max), loop.together))
@@ -287,7 +289,8 @@ class _Estimator:
         return UNKNOWN if node.size is None else node.size
 
     def declared_size(self, path: Path) -> Range | None:
-        """The largest size the schema allows at a path; its head, a variable, is taken to be the root."""
+        """Returns the largest size that the schema allows at a path; its first part, a variable, is treated as the
+        root."""
         if not path or self.root is None:
             return None
         found: Declaration | None = self.root

@@ -1,8 +1,8 @@
-"""What the values below a schema node are in CEL: their types, names and sizes.
+"""The CEL types, names and sizes of the values below a schema node.
 
-A `Declaration` mirrors the schema as expressions see it: fields under their escaped names, only what has a type
-(content kept only by `x-kubernetes-preserve-unknown-fields` is invisible), with the largest size that the schema, or
-the size of a request, lets each value have.
+A `Declaration` describes the schema as expressions see it: fields under their escaped names, only content with a type
+(content kept only by `x-kubernetes-preserve-unknown-fields` is invisible), and the largest size that the schema, or the
+size limit of a request, allows for each value.
 """
 
 import re
@@ -43,7 +43,7 @@ _FORMATS = {
 
 
 def escape(name: str) -> str | None:
-    """The name under which expressions see a property, or None if they cannot."""
+    """Returns the name of a property in expressions, or None if the property is not accessible."""
     if name in _RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):
@@ -52,7 +52,7 @@ def escape(name: str) -> str | None:
 
 
 class Declaration:
-    """A schema node as CEL sees it."""
+    """A schema node in CEL."""
 
     __slots__ = (
         "elements",
@@ -75,7 +75,7 @@ class Declaration:
         self.max_elements = max_elements
         self.format = ""
         self.nullable = False
-        # Whether two values are equal exactly if their JSON is.
+        # True if two values are equal exactly if their JSON is.
         self.plain = found.kind in ("bool", "int", "double", "string", "dyn")
         # Objects: declarations by escaped name, and for each property of the schema its escaped name (None: invisible).
         self.fields: dict[str, Declaration] = {}
@@ -91,9 +91,11 @@ Refer: TypeAlias = Callable[[str], Declaration | None]
 
 
 def declare(schema: Schema, *, root: bool, name: str = "selfType0", refer: Refer | None = None) -> Declaration | None:
-    """The declaration of a schema node, or None if expressions cannot see it; `root` marks the root of a resource.
+    """Returns the declaration of a schema node, or None if expressions cannot access the node; `root` marks the root of
+    a resource.
 
-    `refer` declares what a reference points to; the schemas of custom resources have none."""
+    `refer` declares the target of a reference; the schemas of custom resources have none.
+    """
     if schema.ref and refer is not None:
         return refer(schema.ref)
     found = _declare(schema, root, name, refer)
@@ -197,7 +199,8 @@ def _without_default(schema: Schema) -> bool:
 
 
 def with_object_metadata(schema: Schema) -> Mapping[str, Schema]:
-    """The properties of a resource's root: always with apiVersion, kind, and name and generateName of its metadata."""
+    """Returns the properties of a resource's root: always with apiVersion, kind, and the metadata's name and
+    generateName."""
     properties = schema.properties
     metadata = properties.get("metadata")
     known = metadata.properties if metadata is not None else {}

@@ -1,4 +1,4 @@
-"""Which overload of a function runs: settled by the types, or where those leave it open, by the values."""
+"""Selects the overload of a function: statically by the types, or otherwise by the values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +15,14 @@ Dispatch = Callable[[list[Any]], tuple[Overload, Cost | None]]
 
 
 def dispatcher(node: Call, overloads: list[Overload]) -> Dispatch:
-    """Chooses an overload by the values; where types have settled it, there is nothing to choose."""
+    """Returns a function that selects an overload by the values, or a constant one if the types determine the
+    overload."""
     costed = [(overload, cost_of(node.function, overload.id)) for overload in overloads]
     if len(costed) == 1 and not any(_is_open(operand.type) for operand in node.operands):
         only = costed[0]
         return lambda _: only
 
-    # What was chosen before, for values whose Python type says all there is to say.
+    # Previous selections, for values whose Python type determines the overload.
     known: dict[tuple[type, ...], tuple[Overload, Cost | None]] = {}
 
     def dispatch(args: list[Any]) -> tuple[Overload, Cost | None]:

@@ -1,4 +1,4 @@
-"""What an expression may refer to: variables, object types and functions.
+"""The environment of an expression: variables, object types and functions.
 
 A rule of a custom resource has `self` and `oldSelf`; a policy declares its own variables the same way (`object`,
 `oldObject`, `request`, `params`, `variables.x` under its full dotted name, and so on).
@@ -50,7 +50,7 @@ TYPE_NAMES: dict[str, Type] = {
 
 
 class Variable(NamedTuple):
-    """A variable: its type, and what is known of the values below it, for the sizes that costs depend on."""
+    """A variable: its type, and the declaration of its values, for the sizes that costs depend on."""
 
     type: Type
     declaration: Declaration | None = None
@@ -63,7 +63,7 @@ class Environment:
         self, variables: dict[str, Variable], functions: Functions | None = None, *, messages: bool = False
     ) -> None:
         self.variables = variables
-        # Whether expressions can make the messages of patches.
+        # True if expressions can construct the messages of patches.
         self.messages = messages
         self.functions = functions or kubernetes_functions(patches=messages)
         self.types: dict[str, Declaration] = {}
@@ -72,13 +72,13 @@ class Environment:
                 self._register(variable.declaration)
 
     def denoted(self, name: str) -> Type | None:
-        """The type that a name denotes, if it does."""
+        """Returns the type that a name denotes, or None."""
         found = TYPE_NAMES.get(name)
         return message_type(name) if found is None and self.messages else found
 
     def field_type(self, name: str, field: str) -> Type | None:
-        """The type of a field of an object type, or None if it has no such field. Raises LookupError where there is no
-        such type."""
+        """Returns the type of a field of an object type, or None for an unknown field. Raises LookupError for an
+        unknown type."""
         if self.messages and message_type(name) is not None:
             return message_field(name, field)
         found = self.types[name].fields.get(field)

@@ -1,7 +1,7 @@
 """Exact evaluation: an expression as closures that count the cost of every step and absorb errors as CEL does.
 
-This is what an expression means. The generated code (see `codegen`) only takes short cuts that give the same value, and
-leaves everything it is not sure of, every error included, to this.
+Exact evaluation defines the meaning of an expression. The generated code (see `codegen`) only takes shortcuts that give
+the same value, and leaves all uncertain cases, including every error, to exact evaluation.
 """
 
 from collections.abc import Iterator
@@ -26,23 +26,23 @@ from setpoint.schema.cel.values import (
 
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 _PATTERNS = frozenset(("find", "findAll"))
-# What decides itself which of its operands to evaluate.
+# Functions that control the evaluation of their operands.
 _SPECIAL = frozenset(("_&&_", "_||_", "_?_:_", "@not_strictly_false", "_?._", "or", "orValue"))
 
 
 class ProgramError(Exception):
-    """An expression that has its types right, but can never be evaluated, as `int('x')`."""
+    """An expression with correct types that can never be evaluated, such as `int('x')`."""
 
 
 class _Code(NamedTuple):
-    """A node compiled: how to run it, and its value if that is known already."""
+    """A compiled node: its function, and its value, if already known."""
 
     run: Run
     value: Any = ABSENT
 
 
 def compile_exact(tree: Expr, functions: Functions) -> Run:
-    """An expression as a function of a state. Raises `ProgramError`."""
+    """Compiles an expression to a function of a state. Raises `ProgramError`."""
     return _Compiler(functions).compile(tree).run
 
 
@@ -81,7 +81,7 @@ class _Compiler:
             state.charge(1)
             value = state.variables.get(name, ABSENT)
             if value is ABSENT:
-                # As `oldSelf` in a message, where there is no old value.
+                # For example `oldSelf` in a message, without an old value.
                 raise EvaluationError(f"no such attribute(s): {name}")
             if isinstance(value, EvaluationError):
                 raise value
@@ -130,7 +130,7 @@ class _Compiler:
         return self.optional_or(node)
 
     def logic(self, node: Call, *, decisive: bool) -> _Code:
-        """`&&` and `||`: one `decisive` term settles it, whatever errors stand before or after it."""
+        """Compiles `&&` and `||`: one `decisive` term determines the result, regardless of errors in other terms."""
         terms = [self.compile(term).run for term in node.args]
 
         def run(state: State) -> Any:
@@ -230,7 +230,7 @@ class _Compiler:
             for operand in runs:
                 args.append(operand(state))  # noqa: PERF401 - a comprehension would take another frame a level
             overload, cost = dispatch(args)
-            # Before the work is done, so that work nobody can pay for is not done.
+            # Before the call, so that calls beyond the budget do not run.
             state.charge(1 if cost is None else cost(args))
             result = overload.implementation(*args)
             if overload.function in RESULT_COSTS:
@@ -247,7 +247,7 @@ class _Compiler:
             raise ProgramError(str(error)) from None
 
     def check_program(self, node: Call, codes: list[_Code]) -> None:
-        """Patterns that are written out must be right, even if they are never matched."""
+        """Checks literal patterns, even if they are never matched."""
         if node.function in _PATTERNS and isinstance(codes[1].value, str):
             try:
                 self.functions.by_id["string_find_string"].implementation("", codes[1].value)
@@ -372,7 +372,8 @@ class _Compiler:
         return _Code(run)
 
     def gathering(self, node: Comprehension) -> Gathering | None:
-        """Macros that gather a list or a map add to it in place: adding by copying would take quadratic time."""
+        """Returns the accumulation of a macro that builds a list or a map in place: adding by copying would take
+        quadratic time."""
         step = node.step
         predicate: Run | None = None
         if isinstance(step, Call) and step.function == "_?_:_" and isinstance(node.initial, ListExpr | MapExpr):

@@ -1,4 +1,4 @@
-"""The state of one evaluation, which every step of it is given."""
+"""The state of one evaluation, which is passed to every step."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from setpoint.schema.cel.values import CostExceeded
 
 
 class State:
-    """One evaluation: the variables, and what it has cost so far."""
+    """One evaluation: the variables, and the cost so far."""
 
     __slots__ = ("cost", "limit", "variables")
 

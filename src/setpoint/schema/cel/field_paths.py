@@ -1,4 +1,4 @@
-"""The `fieldPath` of a rule: `.a.b`, `.m['x']`, checked against the schema and written as paths in errors are."""
+"""The `fieldPath` of a rule: `.a.b`, `.m['x']`, checked against the schema and converted to the form of error paths."""
 
 import re
 
@@ -10,7 +10,7 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 def resolve(path: str, schema: Schema) -> str | None:
-    """The path in the form of error messages, or None if it does not lead to a field of the schema."""
+    """Returns the path in the form of error messages, or None if the path is not a field of the schema."""
     tokens = _tokens(path)
     result = ""
     at = 0
@@ -38,7 +38,7 @@ def resolve(path: str, schema: Schema) -> str | None:
 
 
 def _tokens(path: str) -> list[str]:
-    """Dots and brackets, names between them, and quoted names in which dots and brackets mean nothing."""
+    """Splits a path into dots, brackets, names, and quoted names, in which dots and brackets have no meaning."""
     tokens: list[str] = []
     at = 0
     while at < len(path):

@@ -3,8 +3,8 @@
     @LIBRARY.overload("contains_string: (string).contains(string) -> bool")
     def contains(text: str, part: str) -> bool: ...
 
-The receiver of a method stands in parentheses before the dot. A capital letter is a type parameter. An implementation
-gets checked values and raises `EvaluationError`.
+The receiver of a method is in parentheses before the dot. A capital letter is a type parameter. An implementation
+receives checked values and raises `EvaluationError`.
 """
 
 import re
@@ -20,7 +20,7 @@ _SIGNATURE = re.compile(
 
 
 class Overload(NamedTuple):
-    """One way to call a function."""
+    """One signature of a function, with its implementation."""
 
     id: str
     function: str
@@ -38,7 +38,7 @@ class Library:
         self.overloads: list[Overload] = []
 
     def overload(self, *signatures: str) -> Callable[[Implementation], Implementation]:
-        """Declares the function below it, once for each signature."""
+        """Declares the decorated function, once for each signature."""
 
         def declare(implementation: Implementation) -> Implementation:
             self.overloads.extend(parse_signature(signature, implementation) for signature in signatures)

@@ -1,4 +1,4 @@
-"""Text to tokens, by the grammar of CEL; what is no token becomes a problem, worded as the real server words it."""
+"""Converts text to tokens, by the grammar of CEL; invalid text becomes a problem with the real server's message."""
 
 import re
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _ESCAPE = rf"""\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX]{_HEX}{{2}}|u{_HEX}{{4}}
 
 
 def _quoted(quote: str) -> list[str]:
-    """The four forms of a string in this quote: raw and not, in three quotes and in one."""
+    """Returns the four forms of a string in this quote: raw or not, with three quotes or one."""
     return [
         rf"[bB]?[rR]{quote * 3}(?:.|\n)*?{quote * 3}",
         rf"[bB]?{quote * 3}(?:{_ESCAPE}|[^\\])*?{quote * 3}",
@@ -33,13 +33,13 @@ _TOKEN = re.compile(
         ]
     )
 )
-# How far the grammar follows a string, an escaped name or a half operator before it gives up.
+# The extent of an unterminated string, escaped name or partial operator, as the grammar reports them.
 _BROKEN = re.compile(
     rf"""(?P<open>"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)(?P<escape>\\(?:[0-3][0-7]?|[xX]{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?)?"""
     r"|`[A-Za-z0-9_.\-/ ]*|[=&|]"
 )
 _KEYWORDS = {"in", "true", "false", "null"}
-# Words that may not be names, though fields may be called so.
+# Reserved words, which are not allowed as names but are allowed as fields.
 RESERVED = frozenset(
     [
         *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"),
@@ -50,7 +50,7 @@ END = "<EOF>"
 
 
 class Token(NamedTuple):
-    """A token: its kind (for keywords and symbols, the text itself), its text and where it starts."""
+    """A token: its kind (for keywords and symbols, the text itself), its text and its offset."""
 
     kind: str
     text: str
@@ -58,7 +58,7 @@ class Token(NamedTuple):
 
 
 def tokenize(source: str, problems: list[Problem]) -> list[Token]:
-    """All tokens of the text, the last one `END`."""
+    """Returns all tokens of the text, the last one `END`."""
     tokens: list[Token] = []
     position = 0
     end = len(source)

@@ -1,4 +1,4 @@
-"""Checks of literals after the types are right: durations, timestamps, patterns, templates, and lists of one type."""
+"""Checks of literals after type checking: durations, timestamps, patterns, templates, and lists of one type."""
 
 from setpoint.schema.cel.ast import Call, Expr, ListExpr, Literal, MapExpr
 from setpoint.schema.cel.libraries.conversions import to_duration, to_timestamp
@@ -11,7 +11,7 @@ from setpoint.schema.regex import pattern_error
 
 
 def check_literals(source: str, tree: Expr) -> None:
-    """Raises `CompileError` for a literal that can never be right."""
+    """Raises `CompileError` for a literal that is always invalid."""
     problems: list[Problem] = []
     pending: list[tuple[Expr, bool]] = [(tree, False)]
     while pending:
@@ -58,7 +58,7 @@ def _check_format(node: Call) -> list[Problem]:
     return [
         Problem(element.offset, f"error during formatting: {complaint(RULES[clause], runtime_name(element.type))}")
         for (clause, precision), element in zip(wanted, given.elements, strict=True)
-        # A clause with a precision is only checked when it runs.
+        # A clause with a precision is checked only at run time.
         if precision is None and element.type.kind not in ACCEPTS[clause]
     ]
 

@@ -1,4 +1,4 @@
-"""The values of number and string literals. One that has no value raises `ValueError` with the words to report."""
+"""The values of number and string literals. An invalid one raises `ValueError` with the message to report."""
 
 import re
 
@@ -24,7 +24,7 @@ _ESCAPE = re.compile(
 
 
 def integer(text: str) -> int:
-    """An int literal, with its sign if the grammar took it along."""
+    """Returns the value of an int literal, including a sign that the grammar attached."""
     if len(text) > 24:
         raise ValueError("invalid int literal")
     value = int(text, 16) if "x" in text else int(text)

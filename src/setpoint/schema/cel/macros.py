@@ -1,7 +1,7 @@
-"""Macros: calls that the parser rewrites. Each is expanded as the language and its extensions define it.
+"""Macros: calls that the parser rewrites. Each is expanded as the language and its extensions define.
 
-The set is the one Kubernetes turns on: `has`, the one-variable macros, their two-variable forms with `transformList`,
-`transformMap` and `transformMapEntry`, `optMap`, `optFlatMap` and `sortBy`.
+The set is the one that Kubernetes enables: `has`, the one-variable macros, their two-variable forms with
+`transformList`, `transformMap` and `transformMapEntry`, `optMap`, `optFlatMap` and `sortBy`.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ UNUSED = "#unused"
 
 
 class MacroError(Exception):
-    """A macro whose arguments do not have its form."""
+    """A macro with invalid arguments."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class MacroError(Exception):
 
 
 def expand(offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr | None:
-    """The expansion of a call, or None if it is no macro."""
+    """Returns the expansion of a call, or None if the call is not a macro."""
     if target is None:
         return _has(offset, args[0]) if function == "has" and len(args) == 1 else None
     expansion = _METHODS.get((function, len(args)))
@@ -99,7 +99,7 @@ def _quantifier(kind: str, variables: int) -> Callable[[int, Expr, list[Expr]], 
 def _fold(
     offset: int, target: Expr, names: tuple[str, str], initial: Expr, step: Expr, predicate: Expr | None
 ) -> Comprehension:
-    """A fold over every element (that satisfies the predicate), whose result is what it has gathered."""
+    """Returns a fold over every element (that satisfies the predicate), with the accumulated value as its result."""
     if predicate is not None:
         step = Call(offset, "_?_:_", [predicate, step, Ident(offset, ACCUMULATOR)])
     condition = Literal(offset, True)

@@ -1,7 +1,8 @@
-"""Messages that an expression can make: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op: "remove", path: p}`.
+"""Messages that an expression can construct: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op: "remove", path:
+p}`.
 
-The policies that change objects have them. An `Object` is of no schema: each of its parts names its own path, and
-whether the names fit is asked when it is made (`misplaced`). `plain` makes JSON of what was made.
+Only mutating policies have them. An `Object` has no schema: each of its parts names its own path, and `misplaced`
+checks these names after construction. `plain` converts a message to JSON.
 """
 
 import math
@@ -32,7 +33,7 @@ _PATCH_FIELDS = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
 
 class Message(Mapping):
-    """A value that an expression made by the name of its type."""
+    """A value that an expression constructed by the name of its type."""
 
     __slots__ = ("cel_type", "fields")
 
@@ -56,19 +57,20 @@ class Message(Mapping):
 
 
 def message_type(name: str) -> Type | None:
-    """The type of messages of a name, or None if there are none."""
+    """Returns the message type of a name, or None."""
     if name == JSON_PATCH.name:
         return JSON_PATCH
     return struct(name) if name == OBJECT.name or name.startswith(f"{OBJECT.name}.") else None
 
 
 def message_field(name: str, field: str) -> Type | None:
-    """The type of a field of messages of a name, or None if they have no such field. An `Object` has any field."""
+    """Returns the type of a field of a message type, or None for an unknown field. An `Object` has any field."""
     return _PATCH_FIELDS.get(field) if name == JSON_PATCH.name else DYN
 
 
 def misplaced(value: Any) -> list[str]:
-    """What is wrong with the names of the parts of an `Object`: each is that of its whole and its field."""
+    """Returns the errors in the type names of the parts of an `Object`: each must be the name of its parent and its
+    field."""
     found: list[str] = []
     _check_names(value, value.cel_type.name, found, Steps())
     return found
@@ -94,7 +96,7 @@ def _check_names(value: Any, path: str, found: list[str], steps: Steps) -> None:
 
 
 def plain(value: Any, steps: Steps | None = None) -> Json:
-    """A value as JSON. Raises EvaluationError for what JSON does not have."""
+    """Converts a value to JSON. Raises EvaluationError for values that JSON cannot represent."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, UntypedView):

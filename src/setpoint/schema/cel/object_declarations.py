@@ -1,6 +1,6 @@
-"""Whole objects as expressions see them: the built-in kinds by their definitions, custom resources by their schema.
+"""Whole objects in expressions: the built-in kinds by their definitions, custom resources by their schema.
 
-Each definition is one object type, under its own name, so that a definition may contain itself.
+Each definition is one object type with its own name, so that a definition may contain itself.
 """
 
 from setpoint.schema import builtin
@@ -10,17 +10,18 @@ from setpoint.schema.openapi import Schema
 
 _PREFIX = "#/definitions/"
 _OBJECT_META = f"{_PREFIX}io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-# Declarations by definition, which never change: there are as many as there are definitions.
+# Declarations by definition. They never change, and their number is that of the definitions.
 _known: dict[str, Declaration | None] = {}
 
 
 def declare_definition(name: str) -> Declaration | None:
-    """The declaration of a built-in definition."""
+    """Returns the declaration of a built-in definition."""
     return _refer(_PREFIX + name)
 
 
 def declare_custom(schema: Schema | None, kind: str) -> Declaration | None:
-    """The declaration of a custom resource, from the schema of its version: with all the metadata that objects have."""
+    """Returns the declaration of a custom resource, from the schema of its version: with the complete object
+    metadata."""
     text = Schema(type="string")
     every = {"apiVersion": text, "kind": text, "metadata": Schema(ref=_OBJECT_META)}
     properties = schema.properties if schema is not None else {}
@@ -33,7 +34,7 @@ def _refer(reference: str) -> Declaration | None:
         return _known[name]
     schema = builtin.schema(name)
     if schema.format == "quantity":
-        # What it is served as.
+        # The type in which the server returns the value.
         found: Declaration | None = Declaration(STRING, 2)
     elif schema.type == "object" and not isinstance(schema.additional_properties, Schema):
         found = _declare_struct(name, schema)
@@ -44,7 +45,7 @@ def _refer(reference: str) -> Declaration | None:
 
 
 def _declare_struct(name: str, schema: Schema) -> Declaration | None:
-    """The declaration of a struct, which is known before its fields are."""
+    """Returns the declaration of a struct, which is registered before its fields are declared."""
     empty = _known[name] = declare(Schema(type="object"), root=False, name=name)
     filled = declare(schema, root=False, name=name, refer=_refer)
     if empty is not None and filled is not None:

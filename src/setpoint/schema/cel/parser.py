@@ -1,7 +1,8 @@
-"""Tokens to a tree, by precedence climbing with explicit stacks.
+"""Converts tokens to a tree, by precedence climbing with explicit stacks.
 
-Only nesting recurses, two frames a level, and nesting is bounded, so hostile input ends in a plain error. Where one
-token too many or too few explains an error, the text says so and parsing goes on, as the real server's parser does.
+Only nesting recurses, two frames per level, and nesting is bounded, so hostile input ends in a plain error. If one
+superfluous or missing token explains an error, the message names that token and parsing continues, as in the real
+server's parser.
 """
 
 from collections.abc import Callable
@@ -46,11 +47,11 @@ _AFTER_OPERAND = frozenset([*_BINARY, ".", "[", "?", ":", ",", ")", "]", "}", EN
 
 
 class _Stop(Exception):  # noqa: N818 - the end of parsing, not an error of its own
-    """Nothing sensible can be read after this error."""
+    """Parsing cannot continue after this error."""
 
 
 def parse(source: str) -> Expr:
-    """The tree of an expression, macros expanded. Raises `CompileError`."""
+    """Parses an expression to a tree with expanded macros. Raises `CompileError`."""
     if len(source) > MAX_CODE_POINTS:
         text = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
         raise CompileError(source, [Problem(-1, text)])
@@ -68,7 +69,7 @@ def parse(source: str) -> Expr:
 
 
 def children(node: Expr) -> list[Expr]:
-    """The nodes right below a node."""
+    """Returns the nodes directly below a node."""
     if isinstance(node, Call):
         return node.operands
     if isinstance(node, Select):
@@ -83,7 +84,7 @@ def children(node: Expr) -> list[Expr]:
 
 
 def _depth(tree: Expr) -> int:
-    """How deep a tree is, as it was written: a macro counts as the call it looks like."""
+    """Returns the depth of a tree in the source: a macro counts as the call in the source."""
     deepest = 0
     pending = [(tree, 1)]
     while pending:
@@ -110,7 +111,7 @@ class _Parser:
         return tree
 
     def expression(self, *, conditional: bool = True) -> Expr:
-        """A chain of binary operators, with the branches that may follow a condition."""
+        """Parses a chain of binary operators, with the branches that may follow a condition."""
         self.nesting += 1
         if self.nesting > MAX_DEPTH:
             self.problems.append(Problem(-1, f"expression recursion limit exceeded: {MAX_DEPTH}"))
@@ -140,7 +141,7 @@ class _Parser:
         return result
 
     def operand(self) -> Expr:
-        """A primary with its signs before it and its selections, indexes and calls after it."""
+        """Parses a primary with its preceding signs and its selections, indexes and calls."""
         signs: list[Token] = []
         first = self.tokens[self.at]
         while first.kind in ("!", "-") and self.tokens[self.at].kind == first.kind:
@@ -230,7 +231,7 @@ class _Parser:
             return Ident(offset, function)
 
     def require_operand(self, expected: frozenset[str] = _OPERAND) -> None:
-        """Holds that an expression begins here; `expected` is what could stand here."""
+        """Ensures that an expression begins here; `expected` are the tokens for the message."""
         token = self.tokens[self.at]
         if token.kind not in _OPERAND:
             self.skip_to_operand(token, _expecting(expected))
@@ -350,7 +351,7 @@ class _Parser:
         return self.number(token.offset, "")
 
     def number(self, offset: int, sign: str) -> Expr:
-        """A number or a text: a literal whose value may not exist."""
+        """Parses a number or string literal, which may have an invalid value."""
         token = self.tokens[self.at]
         self.at += 1
         try:
@@ -374,7 +375,7 @@ class _Parser:
         return False
 
     def expect(self, kind: str, *, before: frozenset[str], expecting: str = "") -> None:
-        """Takes a token that must stand here, or one that stands after a surplus one, or does without it."""
+        """Consumes a required token; skips a superfluous token before, or reports the token as missing."""
         if self.accept(kind):
             return
         token = self.tokens[self.at]
@@ -388,7 +389,7 @@ class _Parser:
             raise _Stop
 
     def extraneous_or_mismatched(self, token: Token, expecting: str, *, after: frozenset[str] | set[str]) -> None:
-        """Skips a token if the next one fits; gives up otherwise."""
+        """Skips a token if the next one is acceptable; otherwise stops parsing."""
         if self.tokens[self.at + 1].kind in after:
             text = f"Syntax error: extraneous input '{token.text}' expecting {expecting}"
             self.problems.append(Problem(token.offset, text))
@@ -403,7 +404,7 @@ class _Parser:
 
 
 def _reduce(operands: list[Expr], operator: Token, chains: set[Call]) -> None:
-    """Applies an operator to the two operands before it; a chain of `&&` or `||` without parentheses is one call."""
+    """Applies an operator to the last two operands; a chain of `&&` or `||` without parentheses is one call."""
     right = operands.pop()
     left = operands[-1]
     function = _BINARY[operator.kind][1]

@@ -1,4 +1,4 @@
-"""A compiled expression: read, checked, costed, and ready to run fast or exactly."""
+"""A compiled expression: parsed, checked, cost-estimated, and ready for fast or exact evaluation."""
 
 from typing import Any
 
@@ -24,10 +24,11 @@ CALL_LIMIT = 1_000_000
 
 
 class Program:
-    """An expression over an environment. `root` is what `self` is, whose sizes bound the cost."""
+    """An expression over an environment. `root` is the declaration of `self`, whose sizes bound the cost."""
 
     def __init__(self, source: str, environment: Environment, root: Declaration | None = None) -> None:
-        """Raises `CompileError`, or `ProgramError` for an expression that can never be evaluated."""
+        """Compiles the expression. Raises `CompileError`, or `ProgramError` for an expression that can never be
+        evaluated."""
         try:
             self.tree = parse(source)
             check(source, self.tree, environment)
@@ -46,14 +47,14 @@ class Program:
 
     @lazy
     def max_cost(self) -> int:
-        """The most it may cost by the sizes of the schema: what decides whether a CRD may have it."""
+        """The maximum cost by the sizes of the schema, which decides whether a CRD may have the expression."""
         return self._estimate(UNBOUNDED)
 
     def _estimate(self, largest: Largest) -> int:
         try:
             return estimate(self.tree, self.root, largest).max
         except RecursionError:
-            # So deep that it cannot even be estimated: it shall not be accepted.
+            # Too deep for an estimate: the expression must not be accepted.
             return LIMIT
 
     @lazy
@@ -68,7 +69,7 @@ class Program:
 
     @lazy
     def names(self) -> frozenset[str]:
-        """Every name in it: of variables, of types, and of what its macros bind."""
+        """Every name in the expression: of variables, of types, and of the variables of macros."""
         return frozenset(node.name for node in self._nodes if isinstance(node, Ident))
 
     def refers_to(self, name: str) -> bool:
@@ -79,10 +80,10 @@ class Program:
         return None if self.root is None else generate(self.tree, self.environment.functions, self.root)
 
     def bound(self, largest: Largest = UNBOUNDED) -> int:
-        """A cost that no run exceeds, over data in which nothing is larger than `largest`.
+        """Returns a cost that no run exceeds, over data with no value larger than `largest`.
 
-        The estimate forgets a step here and there that a run counts (comparing two numbers, looking into what has no
-        type), but never more than there are steps, and each is worth at most one.
+        The estimate omits a few steps that a run counts (comparing two numbers, reading untyped data), but never more
+        than there are steps, and each costs at most one.
         """
         found = self._bounds.get(largest)
         if found is None:
@@ -91,7 +92,7 @@ class Program:
         return found
 
     def exactly(self, declaration: Declaration, *, optional: bool) -> Fast:
-        """Exact evaluation as a function of `self` and `oldSelf` as JSON, like generated code."""
+        """Returns exact evaluation as a function of `self` and `oldSelf` as JSON, like generated code."""
 
         def run(tree: Json, old: Json) -> Any:
             return self.exact(self.start(rule_variables(declaration, tree, old, optional=optional)))
@@ -99,12 +100,12 @@ class Program:
         return run
 
     def start(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> State:
-        """The state that `exact` runs on, which afterwards says what it cost."""
+        """Returns the state for `exact`, which contains the cost afterwards."""
         return State(variables, limit)
 
 
 def rule_variables(declaration: Declaration, tree: Json, old: Json, *, optional: bool) -> dict[str, Any]:
-    """The variables of a rule; `oldSelf` is left out where there is no old value, unless it is optional."""
+    """Returns the variables of a rule; without an old value, `oldSelf` is omitted unless optional."""
     variables = {"self": view(tree, declaration)}
     before = ABSENT if old is None else view(old, declaration)
     if optional:
@@ -115,7 +116,7 @@ def rule_variables(declaration: Declaration, tree: Json, old: Json, *, optional:
 
 
 def measure(*trees: Json) -> Largest:
-    """The largest sizes in the trees, rounded up; texts are measured in bytes."""
+    """Returns the largest sizes in the trees, rounded up; strings are measured in bytes."""
     text = items = total = 0
     pending = list(trees)
     while pending:

@@ -1,8 +1,8 @@
-"""All rules of a schema as one generated function that only says whether they hold.
+"""All rules of a schema as one generated function that only returns whether they hold.
 
-Nearly every object satisfies its rules, so that is asked first, without paths, messages, old errors or counting: the
-function walks straight to the values that have rules and runs their generated code. Anything but a plain yes (a broken
-rule, an exception, a cost that may be over the budget) sends the object on the full walk, which says what is wrong.
+Nearly every object satisfies its rules, so this is checked first, without paths, messages, old errors or counting: the
+function goes directly to the values that have rules and runs their generated code. For any other result (a violated
+rule, an exception, a cost that may exceed the budget), the full traversal finds the errors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +16,11 @@ from setpoint.schema.cel.program import CALL_LIMIT, Program
 from setpoint.schema.cel.sizes import Largest
 from setpoint.schema.openapi import Schema
 
-# The new tree, the old one (None on a create), what each rule may cost, and what all may cost together: what all that
-# ran may cost, BROKEN, or EXPENSIVE before the rule that may cost too much.
+# Takes the new tree, the old one (None on a create), the maximum cost of each rule, and the maximum total cost. Returns
+# the maximum cost of the rules that ran, BROKEN, or EXPENSIVE before a rule that may cost too much.
 Walk = Callable[[Any, Any, tuple[int, ...], int], int]
 BROKEN, EXPENSIVE = -1, -2
-# A function for more rules than this would take long to compile.
+# A function for more rules would take long to compile.
 MOST_RULES = 200
 
 
@@ -44,7 +44,7 @@ class RuleNode(Protocol):
 
 
 class QuickWalk:
-    """The generated function, and the costs to call it with."""
+    """The generated function, and its cost arguments."""
 
     def __init__(self, rules: RuleNode) -> None:
         writer = _Writer()
@@ -59,14 +59,14 @@ class QuickWalk:
         self.run = writer.finish()
 
     def bounds(self, largest: Largest) -> tuple[int, ...] | None:
-        """What each rule may cost over data no larger than this; None if one may cost more than a call ever may."""
+        """Returns the maximum cost of each rule over data of this size; None if one may exceed the limit of a call."""
         if largest not in self._bounds:
             found = tuple(program.bound(largest) for program in self.programs)
             self._bounds[largest] = found if all(bound <= CALL_LIMIT for bound in found) else None
         return self._bounds[largest]
 
     def bounds_of_size(self, size: int) -> tuple[int, ...] | None:
-        """The same over data that takes this many bytes as JSON."""
+        """Returns the same for data of this many bytes as JSON."""
         bits = size.bit_length()
         if bits not in self._bounds_of_sizes:
             self._bounds_of_sizes[bits] = self.bounds(Largest(1 << bits, 1 << bits, 1 << bits))
@@ -74,7 +74,7 @@ class QuickWalk:
 
 
 class _Unsupported(Exception):  # noqa: N818 - not an error: the full walk takes over
-    """A rule that cannot be run."""
+    """A rule that cannot be compiled to the generated function."""
 
 
 class _Writer:
@@ -93,7 +93,7 @@ class _Writer:
         return f"v{self.names}"
 
     def node(self, rules: RuleNode, value: str, old: str) -> None:
-        """Code for the rules at and below a node, whose value is not null."""
+        """Writes the code for the rules at and below a node with a value that is not null."""
         for compiled in rules.compiled:
             if compiled.program is None or rules.declaration is None:
                 raise _Unsupported
@@ -162,7 +162,7 @@ class _Writer:
         try:
             exec(compile("\n".join(self.lines), "<rules>", "exec"), self.namespace)
         except (SyntaxError, MemoryError, RecursionError):
-            # Lists in lists, deeper than Python nests blocks.
+            # Lists in lists, deeper than Python allows nested blocks.
             return None
         found: Walk = self.namespace["walk"]
         return found

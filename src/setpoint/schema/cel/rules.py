@@ -1,11 +1,11 @@
 """The rules of a whole schema, ready to be applied to objects.
 
-`compile_rules` gives the tree of those schema nodes that have rules at or below them; `Rules.validate` walks it along
-an object, and beside it the old object on an update. Expressions are compiled when they first run.
+`compile_rules` returns the tree of the schema nodes with rules at or below them; `Rules.validate` traverses this tree
+along an object, and along the old object on an update. Expressions are compiled when they first run.
 
-Rules run without counting what they cost as long as what they may cost at most stays within the budget of the object.
-Only where that is not sure, the whole validation runs again and counts. A kind that has many objects gets one function
-for all its rules (`quick_walk`); for a few that would take longer than it saves.
+Rules run without counting their cost as long as their maximum cost stays within the budget of the object. Only if that
+is uncertain, the whole validation runs again and counts. A kind with many objects gets one function for all its rules
+(`quick_walk`); for few objects, compiling that function would take longer than it saves.
 """
 
 from collections.abc import Set
@@ -30,37 +30,38 @@ from setpoint.schema.ratchet import correlate
 from setpoint.schema.work_limits import Lengthy
 
 OBJECT_LIMIT = 10_000_000
-# What may run where others wait for it: some ten milliseconds, if every step cost as much as the slowest ones.
+# The cost that may run on the event loop: some ten milliseconds, if every step is as expensive as the slowest ones.
 QUICK_LIMIT = 20_000
-# So many objects are walked rule by rule, which compiles the rules they have; code for all of a schema comes after.
+# This many objects are validated rule by rule, which compiles only their rules; later ones use code for the whole
+# schema.
 FEW = 48
-# What errors about the whole object call its path.
+# The path of the whole object in errors.
 ROOT = "<nil>"
 MAX_MESSAGE_BYTES = 5 * 1024
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 class RuleError(NamedTuple):
-    """A rule that an object breaks. One that is `ratcheted` was broken before, and is only worth a warning."""
+    """A rule that an object violates. A `ratcheted` violation existed before the update, and is only a warning."""
 
     error: FieldError
     ratcheted: bool = False
 
 
 class _Exhausted(Exception):  # noqa: N818 - the end of the walk
-    """Nothing more may run."""
+    """No further rule may run."""
 
 
 class _Uncertain(Exception):  # noqa: N818 - the walk starts again, counting
-    """The budget may be used up, if every rule cost the most it could."""
+    """The budget may be exceeded, if every rule has its maximum cost."""
 
 
 class _OverBudget(Exception):  # noqa: N818 - the end of the walk, once it is told
-    """One evaluation more than the budget of the object allows."""
+    """An evaluation exceeds the budget of the object."""
 
 
 class _Run:
-    """One validation: what it has found and what it has spent."""
+    """One validation: its errors and its cost so far."""
 
     def __init__(self, tree: Json, old: Json, size: int | None, *, counting: bool, quick: bool) -> None:
         self.quick = quick
@@ -76,7 +77,7 @@ class _Run:
         self.spent += cost
 
     def expect(self, most: int) -> None:
-        """Asks before the most that an evaluation may cost. Raises `Lengthy`."""
+        """Checks the maximum cost before an evaluation. Raises `Lengthy`."""
         if self.quick and self.spent + most > QUICK_LIMIT:
             raise Lengthy
 
@@ -85,7 +86,8 @@ class _Run:
         return measure(*self.trees)
 
     def bound(self, program: Program) -> int:
-        """The most that the program may cost here: by the schema, else by the size of the JSON, else by its sizes."""
+        """Returns the maximum cost of the program here: by the schema, else by the size of the JSON, else by the
+        measured sizes."""
         found = program.bound()
         if found > CALL_LIMIT and self.encoded is not None:
             found = program.bound(self.encoded)
@@ -141,8 +143,8 @@ class Rules:
         ratchet: bool = True,
         quick: bool = False,
     ) -> list[RuleError]:
-        """Finds what it breaks, on an update with its old form. `size` is that of both as JSON, if it is known. With
-        `quick`, raises `Lengthy` before it runs what may take long."""
+        """Returns the violations of an object, on an update with its old form. `size` is that of both as JSON, if
+        known. With `quick`, raises `Lengthy` before evaluations that may take long."""
         if self._holds(tree, old, size, quick=quick):
             return []
         correlation = Correlation() if old is ABSENT or not ratchet else Correlation(correlate(self.schema, tree, old))
@@ -163,7 +165,7 @@ class Rules:
         return QuickWalk(self)
 
     def _holds(self, tree: Json, old: Json, size: int | None, *, quick: bool) -> bool:
-        """Whether it is sure that nothing is broken, and that finding out cost no more than it may."""
+        """Returns True if all rules certainly hold, at a cost within the limit."""
         if self._asked < FEW:
             self._asked += 1
             return False
@@ -180,11 +182,11 @@ class Rules:
         try:
             found = walk.run(tree, before, costs, QUICK_LIMIT if quick else OBJECT_LIMIT)
             if quick and found == EXPENSIVE:
-                # By the largest the schema allows it may be; it may not be by what there is.
+                # Too expensive by the schema's sizes, but possibly not by the actual sizes.
                 tight = walk.bounds(measure(tree, before))
                 found = EXPENSIVE if tight is None else walk.run(tree, before, tight, QUICK_LIMIT)
         except Exception:
-            # Whatever it is, the full walk says what it means.
+            # The full traversal interprets any exception.
             return False
         if quick and found == EXPENSIVE:
             raise Lengthy
@@ -270,7 +272,7 @@ class Rules:
         except RecursionError:
             raise EvaluationError("the expression is nested too deeply to be evaluated") from None
         finally:
-            # Also where it ended in an error: an error does not make it cheaper.
+            # Also after an error: an error does not reduce the cost.
             run.spend(state.cost)
 
     def _broken(
@@ -302,9 +304,10 @@ class Rules:
         return any(compiled.uses_old_self for compiled in self.compiled)
 
     def _message(self, run: _Run, compiled: CompiledRule, program: Program, tree: Json, old: Json) -> str | None:
-        """The text of a messageExpression, or None where the message of the rule must do.
+        """Returns the text of a messageExpression, or None if the rule's message must be used.
 
-        As on the real server a message sees the old value only if a rule beside it does, and never as an optional.
+        As on the real server, a message has access to the old value only if a rule of the same node does, and never as
+        an optional.
         """
         try:
             if compiled.rule.optional_old_self and program.refers_to("oldSelf"):
@@ -331,7 +334,7 @@ class Rules:
 
 
 def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
-    """The rules of a schema, or None if it has none; `root` says whether it is that of a whole resource."""
+    """Returns the rules of a schema, or None if there are none; `root` is True for the schema of a whole resource."""
     ruled = nodes_with_rules(schema)
     return Rules(schema, declare(schema, root=root), ruled) if ruled else None
 
@@ -354,9 +357,10 @@ def _error(reason: str | None, path: str, value: Any, detail: str) -> FieldError
 
 
 def nodes_with_rules(schema: Schema) -> Set[int]:
-    """The identities of the nodes with rules at or below them. (Under allOf and its like they are not accepted.)
+    """Returns the identities of the nodes with rules at or below them. (Rules under allOf and similar keywords are not
+    accepted.)
 
-    Found in one walk: asked of each node anew, the nodes of a deep schema were visited as often as they are deep.
+    Found in one traversal: a search per node would visit the nodes of a deep schema once per level.
     """
     found: set[int] = set()
     order = [schema]

@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs, from the least to the most possible, saturating where 64 bits end."""
+"""Ranges of sizes and costs, from the minimum to the maximum, saturating at 64 bits."""
 
 import math
 from typing import NamedTuple
@@ -20,7 +20,7 @@ def scale(a: int, factor: float) -> int:
 
 
 class Range(NamedTuple):
-    """The least and the most that something may be."""
+    """The minimum and the maximum of a quantity."""
 
     min: int
     max: int
@@ -39,14 +39,14 @@ class Range(NamedTuple):
 
 
 class Largest(NamedTuple):
-    """The longest text and the largest list or map in some data, and how many items all of them have together."""
+    """The longest string and the largest list or map in some data, and the total number of items of all of them."""
 
     text: int
     items: int
     total: int
 
     def rounded(self) -> "Largest":
-        """All up to the next power of two, so that few sizes have to be told apart."""
+        """Returns all sizes rounded up to the next power of two, to limit the number of distinct values."""
         return Largest(*(1 << max(size - 1, 0).bit_length() for size in self))
 
 

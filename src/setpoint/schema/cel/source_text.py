@@ -1,6 +1,6 @@
-"""The text of an expression, and the errors found in it, shown as the real server shows them.
+"""The text of an expression, and the format of its errors, as on the real server.
 
-An error points at an offset; a report prints each with its line, its column and a caret, in the order of the text.
+An error has an offset; a report prints each error with its line, its column and a caret, in the order of the text.
 """
 
 from typing import NamedTuple
@@ -11,14 +11,14 @@ _MAX_SNIPPET_BYTES = 16_384
 
 
 class Problem(NamedTuple):
-    """One error in an expression; an offset of -1 has no place in the text."""
+    """One error in an expression; an offset of -1 means no position."""
 
     offset: int
     message: str
 
 
 class CompileError(Exception):
-    """An expression that does not compile: what is wrong with it, and where."""
+    """An expression that does not compile, with its errors and their positions."""
 
     def __init__(self, source: str, problems: list[Problem]) -> None:
         self.source = source
@@ -27,7 +27,7 @@ class CompileError(Exception):
 
 
 def report(source: str, problems: list[Problem]) -> str:
-    """Every problem with its place in the text, in the order of the text."""
+    """Formats every problem with its position, in the order of the text."""
     ordered = sorted(problems, key=lambda problem: problem.offset)
     shown = [_show(source, problem) for problem in ordered[:MAX_ERRORS]]
     if len(ordered) > MAX_ERRORS:

@@ -1,4 +1,4 @@
-"""Points in time to and from text, to the nanosecond, and their parts in a time zone."""
+"""Conversion of timestamps to and from text, to the nanosecond, and their parts in a time zone."""
 
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from setpoint.schema.cel.values import SECOND, TIMESTAMP_MAX, TIMESTAMP_MIN, EvaluationError, Timestamp
 
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T](\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
-# What the real server also takes for a date-time in an object: a space or a small t, no colon in the offset, no offset.
+# The further date-time formats that the real server accepts in an object: a space or a small t, no colon in the offset,
+# no offset.
 _LENIENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:[Zz]|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
@@ -18,17 +19,17 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def parse_rfc3339(text: str) -> Timestamp:
-    """Reads a timestamp as the language does. Raises ValueError."""
+    """Parses a timestamp of the language. Raises ValueError."""
     return _parse(_RFC3339, text)
 
 
 def parse_date_time(text: str) -> Timestamp:
-    """Reads a value of the format `date-time`. Raises ValueError."""
+    """Parses a value of the format `date-time`. Raises ValueError."""
     return _parse(_LENIENT, text)
 
 
 def parse_date(text: str) -> Timestamp:
-    """Reads a value of the format `date`: midnight in UTC. Raises ValueError."""
+    """Parses a value of the format `date`: midnight in UTC. Raises ValueError."""
     match = _DATE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text} is not a date")
@@ -58,7 +59,7 @@ def _parse(pattern: re.Pattern[str], text: str) -> Timestamp:
 
 
 def format_timestamp(value: Timestamp) -> str:
-    """RFC 3339, in the offset the timestamp was written with."""
+    """Formats a timestamp as RFC 3339, with the offset of its source text."""
     seconds, nanos = divmod(value.nanos, SECOND)
     moment = datetime(1970, 1, 1) + timedelta(seconds=seconds + value.offset)
     text = moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
@@ -71,7 +72,7 @@ def format_timestamp(value: Timestamp) -> str:
 
 
 def at_zone(value: Timestamp, zone: str) -> datetime:
-    """The timestamp's calendar and clock in a zone (UTC if empty); the microseconds are cut off."""
+    """Returns the timestamp as a datetime in a zone (UTC if empty), truncated to microseconds."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.nanos // 1000)
     if not zone:
         return moment
@@ -86,7 +87,7 @@ def _zone(name: str) -> tzinfo:
     match = _OFFSET.fullmatch(name)
     if match:
         minutes = int(match[2]) * 60 + int(match[3])
-        # Python knows no offset of a day or more; an offset that wraps around shows the same clock.
+        # Python does not support offsets of a day or more; an offset modulo one day shows the same clock time.
         minutes %= 24 * 60
         return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     try:

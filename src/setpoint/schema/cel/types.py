@@ -1,7 +1,7 @@
-"""The types of CEL, and when one may stand for another.
+"""The types of CEL, and their assignability.
 
-Types are values and compare by what they are. Type parameters are bound while an overload is tried; a `Bindings` is
-never changed in place, so a try that fails leaves no trace.
+Types are values and compare by content. Type parameters are bound while an overload is tried; a `Bindings` is never
+changed in place, so a failed attempt has no effect.
 """
 
 import re
@@ -34,7 +34,7 @@ DURATION = Type("duration", "duration")
 TIMESTAMP = Type("timestamp", "timestamp")
 TYPE = Type("type", "type")
 
-# Named in text as they are; `list` and `map` alone mean those of anything.
+# The types by name; `list` and `map` alone have elements of any type.
 SIMPLE = {found.name: found for found in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, NULL, DYN, DURATION, TIMESTAMP, TYPE)}
 
 
@@ -74,7 +74,7 @@ _NAME = re.compile(r"[A-Za-z_.0-9]+")
 
 
 def parse_type(text: str) -> Type:
-    """Reads a type as declarations write it: `list(A)`, `map(string, dyn)`, `optional(V)`, `net.IP`."""
+    """Parses a type in the syntax of declarations: `list(A)`, `map(string, dyn)`, `optional(V)`, `net.IP`."""
     found, rest = _parse(text.strip())
     if rest:
         raise ValueError(f"cannot read the type {text!r} from {rest!r} on")
@@ -113,7 +113,7 @@ Bindings = dict[Type, Type]
 
 
 def substitute(bindings: Bindings, found: Type, *, free_to_dyn: bool) -> Type:
-    """The type with bound parameters replaced; free ones stay, or become dyn."""
+    """Returns the type with bound parameters replaced; free ones stay, or become dyn."""
     bound = bindings.get(found)
     if bound is not None:
         return substitute(bindings, bound, free_to_dyn=free_to_dyn)
@@ -126,7 +126,7 @@ def substitute(bindings: Bindings, found: Type, *, free_to_dyn: bool) -> Type:
 
 
 def assign(bindings: Bindings, left: list[Type], right: list[Type]) -> Bindings | None:
-    """The bindings under which each type on the left may stand for its partner on the right, or None."""
+    """Returns the bindings under which each type on the left is assignable to its counterpart on the right, or None."""
     if len(left) != len(right):
         return None
     tried = dict(bindings)
@@ -164,7 +164,7 @@ def _nullable(found: Type) -> bool:
 
 
 def _bind(bindings: Bindings, found: Type, param: Type) -> tuple[bool, bool]:
-    """Whether the type may be the parameter's, and whether the parameter was bound before."""
+    """Returns True if the type can be bound to the parameter, and True if the parameter was already bound."""
     if found == param:
         return True, True
     bound = bindings.get(param)
@@ -193,7 +193,7 @@ def _occurs(bindings: Bindings, param: Type, within: Type) -> bool:
 
 
 def most_general(a: Type, b: Type) -> Type:
-    """The more general of two types that agree."""
+    """Returns the more general of two compatible types."""
     return a if _at_most_as_specific(a, b) else b
 
 

@@ -1,8 +1,8 @@
 """The values of CEL at run time.
 
-bool, str, bytes, float and None are themselves; int is CEL's int and `Uint` its uint; lists are Python lists (a
-`SetList` or `MapList` where the schema gives the list that meaning); maps are a `MapValue` or a view of a JSON object
-(see `views`). Equality and order are CEL's, never Python's: `equal` and `compare`, not `==` and `<`.
+bool, str, bytes, float and None represent themselves; int is CEL's int and `Uint` its uint; lists are Python lists (a
+`SetList` or `MapList` for those types in the schema); maps are a `MapValue` or a view of a JSON object (see `views`).
+Equality and order are CEL's, never Python's: `equal` and `compare`, not `==` and `<`.
 """
 
 from collections.abc import Iterable, Iterator, Sized
@@ -18,27 +18,27 @@ TIMESTAMP_MAX = 253_402_300_800 * SECOND - 1
 
 
 class EvaluationError(Exception):
-    """An error of CEL: an ordinary outcome of an expression, which `&&` and `||` may absorb."""
+    """An error of CEL: an ordinary result of an expression, which `&&` and `||` may absorb."""
 
 
 class CostExceeded(Exception):  # noqa: N818 - the end of a budget, which nothing absorbs
-    """The expression has cost more than it may."""
+    """The expression exceeds its cost limit."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
-# More than any budget lets an expression look at: growing beyond these ends it, before memory or time do.
+# Larger than any budget allows: growing beyond these limits ends the evaluation, before memory or time run out.
 MAX_ITEMS = 1_000_000
 MAX_TEXT = 16 * 1024 * 1024
 _MAX_STEPS = 500_000
 
 
 class Steps:
-    """Counts the steps of an operation that goes into nested values, whose number no size tells.
+    """Counts the steps of an operation on nested values, the number of which no size determines.
 
-    An expression can make a small value that holds another many times, and that one yet another: going into it would
-    take forever. What such an operation finds on its first level is paid for by its cost.
+    An expression can create a small value that contains another many times, and so on: traversing such a value would
+    take forever. The cost of such an operation covers only the first level.
     """
 
     __slots__ = ("left",)
@@ -48,7 +48,7 @@ class Steps:
 
     @staticmethod
     def into(value: Sized, steps: "Steps | None") -> "Steps":
-        """The count to go into a value with: a new one at the first level, less its size below."""
+        """Returns the counter for entering a value: a new one at the first level, reduced by the value's size below."""
         if steps is None:
             return Steps()
         steps.left -= len(value)
@@ -69,7 +69,7 @@ class _Absent:
         return False
 
 
-# Stands for a value that is not there, where None would be CEL's null.
+# Represents a missing value, because None is CEL's null.
 ABSENT: Any = _Absent()
 
 
@@ -80,7 +80,7 @@ class Uint(int):
 
 
 class _Moment:
-    """Something measured in nanoseconds, which compares with its own kind."""
+    """A value in nanoseconds, which compares with values of its own type."""
 
     __slots__ = ("nanos",)
 
@@ -98,7 +98,7 @@ class _Moment:
 
 
 class Timestamp(_Moment):
-    """A point in time, in nanoseconds from 1970; `offset` is that of the text it came from, in seconds."""
+    """A point in time, in nanoseconds from 1970; `offset` is that of the source text, in seconds."""
 
     __slots__ = ("offset",)
 
@@ -114,7 +114,7 @@ class Duration(_Moment):
 
 
 class Optional:
-    """A value that may be missing."""
+    """An optional value."""
 
     __slots__ = ("value",)
 
@@ -151,12 +151,13 @@ class MapList(list[Any]):
 
 
 class Mapping:
-    """What every map offers; maps made by expressions and views of JSON objects fill it. By itself it is empty."""
+    """The interface of all maps; maps created by expressions and views of JSON objects implement the methods. The base
+    is empty."""
 
     __slots__ = ()
 
     def find(self, _key: Any) -> Any:
-        """The value of a key, or ABSENT."""
+        """Returns the value of a key, or ABSENT."""
         return ABSENT
 
     def keys(self) -> Iterator[Any]:
@@ -176,7 +177,7 @@ class Mapping:
 
 
 class MapValue(Mapping):
-    """A map made by an expression; 1, 1u and 1.0 are the same key, true is another."""
+    """A map created by an expression; 1, 1u and 1.0 are the same key, true is another."""
 
     __slots__ = ("entries",)
 
@@ -203,7 +204,7 @@ class MapValue(Mapping):
 
 
 def key_text(key: Any) -> str:
-    """A key as messages show it."""
+    """Formats a key for messages."""
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, float) and key.is_integer():
@@ -218,7 +219,7 @@ def _map_key(key: Any) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """A value as a key of a dict, so that equal keys of CEL are equal keys there (Python holds True to be 1)."""
+    """Returns a value as a dict key, such that equal keys of CEL are equal (Python considers True equal to 1)."""
     if isinstance(value, bool):
         return (bool, value)
     try:
@@ -232,7 +233,8 @@ _NUMBERS = frozenset((int, float, Uint))
 
 
 def equal(a: Any, b: Any, steps: Steps | None = None) -> bool:
-    """CEL's equality: numbers by value across their types, everything else only with its own kind."""
+    """Returns True for values that CEL considers equal: numbers by value across their types, all others only within
+    their kind."""
     kind = type(a)
     other = type(b)
     if kind is str or other is str or kind is bool or other is bool or a is None or b is None:
@@ -272,7 +274,7 @@ def _lists_equal(a: list[Any], b: list[Any], steps: Steps) -> bool:
 
 
 def compare(a: Any, b: Any) -> int:
-    """-1, 0 or 1, for values that have an order: numbers across their types, and strings, bytes, times, booleans."""
+    """Returns -1, 0 or 1 for ordered values: numbers across their types, and strings, bytes, times, booleans."""
     kind = type(a)
     if kind in _NUMBERS and type(b) in _NUMBERS:
         if a != a or b != b:
@@ -288,7 +290,7 @@ def compare(a: Any, b: Any) -> int:
 
 
 def add_lists(a: list[Any], b: list[Any]) -> list[Any]:
-    """`a + b`: joined, united or merged by key, as the type of the list on the left has it."""
+    """Returns `a + b`: joined, united or merged by key, by the type of the list on the left."""
     if len(a) + len(b) > MAX_ITEMS:
         raise CostExceeded
     if isinstance(a, SetList):
@@ -308,7 +310,7 @@ def add_lists(a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def size_of(value: Any) -> int:
-    """The size of a value for the cost of working on it; what has no size counts as one."""
+    """Returns the size of a value for the cost of operations; a value without a size counts as one."""
     if isinstance(value, str | bytes | list | Mapping):
         return len(value)
     if isinstance(value, Optional) and value.present:

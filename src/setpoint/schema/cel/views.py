@@ -1,6 +1,6 @@
-"""JSON as values of CEL: what the schema says a piece of JSON is, decided when an expression looks at it.
+"""JSON as CEL values: the schema determines the value of a piece of JSON, when an expression reads it.
 
-A view never copies what it is not asked for, and keeps what it was asked for: looking twice costs once.
+A view copies only the parts that are read, and caches them.
 """
 
 from base64 import b64decode
@@ -101,7 +101,7 @@ class MapView(Mapping):
 
 
 class UntypedView(Mapping):
-    """An object that no schema describes, as policies see theirs."""
+    """An object without a schema, as in policies."""
 
     __slots__ = ("_known", "tree")
 
@@ -124,7 +124,7 @@ class UntypedView(Mapping):
 
 
 def untyped(tree: Json) -> Any:
-    """The value of a piece of JSON that no schema describes."""
+    """Returns the value of a piece of JSON without a schema."""
     if type(tree) is dict:
         return UntypedView(tree)
     if type(tree) is list:
@@ -133,7 +133,7 @@ def untyped(tree: Json) -> Any:
 
 
 def view(tree: Json, declaration: Declaration) -> Any:
-    """The value that a piece of JSON is. Raises `EvaluationError` where it is not what the schema says."""
+    """Returns the value of a piece of JSON. Raises `EvaluationError` if the JSON does not match the schema."""
     kind = declaration.type.kind
     if tree is None:
         if declaration.nullable:

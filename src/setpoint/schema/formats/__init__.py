@@ -1,7 +1,7 @@
-"""Formats of strings and numbers: which names are known, and what a value must look like.
+"""Formats of strings and numbers: the recognized names, and the checks of their values.
 
-A format is known under its name with every dash left out (`date-time` is `datetime`). One that is not known for its
-type is ignored where objects are validated, and worth a warning where a schema is accepted.
+A format is registered under its name without dashes (`date-time` is `datetime`). A format that is not recognized for
+its type is ignored when objects are validated, and causes a warning when a schema is accepted.
 """
 
 from collections.abc import Callable
@@ -42,12 +42,12 @@ _NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def string_check(name: str) -> Check | None:
-    """The check of a format of strings; None when the format is not known."""
+    """Returns the check of a string format; None if the format is not recognized."""
     return CHECKS.get(name.replace("-", ""))
 
 
 def is_recognized(schema_type: str, name: str) -> bool:
-    """Whether a format means something for a type (empty for a schema that allows several)."""
+    """Returns True if a format is recognized for a type (empty for a schema that allows several)."""
     if schema_type in ("", "string"):
         return string_check(name) is not None
     return name in _NUMBERS.get(schema_type, ())

@@ -41,7 +41,7 @@ def is_long_name(text: str) -> bool:
 
 
 def is_ssn(text: str) -> bool:
-    # Eleven characters: the dashes or blanks are not as optional as the pattern says.
+    # Eleven characters: the separators are in fact required.
     return len(text) == 11 and _ssn.match(text) is not None
 
 

@@ -12,7 +12,7 @@ _HOST = r"[a-zA-Z0-9\p{S}\p{L}]"
 
 @cache
 def _hostname() -> Callable[[str], object]:
-    """Made when it is first asked for: RE2 takes some hundred milliseconds for all the letters there are."""
+    """Compiles the pattern on first use: RE2 takes some hundred milliseconds for all Unicode letters."""
     return matcher(
         rf"^({_HOST}((-?{_HOST}{{0,62}})?)"
         rf"|({_HOST}(([a-zA-Z0-9-\p{{S}}\p{{L}}]{{0,61}}{_HOST})?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
@@ -46,7 +46,8 @@ def is_mac(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """An IPv4 address, or one inside an IPv6 address; numbers may have leading zeros, as they long could."""
+    """Returns True for an IPv4 address, or one inside an IPv6 address; numbers may have leading zeros, for
+    compatibility."""
     return "." in text and _parse_ip(text, sloppy=True) is not None
 
 
@@ -81,12 +82,12 @@ _scheme = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _userinfo = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*\Z")
 _escapes = re.compile(r"(?:[^%]|%[0-9a-fA-F]{2})*\Z", re.DOTALL)
 _port = re.compile(r"(?::[0-9]*)?\Z")
-# In a host only bytes beyond ASCII, and the percent sign itself, may be written as escapes.
+# In a host, only bytes beyond ASCII and the percent sign may be escaped.
 _host = re.compile(r"""(?:[A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"]|[^\x00-\x7f]|%(?:25|[89a-fA-F][0-9a-fA-F]))*\Z""")
 
 
 def is_request_uri(text: str) -> bool:
-    """An absolute URI or an absolute path, as it may stand in a request."""
+    """Returns True for an absolute URI or an absolute path, as in a request."""
     if not text or _control.search(text):
         return False
     if text == "*":
@@ -120,7 +121,7 @@ def _is_authority(scheme: str, authority: str) -> bool:
             return False
         return ":" in address and _parse_ip(address) is not None
     if ":" in host:
-        # Only http and https hold strictly to one colon; databases list several hosts.
+        # Only http and https require exactly one colon; databases list several hosts.
         at = host.index(":") if scheme in ("http", "https") else host.rindex(":")
         if not _port.match(host[at:]):
             return False
@@ -138,7 +139,7 @@ _BLANK = " \t"
 
 
 def is_email(text: str) -> bool:
-    """One mailbox of RFC 5322: `a@b`, or `Some Name <a@b>`, with comments where they may stand."""
+    """Returns True for one mailbox of RFC 5322: `a@b`, or `Some Name <a@b>`, with comments where they are allowed."""
     rest = _after_mailbox(text, group=True)
     return rest is not None and _after_comments(rest) == ""
 

@@ -5,7 +5,7 @@ import re
 _date = re.compile(r"(\d{4})-(\d\d)-(\d\d)\Z", re.ASCII)
 _time = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))\Z")
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-# What nearly every date-time looks like; only the others take the long way.
+# The usual format of a date-time; other texts take the slow path.
 _usual = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z\Z", re.ASCII
 ).match
@@ -42,7 +42,7 @@ def is_date_time(text: str) -> bool:
         return True
     if len(text) < 4:
         return False
-    # The real server looks at the first two parts around "t" and lets everything after them pass.
+    # The real server checks the first two parts around "t" and ignores the rest.
     parts = text.lower().split("t")
     if len(parts) < 2 or not is_date(parts[0]):
         return False
@@ -51,7 +51,7 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """A Go duration (`1h30m`), or numbers with the words of Scala's (`3 days`)."""
+    """Returns True for a Go duration (`1h30m`), or for numbers with the units of Scala (`3 days`)."""
     if _is_go_duration(text):
         return True
     known = False

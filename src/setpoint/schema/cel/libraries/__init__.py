@@ -1,4 +1,4 @@
-"""The functions that expressions may call, one module a topic: the set that Kubernetes turns on."""
+"""The functions of expressions, one module per topic: the set that Kubernetes enables."""
 
 from functools import cache
 
@@ -21,7 +21,7 @@ from setpoint.schema.cel.libraries.urls import URLS
 
 @cache
 def kubernetes_functions(*, patches: bool = False) -> Functions:
-    """Every function of the API server's environment; `patches` adds those that only patches need."""
+    """Returns every function of the API server's environment; `patches` adds those that only patches need."""
     return Functions(
         [
             *(OPERATORS, CONVERSIONS, TIMES, STRINGS, LISTS, OPTIONALS, REGEX),

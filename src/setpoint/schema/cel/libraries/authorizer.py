@@ -1,7 +1,7 @@
-"""The authorizer that policies may ask: its types and functions.
+"""The types and functions of the authorizer in policies.
 
-The value of the variable `authorizer` comes from whoever evaluates a policy; it offers the methods named here, and each
-answers with the next value of the chain. Rules of custom resources have no such variable.
+The evaluator of a policy provides the value of the variable `authorizer`; the value has the methods listed here, and
+each returns the next value of the chain. Rules of custom resources have no such variable.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from setpoint.schema.cel.functions import Library
 AUTHORIZER = Library()
 
 _PREFIX = "kubernetes.authorization."
-# id: receiver.method(arguments) -> result, with the package of the types left out.
+# id, receiver, method, arguments and result, without the package of the types.
 _METHODS = (
     ("authorizer_path", "Authorizer", "path", "string", "PathCheck"),
     ("authorizer_group", "Authorizer", "group", "string", "GroupCheck"),

@@ -180,7 +180,7 @@ def double_text(value: float) -> str:
 
 
 def duration_text(value: Duration) -> str:
-    """Seconds, with as many digits as there are: `5400s`, `-0.001s`."""
+    """Formats a duration in seconds, with as many digits as needed: `5400s`, `-0.001s`."""
     sign = "-" if value.nanos < 0 else ""
     whole, fraction = divmod(abs(value.nanos), SECOND)
     return f"{sign}{whole}{f'.{fraction:09d}'.rstrip('0') if fraction else ''}s"

@@ -1,4 +1,4 @@
-"""Named formats: `format.dns1123Label().validate(name)` gives the complaints, or nothing if there are none."""
+"""Named formats: `format.dns1123Label().validate(name)` returns the errors, or an empty optional if there are none."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ FORMATS = Library()
 
 
 class Format:
-    """A format by name; `pattern_size` is how long a pattern the cost of checking it assumes."""
+    """A format by name; `pattern_size` is the assumed length of its pattern for the cost of a check."""
 
     __slots__ = ("check", "name", "pattern_size")
     cel_type: Type = struct("kubernetes.NamedFormat")

@@ -1,4 +1,4 @@
-"""IP addresses and CIDRs. IPv4 inside IPv6 and zones are refused, as everywhere in the API."""
+"""IP addresses and CIDRs. IPv4 inside IPv6 and zones are rejected, as everywhere in the API."""
 
 import ipaddress
 import re
@@ -18,7 +18,7 @@ _PREFIX = re.compile(r"0|[1-9][0-9]{0,2}")
 
 
 class Ip:
-    """An address as a value of CEL."""
+    """An IP address as a CEL value."""
 
     __slots__ = ("address",)
     cel_type: Type = opaque("net.IP")
@@ -42,7 +42,7 @@ class Ip:
 
 
 class Cidr:
-    """An address with the length of its prefix; bits after the prefix are kept."""
+    """An IP address with its prefix length; bits after the prefix are kept."""
 
     __slots__ = ("address", "bits")
     cel_type: Type = opaque("net.CIDR")
@@ -76,7 +76,7 @@ class Cidr:
 
 
 def _parse(text: str) -> _Address:
-    """Reads an address. Raises ValueError with the reason of Go's `netip`."""
+    """Parses an address. Raises ValueError with the reason of Go's `netip`."""
     if len(text) <= 64 and text.isascii():
         try:
             return ipaddress.ip_address(text)

@@ -68,7 +68,7 @@ def multiply_int(a: int, b: int) -> int:
 
 @_overload("divide_int64: _/_(int, int) -> int")
 def divide_int(a: int, b: int) -> int:
-    """Rounds towards zero, where Python rounds down."""
+    """Divides, rounding towards zero, while Python rounds down."""
     if b == 0:
         raise EvaluationError("division by zero")
     quotient = abs(a) // abs(b)
@@ -77,7 +77,7 @@ def divide_int(a: int, b: int) -> int:
 
 @_overload("modulo_int64: _%_(int, int) -> int")
 def modulo_int(a: int, b: int) -> int:
-    """Has the sign of the dividend, where Python's has that of the divisor."""
+    """Returns the remainder with the sign of the dividend, while Python uses that of the divisor."""
     if b == 0:
         raise EvaluationError("modulus by zero")
     if a == INT_MIN and b == -1:
@@ -202,7 +202,7 @@ def _differs(a: Any, b: Any) -> bool:
     return not equal(a, b)
 
 
-# The pairs of types that have an order, as the ids of the overloads name them.
+# The pairs of types that have an order, with their names in the ids of the overloads.
 _ORDERED = (
     *(
         ("bool", "bool", ""),
@@ -320,5 +320,5 @@ def _size(value: Any) -> int:
     "not_strictly_false: @not_strictly_false(bool) -> bool",
 )
 def _control_flow(*_: Any) -> Any:
-    """Declared for the checker; what these evaluate, and when, is the evaluator's business."""
+    """Declared only for the checker; the evaluator implements these functions."""
     raise no_such_overload()

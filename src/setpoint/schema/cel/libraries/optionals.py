@@ -1,4 +1,4 @@
-"""Values that may be missing, and the insertion into maps that the two-variable macros rest on."""
+"""Optional values, and the insertion into maps for the two-variable macros."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What helps to write a JSON Patch: only the policies that change objects have it."""
+"""Functions for JSON Patches, available only in mutating policies."""
 
 from setpoint.schema.cel.functions import Library
 
@@ -7,5 +7,5 @@ PATCHES = Library()
 
 @PATCHES.overload("string_jsonpatch_escapeKey_string: jsonpatch.escapeKey(string) -> string")
 def escape_key(key: str) -> str:
-    """A key as it stands in a path."""
+    """Escapes a key for a path."""
     return key.replace("~", "~0").replace("/", "~1")

@@ -13,7 +13,7 @@ _TYPE = struct("kubernetes.Quantity")
 
 
 class QuantityValue:
-    """A quantity as a value of CEL."""
+    """A quantity as a CEL value."""
 
     __slots__ = ("amount",)
     cel_type: Type = _TYPE

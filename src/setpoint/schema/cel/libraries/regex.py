@@ -1,4 +1,4 @@
-"""`find` and `findAll`: what a pattern finds in a string."""
+"""`find` and `findAll`: the matches of a pattern in a string."""
 
 from functools import lru_cache
 from typing import Any

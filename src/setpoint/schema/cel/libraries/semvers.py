@@ -1,4 +1,4 @@
-"""Semantic versions: `semver('1.2.3')`, and with `true` the tolerant reading (`v1.2`, `01.2.3`)."""
+"""Semantic versions: `semver('1.2.3')`, and with `true` the tolerant parsing (`v1.2`, `01.2.3`)."""
 
 import re
 
@@ -14,7 +14,7 @@ _NUMBER_LIMIT = 2**64
 
 
 class Semver:
-    """A version: three numbers and the identifiers of a pre-release. Build metadata does not count."""
+    """A version: three numbers and the identifiers of a pre-release. Build metadata is ignored."""
 
     __slots__ = ("numbers", "prerelease")
     cel_type: Type = struct("kubernetes.Semver")
@@ -36,7 +36,8 @@ class Semver:
         return (mine > its) - (mine < its)
 
     def _order(self) -> tuple[int, list[tuple[int, int, str]]]:
-        """A release comes after its pre-releases; numbers come before words."""
+        """Returns the sort key of the pre-release: a release comes after its pre-releases; numbers come before
+        words."""
         parts = [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in self.prerelease]
         return (0 if parts else 1, parts)
 

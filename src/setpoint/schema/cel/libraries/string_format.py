@@ -1,4 +1,4 @@
-"""`'%s has %d'.format([...])`: the clauses, at run time and where literals can be checked at compile time."""
+"""`'%s has %d'.format([...])`: the clauses, at run time and in the compile-time check of literals."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _NUMERIC = "strings, bools, bytes, ints, doubles, maps, lists, types, durations,
 
 
 def format_string(template: str, args: list[Any]) -> str:
-    """Fills a template. Raises `EvaluationError`."""
+    """Formats a template. Raises `EvaluationError`."""
     parts: list[str] = []
     used = 0
     for text, clause, precision in clauses(template):
@@ -33,7 +33,7 @@ def format_string(template: str, args: list[Any]) -> str:
 
 
 def clauses(template: str) -> list[tuple[str, str, int | None]]:
-    """The template in pieces: plain text, the clause after it (empty at the end) and its precision."""
+    """Splits the template into pieces: plain text, the clause after the text (empty at the end) and its precision."""
     found: list[tuple[str, str, int | None]] = []
     start = 0
     while (at := template.find("%", start)) >= 0:
@@ -74,7 +74,7 @@ def complaint(rule: str, given: str) -> str:
 
 
 def runtime_name(found: Type) -> str:
-    """The name of a type in the complaints of a clause."""
+    """Returns the name of a type in the errors of a clause."""
     return {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp", "null": "null_type"}.get(
         found.name, found.name
     )
@@ -90,7 +90,7 @@ RULES = {
     "X": "only integers, byte buffers, and strings can be formatted as hex",
     "o": "octal clause can only be used on integers",
 }
-# The kinds of types that a clause takes, for the check of literals.
+# The kinds of types that a clause accepts, for the check of literals.
 ACCEPTS = {
     "s": frozenset(
         [

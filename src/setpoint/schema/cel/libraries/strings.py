@@ -12,7 +12,7 @@ STRINGS = Library()
 _overload = STRINGS.overload
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-# What Go's unicode.IsSpace holds to be space; Python's strip() also takes the separators 1c to 1f.
+# The whitespace of Go's unicode.IsSpace; Python's strip() also removes the separators 1c to 1f.
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED = str.maketrans(ESCAPES)
 
@@ -41,7 +41,8 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates, which only JSON escapes can bring in, replaced: patterns know no such thing."""
+    """Returns the text with lone surrogates, which only JSON escapes can produce, replaced: patterns do not support
+    them."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -155,7 +156,8 @@ def _join(items: list[Any], separator: str = "") -> str:
 
 @_overload("strings_quote: strings.quote(string) -> string")
 def _quote(text: str) -> str:
-    """In double quotes, with the usual escapes and nothing else: `gotext.quote` also escapes what is not printable."""
+    """Quotes the text in double quotes with only the usual escapes; `gotext.quote` also escapes unprintable
+    characters."""
     plain = quote(text)
     return plain if len(plain) == len(text) + 2 else f'"{text.translate(_QUOTED)}"'
 

@@ -12,7 +12,7 @@ TIMES = Library()
 
 
 def _whole(value: Duration, unit: int) -> int:
-    """Whole units, rounded towards zero."""
+    """Returns the number of whole units, rounded towards zero."""
     count = abs(value.nanos) // unit
     return -count if value.nanos < 0 else count
 

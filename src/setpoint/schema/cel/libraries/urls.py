@@ -1,4 +1,4 @@
-"""URLs: `url(...)` and its parts, `isURL`. Read as Go's `net/url` reads them, with its complaints."""
+"""URLs: `url(...)` and its parts, `isURL`. Parsed as in Go's `net/url`, with its error messages."""
 
 import re
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 _PORT = re.compile(r":[0-9]*")
 _USERINFO = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _HOST_CHARACTER = re.compile(r"""[A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff]""")
-# What stands for itself in a path; all else becomes an escape.
+# The characters that are not escaped in a path.
 _PATH_SAFE = re.compile(r"[A-Za-z0-9\-_.~$&+,/:;=@!'()*%\[\]]")
 
 
@@ -36,7 +36,7 @@ class Url(NamedTuple):
 
 
 def parse_url(text: str) -> Url:
-    """Reads an absolute URL or an absolute path. Raises ValueError with Go's words."""
+    """Parses an absolute URL or an absolute path. Raises ValueError with Go's message."""
     try:
         return _parse(text)
     except ValueError as error:
