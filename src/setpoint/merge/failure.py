@@ -7,8 +7,7 @@ from setpoint.objects.field import FieldErrorType
 
 
 class PatchFailed(Invalid):
-    """A patch that cannot be applied. The API gives no reason; `why` has the reason, for logs and in-process
-    callers."""
+    """A patch that cannot be applied. The API gives no reason; `why` has one, for logs and in-process callers."""
 
     why: str = ""
 

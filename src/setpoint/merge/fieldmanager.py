@@ -70,11 +70,10 @@ class FieldManager:
         self._empty = empty
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """Returns the new object with its `managedFields`, for every write except an apply. `live` is None for a
-        create.
+        """Returns the new object with its `managedFields`, for every write except an apply.
 
-        Never fails: if the objects do not match their types or cannot be converted, the entries of the live object are
-        kept unchanged.
+        `live` is None for a create. Never fails: if the objects do not match their types or cannot be converted, the
+        entries of the live object are kept unchanged.
         """
         sent = _entries(new)
         if live is None and sent is None and type(new.get("metadata")) is dict:
@@ -187,8 +186,7 @@ class FieldManager:
         return new, managers
 
     def _base(self, live: Object | None, sent: Json) -> Managers:
-        """Returns the managers before a write: the ones in the request if allowed and valid, otherwise the stored
-        ones."""
+        """Returns the managers before a write: those of the request if allowed and valid, otherwise the stored ones."""
         stored = _entries(live) if live is not None else None
         if not self._subresource and sent is not stored:
             if managedfields.is_reset(sent):
@@ -297,8 +295,8 @@ def _capped(managers: Managers) -> Managers:
 
 
 def restore_times(live: Object, new: Object) -> Object:
-    """Returns the new object with the times of the live object's entries, if only these times differ; otherwise the new
-    object unchanged."""
+    """Returns the new object with the times of the live object's entries, if only these times differ; otherwise
+    unchanged."""
     old_entries, new_entries = _entries(live), _entries(new)
     if not old_entries or not new_entries or len(old_entries) != len(new_entries) or old_entries == new_entries:
         return new

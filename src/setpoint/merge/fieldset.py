@@ -79,8 +79,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def union_all(sets: Sequence[FieldSet]) -> FieldSet:
-    """Returns the paths in any of the sets. Combines them in pairs: one after the other would copy the result
-    repeatedly."""
+    """Returns the paths in any of the sets. Combined in pairs, because a running union would be copied repeatedly."""
     found = list(sets)
     while len(found) > 1:
         pairs = zip(found[::2], found[1::2], strict=False)
@@ -208,8 +207,7 @@ def leaves(fields: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet) -> Iterator[Path]:
-    """Yields every member, in the order of conflict messages: at each level first its members, then the levels
-    below."""
+    """Yields every member, in the order of conflict messages: at each level first its members, then those below."""
     return _paths(fields, ())
 
 

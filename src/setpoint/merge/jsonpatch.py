@@ -114,8 +114,7 @@ def apply(document: Json, operations: Iterable[Operation]) -> Json:
 
 
 class _Document:
-    """A document during a patch. Containers are copied before their first change, and are then owned by the
-    document."""
+    """A document during a patch. Containers are copied before their first change, and then belong to the document."""
 
     def __init__(self, root: Json) -> None:
         self.root = root

@@ -120,8 +120,7 @@ def _removals(patch: Object) -> Object:
 
 
 def _combined(removals: Object, changes: Object) -> Object:
-    """Combines both in one patch. No field is in both: removed fields are absent from `modified`, changed fields are
-    present."""
+    """Combines both in one patch. No field is in both: removed fields are not in `modified`, changed ones are."""
     combined = removals.copy()
     for key, value in changes.items():
         combined[key] = _combined(combined[key], value) if type(combined.get(key)) is dict else value

@@ -1,5 +1,4 @@
-"""The types of an API, built from its OpenAPI schemas: the lists that are sets or maps, and the values owned as a
-whole.
+"""The types of an API, built from its OpenAPI schemas: lists that are sets or maps, and values owned as a whole.
 
 `Types.custom_resource` takes the raw `openAPIV3Schema` of a CRD version, `Types.definition` the name of a built-in
 definition; the function that is passed to `Types` resolves references. A type is built once and used many times.
@@ -59,8 +58,7 @@ class Types:
 
 
 def _as_object(schema: Schema) -> Schema:
-    """Returns the schema of a whole object: the declared schema of the version, with the fields that every object
-    has."""
+    """Returns the schema of a whole object: that of the version, with the fields that every object has."""
     properties = schema.get("properties") or {}
     every = {
         "apiVersion": {"type": "string"},

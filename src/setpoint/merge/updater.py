@@ -31,7 +31,7 @@ def same_version(tree: Object, from_version: str, to_version: str) -> Object:
 
 class Change(NamedTuple):
     """The differences between two objects in one version: the fields that the writer takes over, and the removed
-    fields."""
+    ones."""
 
     changed: FieldSet
     removed: FieldSet
@@ -57,8 +57,7 @@ class Updater:
     def update(
         self, live: Object, new: Object, version: str, managers: Managers, me: Identifier
     ) -> tuple[FieldSet, Managers]:
-        """Returns the changed fields, which the writing manager will own, and the managers with their remaining
-        fields."""
+        """Returns the changed fields, which the writer will own, and the managers with their remaining fields."""
         managers = self._reconcile(managers)
         change, managers = self._take(live, new, version, managers, me, force=True)
         mine = managers.get(me)
@@ -103,8 +102,7 @@ class Updater:
         return fieldset.recursive_difference(fields, reset) if reset else fields
 
     def _reconcile(self, managers: Managers) -> Managers:
-        """Returns the managers converted to the current types; managers of versions that are no longer served are
-        omitted."""
+        """Returns the managers converted to the current types, without those of versions that are no longer served."""
         found = {}
         for identifier, managed in managers.items():
             kind = self.types.get(managed.api_version)

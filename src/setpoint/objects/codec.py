@@ -144,8 +144,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _find_duplicates(value: Any, steps: list[str | int], found: dict[str, None]) -> None:
-    """Collects the duplicates of a decoded value. Paths are formatted only for messages: a long key can have many
-    fields."""
+    """Collects the duplicates of a decoded value. Paths are formatted only when needed: they can be long."""
     if type(value) is list:
         children: Any = enumerate(value)
     elif type(value) is dict:

@@ -79,7 +79,7 @@ class GroupVersionKind(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def of(cls, tree: Object) -> Self:
-        """Returns the coordinates of an object; empty strings for missing fields. Raises ValueError for an invalid
+        """Returns the coordinates of an object; empty strings if missing. Raises ValueError for an invalid
         `apiVersion`."""
         api_version, kind = tree.get("apiVersion"), tree.get("kind")
         gv = GroupVersion.parse(api_version if isinstance(api_version, str) else "")

@@ -201,8 +201,7 @@ def _compile(requirements: Sequence[Requirement]) -> Match:
 
 
 def _compile_many(requirements: Sequence[Requirement]) -> Match:
-    """Compiles the requirements by key: the cost of a match depends on the labels of the object, not on the length of
-    the selector."""
+    """Compiles the requirements by key: the cost of a match depends on the object's labels, not on the selector."""
     among: dict[str, frozenset[str]] = {}
     refused: dict[str, set[str]] = {}
     present: set[str] = set()

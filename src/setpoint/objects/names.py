@@ -187,8 +187,7 @@ def config_key(text: str) -> tuple[str, ...]:
 
 
 def are_config_keys(texts: Collection[str]) -> bool:
-    """Returns True if all texts are certainly valid keys: one check for most maps. If False, the caller checks each
-    one."""
+    """Returns True if all texts are certainly valid keys: one check for most maps. If False, each must be checked."""
     joined = "/".join(texts)  # a separator that no key may contain
     if joined.count("/") != len(texts) - 1 or _match_config_keys(joined) is None:
         return False

@@ -16,8 +16,7 @@ DUPLICATES_WARNING = (
 
 
 def controller_reference(owner: Object) -> Object:
-    """Returns a reference that makes `owner` the controller; the owner's foreground deletion waits for the
-    dependent."""
+    """Returns a controller reference to `owner`, whose foreground deletion waits for the dependent."""
     return {**owner_reference(owner), "controller": True, "blockOwnerDeletion": True}
 
 

@@ -112,8 +112,7 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def from_header(cls, text: str) -> Self:
-        """Parses the result of `to_header`. Raises ValueError for all other texts, because the cause is stored in the
-        log."""
+        """Parses the result of `to_header`. Raises ValueError for all other texts, because the log keeps the cause."""
         if len(text) > _MAX_HEADER_LENGTH:
             raise ValueError(f"it is longer than {_MAX_HEADER_LENGTH} characters")
         text, asked, reasons = text.partition("?")

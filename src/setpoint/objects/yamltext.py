@@ -333,8 +333,7 @@ def _written_scalar(value: Json) -> Any:
 
 
 def _means_something_else(text: str) -> bool:
-    """Returns True if the unquoted text would not be a string, for this reader or for one that supports base 60 or
-    dates."""
+    """Returns True if the unquoted text would not be a string, here or for a reader that supports base 60 or dates."""
     if text == "<<" or any(pattern.fullmatch(text) for pattern in (_NOT_FINITE, _BASE60, _TIMESTAMP)):
         return True
     return not isinstance(_resolve(text), str)

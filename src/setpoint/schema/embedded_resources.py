@@ -9,8 +9,7 @@ from setpoint.schema.references import View, plain_view
 
 
 class EmbeddedResourceError(ValueError):
-    """The metadata of an embedded resource cannot be read. The message names the field; decoding fails with this
-    error."""
+    """The metadata of an embedded resource cannot be read. The message names the field."""
 
 
 def has_embedded(schema: Schema, view: View = plain_view) -> bool:

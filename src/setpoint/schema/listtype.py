@@ -51,8 +51,7 @@ def _key(item: Object, schema: Schema) -> Object:
 
 
 def repeated(values: list[Json]) -> list[int]:
-    """Returns the positions of the second occurrences of values; further occurrences of the same value are not
-    included."""
+    """Returns the positions of the second occurrences of values; further occurrences are not included."""
     times: dict[Any, int] = {}
     found = []
     for position, value in enumerate(values):

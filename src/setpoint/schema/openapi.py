@@ -191,8 +191,7 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
 
 
 def _parse(tree: Json, kind: type[S]) -> S:
-    """Parses a schema, a wide one by property: a single call for thousands of nodes would block all other threads
-    meanwhile."""
+    """Parses a schema, a wide one by property: one call for thousands of nodes would block all other threads."""
     fields = tree.get("properties") if type(tree) is dict else None
     if type(fields) is not dict or not fields:
         items = tree.get("items") if type(tree) is dict else None

@@ -25,8 +25,7 @@ class Correlation:
         self._old_items: dict[Any, Object] | None = None
 
     def key(self, name: str) -> "Correlation | None":
-        """Returns the field or map entry of that name with its old value; None if one of them, or its schema, is
-        missing."""
+        """Returns the field or map entry of that name with its old value; None if one, or its schema, is missing."""
         value, old = self.value, self.old
         if type(value) is not dict or type(old) is not dict or name not in value or name not in old:
             return None
@@ -39,8 +38,7 @@ class Correlation:
         return Correlation(schema, value[name], old[name], self.view)
 
     def index(self, position: int) -> "Correlation | None":
-        """Returns the item at a position with the old item of the same key; None without such an item, or without
-        keys."""
+        """Returns the item at a position with the old item of the same key; None without one, or without keys."""
         value = self.value
         if type(value) is not list or type(self.old) is not list or self.schema.list_type != "map":
             return None
@@ -93,8 +91,7 @@ def item_key(schema: Schema, item: Object) -> Any:
 
 
 def items_by_key(schema: Schema, items: list[Json]) -> dict[Any, Object]:
-    """Returns the items of a `map` list by key. Items without a key are omitted; the first of several with one key is
-    used."""
+    """Returns the items of a `map` list by key. Items without a key are omitted; the first of duplicates is used."""
     found: dict[Any, Object] = {}
     for item in items:
         if type(item) is dict and (key := item_key(schema, item)) is not None:

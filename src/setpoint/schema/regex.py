@@ -164,9 +164,8 @@ class _Unsure(Exception):  # noqa: N818 - not an error: the pattern is left to R
 class _Node(NamedTuple):
     """A part of a pattern: its source for `re`, and the properties that the proof needs.
 
-    `first` are the possible first characters, `empty` is True if the part may match the empty text, and `single` if the
-    part always matches one character. `parts` holds the alternatives of a choice or the members of a sequence, `times`
-    the bounds of a repetition of the single part.
+    `first` are the possible first characters, and `empty` is True if the part may match the empty text. `parts` holds
+    the alternatives of a choice, the members of a sequence, or the repeated part; `times` the bounds of a repetition.
     """
 
     kind: str
@@ -354,10 +353,10 @@ def _translate(pattern: str) -> Quick | None:
 
 
 def _effort(node: _Node, follow: int) -> tuple[int, int]:
-    """Returns the maximum work of a backtracking matcher at a part, given the characters that may follow: at most `ways
-    * n ** loops` paths.
+    """Returns the maximum work of a backtracking matcher at a part, given the characters that may follow.
 
-    A decision that the next character determines is not counted: the other path fails immediately.
+    The work is at most `ways * n ** loops` paths. A decision that the next character determines is not counted: the
+    other path fails immediately.
     """
     if node.kind in ("char", "anchor"):
         return 1, 0

@@ -1,5 +1,4 @@
-"""Finds the exact errors of a value, as the real server does: the same errors, in the same order, with the same
-messages.
+"""Finds the exact errors of a value: those of the real server, in the same order, with the same messages.
 
 This is the slow, exact implementation, used only after the compiled check has rejected a value. The implementation
 follows the server's own validator through every keyword, including its peculiarities: errors of `anyOf` and `oneOf` are

@@ -2,8 +2,7 @@
 
 
 class Lengthy(Exception):  # noqa: N818 - asks for another place, not for a remedy
-    """The rules may take too long for the event loop. There is no result; the caller repeats the validation on a
-    thread."""
+    """The rules may take too long for the event loop. There is no result; the caller must validate on a thread."""
 
 
 class TooManySteps(Exception):  # noqa: N818 - becomes an error of the object

@@ -10,8 +10,7 @@ from setpoint.store.contract import TooEarly, TooLate
 
 
 class Bounds(NamedTuple):
-    """The readable revisions. Each gap is the revision of a snapshot and the revision that restoring this snapshot
-    made."""
+    """The readable revisions. Each gap is the revision of a snapshot and the revision that restoring it made."""
 
     oldest: int
     current: int
@@ -26,8 +25,7 @@ class Bounds(NamedTuple):
             raise late
 
     def too_late(self, at: int) -> TooLate | None:
-        """Returns the TooLate error for a revision that can no longer be read or watched from, or None if the revision
-        is readable."""
+        """Returns the TooLate error for a revision that can no longer be read or watched from; otherwise None."""
         if at < self.oldest:
             return TooLate(at, self.oldest)
         for before, restored in self.gaps:

@@ -32,7 +32,7 @@ class StoreError(Exception):
 
 
 class ExpectationFailed(StoreError):
-    """The key was not in the state that the write expected. `actual` is the current item, so that a retry need not
+    """The key was not in the state that the write expected. `actual` is the current item, which saves a retry the
     read."""
 
     def __init__(self, key: str, expected: "Expect", actual: "Item | None") -> None:
@@ -147,8 +147,8 @@ class Event(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write of a transaction. A value of None deletes the key; the store deletes the key itself after `ttl`
-    seconds.
+    """One write of a transaction. A value of None deletes the key; after `ttl` seconds the store deletes the key
+    itself.
 
     The expiry belongs to the write that set the ttl: a later write without a ttl removes the expiry, and a write
     without a change keeps the current expiry.
@@ -161,8 +161,7 @@ class Write(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a range: its items in key order, the revision of the read, and the number of items that come after
-    them."""
+    """A part of a range: its items in key order, the revision of the read, and the number of items after them."""
 
     items: Sequence[Item]
     revision: int
@@ -216,8 +215,7 @@ class Store(Protocol):
         """Returns the key's current item, or its item at a revision. Raises TooLate or TooEarly."""
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
-        """Returns the keys with a prefix, in order, beginning after a key; all of them if the limit is 0. Raises as
-        `get`."""
+        """Returns the keys with a prefix, in order, beginning after a key; all if the limit is 0. Raises as `get`."""
 
     async def count(self, prefix: str, at: int | None = None) -> int:
         """Returns the number of keys with the prefix."""
@@ -235,8 +233,8 @@ class Store(Protocol):
         write changed no key (for a key that is and stays absent, the store's current revision)."""
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
-        """Writes several keys in one revision, all or none. Returns that revision, or the current one if no key
-        changed."""
+        """Writes several keys in one revision, all or none. Returns that revision, or the current one without a
+        change."""
 
     def watch(self, prefix: str, after: int | None = None) -> Watch:
         """Follows the keys with a prefix, starting after the given revision or after the current one. `next` raises
@@ -271,8 +269,7 @@ class Store(Protocol):
         purge: they may hold remains of values that compaction removed."""
 
     async def maintain(self) -> None:
-        """Deletes expired keys and compacts by the retention policy, immediately. The store also does both
-        periodically."""
+        """Deletes expired keys and compacts by the retention policy now. The store also does both periodically."""
 
     async def snapshot(self) -> Snapshot:
         """Returns a snapshot of the whole store at the current revision."""

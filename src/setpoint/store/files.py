@@ -1,5 +1,4 @@
-"""Files that hold state or credentials: created for the current user only, and refused if other users could change
-them."""
+"""Files that hold state or credentials: created for the current user only, and refused if others could change them."""
 
 import logging
 import os
@@ -23,8 +22,7 @@ class Unsafe(OSError):
 
 
 def make_directory(path: Path) -> None:
-    """Creates a directory, and its missing parents, for the current user only. The mode of an existing directory is
-    kept."""
+    """Creates a directory, and its missing parents, for the current user only. An existing directory keeps its mode."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -41,8 +39,7 @@ def make_file(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Revokes all other users' right to read a file. Raises Unsafe if another user owns the file or could have changed
-    its contents."""
+    """Revokes other users' right to read a file. Raises Unsafe if another user owns or could have changed the file."""
     found = path.stat()
     if found.st_uid != os.geteuid():
         raise Unsafe(

@@ -106,8 +106,7 @@ def _take(merged: Object, key: str, value: Json, keep_nulls: bool) -> None:
 
 
 def _plain(value: Json, keep_nulls: bool) -> Json:
-    """Returns the value without nulls and without the maps that are directives; `_MISSING` if the value itself is a
-    directive."""
+    """Returns the value without nulls and directive maps; `_MISSING` if the value itself is a directive."""
     if type(value) is dict:
         if PATCH in value and (keep_nulls or value[PATCH] is not None):
             return _MISSING
@@ -178,8 +177,7 @@ def _merge_in_order(merged: Object, patch: Object, key: str, order: Json, schema
 
 
 def _live_order(live: list[Json], changes: list[Json], merge_key: str) -> list[Json]:
-    """Returns the live list for the ordering. The real server deletes in place: added items take the freed
-    positions."""
+    """Returns the live list for the ordering. The server deletes in place: added items take the freed positions."""
     deleted = {item_key(item, merge_key) for item in changes if is_deletion(item)}
     if not deleted:
         return live

@@ -83,8 +83,8 @@ def _sorted_around_strangers(items: list[Entry]) -> list[Entry]:
 
 
 def _interleave(others: list[Entry], named: list[Entry], before: dict[Any, int]) -> list[Json]:
-    """Interleaves both lists. An item of `others` comes after the items of `named` unless the live order has the item
-    first."""
+    """Interleaves both lists. An item of `others` follows the items of `named` unless it comes first in the live
+    order."""
     if not others:
         return [item for _, _, item in named]
     merged: list[Json] = []

@@ -268,8 +268,7 @@ class MapType(Type):
 
 
 def _sets_something(kind: Type, item: Json) -> bool:
-    """Returns True if a field with this value counts as set: all do, except empty lists and maps that contain only
-    those."""
+    """Returns True if a field with this value counts as set: all do, except empty lists and maps of only those."""
     return item is None or item == {} or kind.field_set(item, False) is not None
 
 

@@ -59,7 +59,7 @@ class Type(ABC):
 
     @abstractmethod
     def paths(self, value: Json) -> FieldSet:
-        """Returns the node of all paths in the value, including containers: the paths that adding or removing the value
+        """Returns the node of all paths in the value, including containers: those that adding or removing it
         changes."""
 
     @abstractmethod
@@ -77,8 +77,7 @@ class Type(ABC):
         """Returns the value without the fields; None if no part is left."""
 
     def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
-        """Returns the node of the orphaned fields of an applier in the value: those owned in `last` and by no manager
-        now.
+        """Returns the node of the fields that an applier orphans: those owned in `last` and by no manager now.
 
         `owners` are the nodes of all managers that currently own fields here. `dropped` is True if the applier owned
         this value or a containing one, `gone` if a containing value has no owner any more.
@@ -94,8 +93,7 @@ class Type(ABC):
         return fields
 
     def reconcile(self, fields: FieldSet) -> FieldSet:
-        """Returns the set converted to this type: paths below a value that is now owned as a whole become the path of
-        that value."""
+        """Returns the set converted to this type: paths below a value that is now owned as a whole become its path."""
         return fields
 
 

@@ -62,8 +62,7 @@ def _descriptions() -> dict[str, msgspec.Raw]:
 
 
 def descriptions(name: str) -> Mapping[str, str]:
-    """Returns the descriptions of the definition of that name: its own under "", and those of its fields under their
-    names."""
+    """Returns the descriptions of a definition: its own under "", and those of its fields under their names."""
     found = _descriptions().get(name)
     return msgspec.json.decode(found, type=dict[str, str]) if found is not None else {}
 

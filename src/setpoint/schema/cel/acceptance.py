@@ -29,8 +29,7 @@ _REMEDY = (
 
 
 class _Place(NamedTuple):
-    """The position of a schema node: its path, the maximum number of its occurrences, and the reason if `oldSelf` is
-    not allowed."""
+    """The position of a schema node: its path, its maximum occurrences, and the reason if `oldSelf` is not allowed."""
 
     path: str
     # None if the schemas above set no bound.

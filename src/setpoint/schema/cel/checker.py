@@ -267,8 +267,7 @@ class _Checker:
         self.report(node.offset, text)
 
     def element(self, node: Expr, *, optional: bool) -> Type:
-        """Returns the type of an element of a literal; for an element with a question mark, the type inside the
-        optional."""
+        """Returns the type of an element of a literal; with a question mark, the type inside the optional."""
         found = self.check(node)
         if not optional:
             return found

@@ -64,8 +64,7 @@ class _Value(NamedTuple):
 
 
 def generate(tree: Expr, functions: Functions, root: Declaration) -> Fast | None:
-    """Returns a function of `self` and `oldSelf` as JSON (None for an empty optional), or None for unsupported
-    expressions."""
+    """Returns a function of `self` and `oldSelf` as JSON (None for an empty optional); None if unsupported."""
     generator = _Generator(functions, root)
     try:
         source = generator.guarded(tree)
@@ -100,8 +99,7 @@ class _Generator:
         return name
 
     def guarded(self, node: Expr) -> str:
-        """Returns the source of a value with its guard, for contexts in which a null or a wrong type would go
-        unnoticed."""
+        """Returns the source of a value with its guard, where a null or a wrong type would go unnoticed."""
         return self.value(node).guarded
 
     def finished(self, node: Expr) -> str:

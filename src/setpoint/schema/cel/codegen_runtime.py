@@ -1,5 +1,4 @@
-"""The functions available to generated code: a few builtins of Python, and the CEL operations without a Python
-equivalent."""
+"""The functions of generated code: a few builtins of Python, and the CEL operations without a Python equivalent."""
 
 from typing import Any
 

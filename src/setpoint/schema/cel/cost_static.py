@@ -212,8 +212,7 @@ class _Estimator:
         return total
 
     def source_of(self, node: Expr) -> tuple[int | None, bool]:
-        """Returns the loop that provides the items of a range, and True if no other round visits the data of the
-        range."""
+        """Returns the loop that provides the items of a range, and True if no other round visits its data."""
         while isinstance(node, Select) or (isinstance(node, Call) and node.function == "_[_]"):
             node = node.operand if isinstance(node, Select) else node.args[0]
         if not isinstance(node, Ident):
@@ -289,8 +288,7 @@ class _Estimator:
         return UNKNOWN if node.size is None else node.size
 
     def declared_size(self, path: Path) -> Range | None:
-        """Returns the largest size that the schema allows at a path; its first part, a variable, is treated as the
-        root."""
+        """Returns the largest size that the schema allows at a path; its first part, a variable, counts as the root."""
         if not path or self.root is None:
             return None
         found: Declaration | None = self.root

@@ -91,10 +91,10 @@ Refer: TypeAlias = Callable[[str], Declaration | None]
 
 
 def declare(schema: Schema, *, root: bool, name: str = "selfType0", refer: Refer | None = None) -> Declaration | None:
-    """Returns the declaration of a schema node, or None if expressions cannot access the node; `root` marks the root of
-    a resource.
+    """Returns the declaration of a schema node, or None if expressions cannot access the node.
 
-    `refer` declares the target of a reference; the schemas of custom resources have none.
+    `root` marks the root of a resource. `refer` declares the target of a reference; the schemas of custom resources
+    have none.
     """
     if schema.ref and refer is not None:
         return refer(schema.ref)
@@ -199,7 +199,7 @@ def _without_default(schema: Schema) -> bool:
 
 
 def with_object_metadata(schema: Schema) -> Mapping[str, Schema]:
-    """Returns the properties of a resource's root: always with apiVersion, kind, and the metadata's name and
+    """Returns the properties of a resource's root: always with apiVersion, kind, and metadata's name and
     generateName."""
     properties = schema.properties
     metadata = properties.get("metadata")

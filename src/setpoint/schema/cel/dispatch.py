@@ -15,8 +15,7 @@ Dispatch = Callable[[list[Any]], tuple[Overload, Cost | None]]
 
 
 def dispatcher(node: Call, overloads: list[Overload]) -> Dispatch:
-    """Returns a function that selects an overload by the values, or a constant one if the types determine the
-    overload."""
+    """Returns a function that selects an overload by the values, or a constant one if the types suffice."""
     costed = [(overload, cost_of(node.function, overload.id)) for overload in overloads]
     if len(costed) == 1 and not any(_is_open(operand.type) for operand in node.operands):
         only = costed[0]

@@ -1,5 +1,4 @@
-"""Messages that an expression can construct: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op: "remove", path:
-p}`.
+"""Messages that an expression can construct: `Object{spec: Object.spec{replicas: 1}}`, `JSONPatch{op: "remove"}`.
 
 Only mutating policies have them. An `Object` has no schema: each of its parts names its own path, and `misplaced`
 checks these names after construction. `plain` converts a message to JSON.
@@ -69,8 +68,7 @@ def message_field(name: str, field: str) -> Type | None:
 
 
 def misplaced(value: Any) -> list[str]:
-    """Returns the errors in the type names of the parts of an `Object`: each must be the name of its parent and its
-    field."""
+    """Returns the errors in the type names of the parts of an `Object`: each must be that of its parent and field."""
     found: list[str] = []
     _check_names(value, value.cel_type.name, found, Steps())
     return found

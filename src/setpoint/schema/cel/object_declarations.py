@@ -20,8 +20,7 @@ def declare_definition(name: str) -> Declaration | None:
 
 
 def declare_custom(schema: Schema | None, kind: str) -> Declaration | None:
-    """Returns the declaration of a custom resource, from the schema of its version: with the complete object
-    metadata."""
+    """Returns the declaration of a custom resource, from the schema of its version, with complete metadata."""
     text = Schema(type="string")
     every = {"apiVersion": text, "kind": text, "metadata": Schema(ref=_OBJECT_META)}
     properties = schema.properties if schema is not None else {}

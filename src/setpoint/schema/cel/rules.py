@@ -357,10 +357,10 @@ def _error(reason: str | None, path: str, value: Any, detail: str) -> FieldError
 
 
 def nodes_with_rules(schema: Schema) -> Set[int]:
-    """Returns the identities of the nodes with rules at or below them. (Rules under allOf and similar keywords are not
-    accepted.)
+    """Returns the identities of the nodes with rules at or below them.
 
-    Found in one traversal: a search per node would visit the nodes of a deep schema once per level.
+    Rules under allOf and similar keywords are not accepted. Found in one traversal: a search per node would visit the
+    nodes of a deep schema once per level.
     """
     found: set[int] = set()
     order = [schema]

@@ -151,8 +151,7 @@ class MapList(list[Any]):
 
 
 class Mapping:
-    """The interface of all maps; maps created by expressions and views of JSON objects implement the methods. The base
-    is empty."""
+    """The interface of all maps, implemented by maps of expressions and views of JSON objects. The base is empty."""
 
     __slots__ = ()
 

@@ -68,9 +68,7 @@ class CompiledSchema:
     @lazy
     def rules(self) -> "Rules | None":
         """The CEL rules of the schema, or None. `validation.validate_object` evaluates them."""
-        from setpoint.schema.cel import (
-            compile_rules,  # imported here because many schemas have no rules, and CEL takes long to load
-        )
+        from setpoint.schema.cel import compile_rules  # many schemas have no rules, and CEL takes long to load
 
         return compile_rules(self.schema, root=self.root)
 

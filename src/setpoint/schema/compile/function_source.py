@@ -250,8 +250,7 @@ class Body:
         return Keep.ALL if self.keep is Keep.ALL or meta else Keep.NOTHING
 
     def fields(self, depth: int, known: frozenset[str], closed: bool) -> None:
-        """Writes the declared fields, one after the other. Known fields are counted: a higher number of fields means an
-        unknown one."""
+        """Writes the declared fields. Known fields are counted: a higher number of fields means an unknown one."""
         nodes = {name: self.view(node) for name, node in self.schema.properties.items()}
         sure = {name for name, node in nodes.items() if self.on_missing(name, node)}
         if closed:
@@ -330,8 +329,8 @@ class Body:
         )
 
     def many_defaults(self, depth: int, nodes: dict[str, Schema]) -> None:
-        """Writes the defaults of a wide object as a loop. An invalid default, which needs the exact implementation,
-        comes last."""
+        """Writes the defaults of a wide object as a loop. An invalid one, which needs the exact implementation, is
+        last."""
         table = [(name, value := self.whole_default(node), self.is_wrong(value, node)) for name, node in nodes.items()]
         right = [(name, value, type(value) in (dict, list)) for name, value, wrong in table if not wrong]
         self.lines.add(

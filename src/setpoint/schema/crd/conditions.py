@@ -82,8 +82,7 @@ def settle_names(tree: Object, others: Iterable[Object] | HeldNames, clock: Cloc
 
 
 def establish(tree: Object, clock: Clock) -> Object:
-    """Returns the definition as Established, if its names are accepted and the definition is not established
-    already."""
+    """Returns the definition as Established, if its names are accepted and it is not established already."""
     crd = CustomResourceDefinition.parse(tree)
     if not crd.is_true(NAMES_ACCEPTED) or crd.is_true(ESTABLISHED):
         return tree
@@ -93,8 +92,7 @@ def establish(tree: Object, clock: Clock) -> Object:
 
 
 def judge_approval(tree: Object, clock: Clock) -> Object:
-    """Returns the definition with the condition of its approval annotation, which only groups of the Kubernetes project
-    have."""
+    """Returns the definition with its approval condition, which only groups of the Kubernetes project have."""
     crd = CustomResourceDefinition.parse(tree)
     if not is_protected(crd.spec.group):
         return tree
@@ -103,8 +101,7 @@ def judge_approval(tree: Object, clock: Clock) -> Object:
 
 
 def mark_for_deletion(tree: Object, clock: Clock) -> Object:
-    """Returns the definition after the first delete request: with a timestamp, the cleanup finalizer, and
-    Terminating."""
+    """Returns the definition after the first delete request: with a timestamp, the cleanup finalizer, Terminating."""
     crd = CustomResourceDefinition.parse(tree)
     finalizers = crd.metadata.get("finalizers") or []
     crd.metadata = {

@@ -105,8 +105,7 @@ class Version(_Part):
 
     @property
     def has_large_schema(self) -> bool:
-        """True if the schema is so large that reading the schema takes long. Determined without reading the whole
-        schema."""
+        """True if reading the schema takes long because of its size. Determined without reading the whole schema."""
         found = self.schema.open_apiv3_schema if self.schema else None
         if type(found) is msgspec.Raw:
             return len(memoryview(found)) > LARGE_SCHEMA_BYTES

@@ -68,8 +68,7 @@ def shown_schema(schema: Schema) -> RawJson:
 def shown_versions(
     versions: list[Version], schemas: list[Schema | None] | None, *, subresources: bool, columns: bool, fields: bool
 ) -> RawJson | None:
-    """Formats all versions as the bad value of an error; `schemas` and the flags select the parts that are not common
-    to all."""
+    """Formats all versions as the bad value of an error; `schemas` and the flags select the parts that differ."""
     texts = []
     for position, version in enumerate(versions):
         holder = None

@@ -70,8 +70,7 @@ def validate_subresources(subresources: Subresources | None, path: str) -> list[
 def validate_selectable_fields(
     fields: list[SelectableField], schema: Schema, path: str, *, any_number: bool = False
 ) -> list[FieldError]:
-    """Validates paths to fields of scalar types that the schema declares; `any_number` lets an older definition keep
-    more."""
+    """Validates paths to declared fields of scalar types; `any_number` lets an older definition keep more."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for position, field in enumerate(fields):

@@ -46,8 +46,7 @@ def is_mac(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """Returns True for an IPv4 address, or one inside an IPv6 address; numbers may have leading zeros, for
-    compatibility."""
+    """Returns True for an IPv4 address, or one inside an IPv6 address; leading zeros are allowed for compatibility."""
     return "." in text and _parse_ip(text, sloppy=True) is not None
 
 

@@ -116,8 +116,7 @@ def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
 
 
 def _says_unsupported(schema: Schema) -> bool:
-    """Returns True if there is any unsupported keyword: most schemas have none, and this check is cheaper than finding
-    the first."""
+    """Returns True if there is any unsupported keyword: most schemas have none, and this check is cheap."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

@@ -130,8 +130,7 @@ def _is_int_or_string(branches: Sequence[Schema]) -> bool:
 def _restrictions(
     schema: Schema, path: str, errors: list[FieldError], skip_any_of: bool = False, skip_first_all_of: bool = False
 ) -> None:
-    """Checks the alternatives and the pattern of a schema. Alternatives that only express int-or-string may use
-    types."""
+    """Checks the alternatives and the pattern of a schema. Alternatives that express int-or-string may use types."""
     if not skip_any_of:
         for position, branch in enumerate(schema.any_of):
             _nested(branch, index(child(path, "anyOf"), position), errors)

@@ -1,5 +1,4 @@
-"""The rules of single keywords: the OpenAPI keywords that a CRD may use, and the requirements of Kubernetes'
-extensions."""
+"""The rules of single keywords: those of OpenAPI that a CRD may use, and the requirements of Kubernetes' extensions."""
 
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 
 
 class _Place(NamedTuple):
-    """The context of a node: whether a default is allowed, the reason if not, and whether the node is in a resource's
+    """The context of a node: whether a default is allowed, the reason if not, and whether it is in a resource's
     metadata."""
 
     defaults: bool = True

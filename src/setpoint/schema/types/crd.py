@@ -18,8 +18,7 @@ _COLUMN_TYPES = {"integer": "integer", "number": "number", "boolean": "boolean"}
 
 
 def crd_of(*classes: type[Resource], storage: type[Resource] | str | None = None) -> Object:
-    """Returns the definition of a kind. With several versions, `storage` selects the version in which objects are
-    stored.
+    """Returns the definition of a kind. With several versions, `storage` selects the one in which objects are stored.
 
     By default that is the version the API prefers (stable before beta before alpha, the newest first) of those served.
     Raises `ModelError` if the classes do not make a definition that a server would accept.
@@ -217,8 +216,7 @@ def _is_plain(path: str) -> bool:
 
 
 def _lookup(path: str, schema: Object) -> Object | None:
-    """Returns the schema of the field at a path of plain fields; None if the field does not exist or the path is not
-    plain."""
+    """Returns the schema of the field at a path of plain fields; None without such a field, or for another path."""
     if path == ".metadata.creationTimestamp":
         return {"type": "string", "format": "date-time"}
     here: Any = schema

@@ -1,5 +1,4 @@
-"""The markers of an annotation, for constraints beyond the Python type: `size: Annotated[int, Minimum(1),
-Maximum(10)]`.
+"""Markers for constraints beyond the Python type of a field: `size: Annotated[int, Minimum(1), Maximum(10)]`.
 
 The server enforces the markers. Reading an object into a class does not check them, so that objects accepted under an
 older schema stay readable; `msgspec.Meta(ge=1)` is supported as well, and msgspec does check its constraints when

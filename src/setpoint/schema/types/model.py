@@ -80,8 +80,7 @@ class Model(
 
     @classmethod
     def __configure__(cls, name: str, config: dict[str, Any]) -> dict[str, Any]:
-        """Returns the class attributes for the keyword arguments of a subclass, and removes the supported ones from
-        `config`."""
+        """Returns the class attributes for the keyword arguments of a subclass, and removes these from `config`."""
         return {}
 
     @classmethod

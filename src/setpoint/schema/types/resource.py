@@ -24,8 +24,7 @@ ColumnType = Literal["string", "integer", "number", "boolean", "date"]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of `kubectl get`. The default type is that of the field; columns of priority 1 appear only with `-o
-    wide`."""
+    """A column of `kubectl get`. The default type is that of the field; priority 1 appears only in wide output."""
 
     name: str
     path: str

@@ -1,9 +1,9 @@
 """Converts Python types to structural schemas.
 
-A field without a default is required. `X | None = None` is a field that may be absent (but not null; use `Annotated[X |
-None, Nullable()]`, or `X | None` without a default for a required field that may be null). A default becomes the
-default of the schema, so that all clients see the same value; None and empty lists and maps do not, because they are
-equivalent to an absent field.
+A field without a default is required. A field that may be absent is `X | None = None`; null is not allowed there. For a
+field that may be null, use `Annotated[X | None, Nullable()]`, or `X | None` without a default if the field is required.
+A default becomes the default of the schema, so that all clients see the same value; None and empty lists and maps do
+not, because they are equivalent to an absent field.
 """
 
 import enum

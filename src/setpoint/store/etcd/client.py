@@ -155,8 +155,8 @@ class EtcdClient:
         return Pauses(self._clock, self._ids)
 
     async def txn(self, request: Message, *, once: bool, deadline: float | None = None) -> Message:
-        """Runs a transaction. With `once`, raises Lost if etcd may have applied the request; otherwise repeats the
-        transaction then."""
+        """Runs a transaction. If etcd may have applied a failed request, raises Lost with `once`, and otherwise
+        retries."""
         return await self._call(lambda member: member.txn, request, once=once, deadline=deadline)
 
     async def compact(self, revision: int, *, physical: bool = False) -> None:
@@ -197,8 +197,7 @@ class EtcdClient:
         return int(response.ID)
 
     async def watch(self, start: bytes, end: bytes, revision: int) -> WatchStream:
-        """Watches a range of keys from a revision on. Raises Lost when the endpoint is unreachable; the next call uses
-        another endpoint."""
+        """Watches a range of keys from a revision on. Raises Lost if the endpoint fails; the next call uses another."""
         self._check_open()
         member, token = self._members[self._current], None
         create = pb.WatchCreateRequest(
@@ -216,8 +215,8 @@ class EtcdClient:
         return stream
 
     def note(self, member: _Member, token: str | None, error: AioRpcError) -> None:
-        """Reacts to a failure: selects another endpoint or drops the login token. Raises StoreError for an error that a
-        retry cannot fix."""
+        """Reacts to a failure: selects another endpoint or drops the login token. Raises StoreError if no retry
+        helps."""
         kind = kind_of(error)
         if kind is Kind.STALE_LOGIN:
             if token == self._token:

@@ -46,8 +46,7 @@ class EtcdConfig(NamedTuple):
 
     @classmethod
     def from_url(cls, url: str, read: Callable[[str], bytes] = lambda path: Path(path).read_bytes()) -> "EtcdConfig":
-        """Returns the configuration that a URL describes, and reads the files that the URL names. Raises StoreError for
-        an invalid URL."""
+        """Parses a URL, and reads the files that the URL names. Raises StoreError for an invalid URL."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
             raise StoreError(f"etcd URL {_shown(url)}: it must begin with http:// or https://")

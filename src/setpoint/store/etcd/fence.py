@@ -39,8 +39,7 @@ class Fence:
         return wire.version_is(self.key, self.version)
 
     def sending(self, write: bytes, epoch: Epoch) -> int:
-        """Registers a write that is about to be sent; the returned number is the argument of `settle` if the answer is
-        lost."""
+        """Registers a write that is about to be sent; the result is an argument of `settle` if the answer is lost."""
         self._sent[write] = epoch.head, self._session.seen
         return self._raised
 
@@ -49,8 +48,7 @@ class Fence:
         self._landed.pop(write, None)
 
     async def settle(self, write: bytes, sent: int, lost: Lost) -> int | None:
-        """Returns etcd's revision of a write, or None if the write was not and will never be applied. Raises
-        OutcomeUnknown."""
+        """Returns etcd's revision of a write, or None if it will never be applied. Raises OutcomeUnknown."""
         try:
             async with self._raising:
                 if sent == self._raised or self._sent[write][0] not in self._heads:

@@ -82,8 +82,7 @@ class Epoch:
         return self.expires_at(deadline) + key.encode()
 
     def expires_at(self, deadline: float) -> bytes:
-        """Returns the prefix of the keys that expire in the millisecond of a deadline; prefixes sort as their deadlines
-        do."""
+        """Returns the prefix of the keys that expire in the millisecond of a deadline; prefixes sort by deadline."""
         return self.expiry + f"{max(0, int(deadline * 1000)):015d}/".encode()
 
     def expiring_key(self, expiry: bytes) -> str:

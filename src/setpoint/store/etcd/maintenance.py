@@ -167,8 +167,8 @@ class Maintenance:
         return max((target for target in targets if target is not None), default=None)
 
     async def _last_head(self, found: Kept, holds: Callable[[Message], bool]) -> int | None:
-        """Returns the revision of the last transaction for which `holds` is True, or None if no kept one does. `holds`
-        must be monotonic."""
+        """Returns the revision of the last kept transaction for which `holds`, a monotonic condition, is True, or
+        None."""
         low, high = found.base, found.current + 1
         last = None
         while low < high:
@@ -184,8 +184,7 @@ class Maintenance:
 
 
 class SizeMeter:
-    """The bytes of the entries after each revision, read once from the log as the log grows, and kept as sums of
-    blocks."""
+    """The bytes of the entries after each revision, read once from the log as it grows, and kept as sums of blocks."""
 
     def __init__(self, session: Session, limit: int) -> None:
         self._session = session

@@ -98,8 +98,7 @@ class Session:
         return reading
 
     async def _read_compacted(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
-        """Reads at a revision that etcd refuses, possibly only because other clients wrote to etcd and compacted the
-        cluster."""
+        """Reads at a revision that etcd refuses, possibly only because other clients use and compact the cluster."""
         kept = await self.kept()
         wanted = kept.epoch.inward(at)
         if wanted > kept.current:

@@ -23,8 +23,7 @@ class KeptMemoryStore(MemoryStore):
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock | None = None, retention: Retention = MEMORY_RETENTION) -> Self:
-        """Returns the store as of its last close, or an empty one if the file does not exist. Raises OSError or
-        BadSnapshot."""
+        """Returns the store as of its last close, or an empty one without a file. Raises OSError or BadSnapshot."""
         store = cls(path, clock=clock, retention=retention)
         if path.exists():
             await store.restore(path.read_bytes())

@@ -72,8 +72,7 @@ class _Removed(NamedTuple):
 
 
 def _purge(versions: list[Entry], events: list[Event], places: list[int], purge: Purge) -> _Removed:
-    """Removes the values at the given indexes of a key's versions, in place, so that all sharers of the lists lose
-    them."""
+    """Removes the values at some indexes of a key's versions, in place, so that all sharers of the lists lose them."""
     size = 0
     for place in places:
         size += len(versions[place].value or b"")

@@ -34,8 +34,7 @@ def encode_whole(value: bytes | None) -> tuple[int, bytes | None]:
 
 
 def encode_difference(old: bytes, new: bytes) -> tuple[int, bytes] | None:
-    """Returns the form and the bytes that store a value as a difference from the value before; None if that saves too
-    little."""
+    """Returns the form and the bytes that store a value as a difference from the one before; None if not worthwhile."""
     start = _shared_start(old, new)
     end = _shared_end(old[start:], new[start:])
     middle = new[start : len(new) - end]

@@ -225,8 +225,7 @@ class Journal:
             self._remembered -= len(self._items.pop(oldest).value or b"")
 
     def expire(self, now: float, limit: int) -> tuple[list[Event], bool]:
-        """Deletes expired keys, each in its own revision; returns the events, and True if there may be more than the
-        limit."""
+        """Deletes expired keys, each in its own revision; returns the events, and True if there may be more."""
         keys = self._execute(
             "SELECT key FROM item WHERE expires <= ? ORDER BY expires, key LIMIT ?", (now, limit)
         ).fetchall()

@@ -89,8 +89,7 @@ def connect(path: Path, durability: Durability = "full") -> sqlite3.Connection:
 
 
 def prepare(path: Path, durability: Durability) -> None:
-    """Creates the file if there is none, and migrates an older one to the current layout. Raises Damaged or
-    UnknownLayout."""
+    """Creates a missing file, and migrates an older one to the current layout. Raises Damaged or UnknownLayout."""
     if not path.exists():
         _create(path, durability)
         return
@@ -164,7 +163,7 @@ def _migrate(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """Migrates layout 1, which had checksums on entries only, recognised live items by their value, had every entry in
+    """Migrates layout 1, which had checksums on entries only, detected live items by their value, had every entry in
     the index by key, and did not support restoring."""
     connection.execute("ALTER TABLE meta ADD COLUMN restored INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE meta ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'")

@@ -179,8 +179,7 @@ class SqliteStore:
         return connection
 
     def _check_on_open(self) -> None:
-        """Raises Damaged for a file that lost acknowledged revisions or is damaged; a large file is checked in the
-        background."""
+        """Raises Damaged for a file that lost revisions or is damaged; a large file is checked in the background."""
         current = self._own.bounds().current
         if self._lock.acknowledged > current:
             lock = self.path.name + ".lock"

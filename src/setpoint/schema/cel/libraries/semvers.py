@@ -36,8 +36,7 @@ class Semver:
         return (mine > its) - (mine < its)
 
     def _order(self) -> tuple[int, list[tuple[int, int, str]]]:
-        """Returns the sort key of the pre-release: a release comes after its pre-releases; numbers come before
-        words."""
+        """Returns the sort key of the pre-release: a release comes after its pre-releases; numbers before words."""
         parts = [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in self.prerelease]
         return (0 if parts else 1, parts)
 

@@ -41,8 +41,7 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def encodable(text: str) -> str:
-    """Returns the text with lone surrogates, which only JSON escapes can produce, replaced: patterns do not support
-    them."""
+    """Returns the text with lone surrogates, which only JSON escapes can produce, replaced for pattern matching."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -156,8 +155,7 @@ def _join(items: list[Any], separator: str = "") -> str:
 
 @_overload("strings_quote: strings.quote(string) -> string")
 def _quote(text: str) -> str:
-    """Quotes the text in double quotes with only the usual escapes; `gotext.quote` also escapes unprintable
-    characters."""
+    """Quotes the text in double quotes with only the usual escapes; `gotext.quote` also escapes unprintable ones."""
     plain = quote(text)
     return plain if len(plain) == len(text) + 2 else f'"{text.translate(_QUOTED)}"'
 
