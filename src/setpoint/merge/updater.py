@@ -30,8 +30,7 @@ def same_version(tree: Object, from_version: str, to_version: str) -> Object:
 
 
 class Change(NamedTuple):
-    """The differences between two objects in one version: the fields that the writer takes over, and the removed
-    ones."""
+    """The differences between two objects in one version: the fields that a writer takes over, and the removed ones."""
 
     changed: FieldSet
     removed: FieldSet

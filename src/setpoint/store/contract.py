@@ -32,8 +32,7 @@ class StoreError(Exception):
 
 
 class ExpectationFailed(StoreError):
-    """The key was not in the state that the write expected. `actual` is the current item, which saves a retry the
-    read."""
+    """The key was not in the state that the write expected. `actual` is its current item, so a retry need not read."""
 
     def __init__(self, key: str, expected: "Expect", actual: "Item | None") -> None:
         found = f"revision {actual.revision}" if actual else "nothing"
@@ -147,11 +146,11 @@ class Event(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write of a transaction. A value of None deletes the key; after `ttl` seconds the store deletes the key
-    itself.
+    """One write of a transaction. A value of None deletes the key; with `ttl` the store deletes the key that much
+    later.
 
-    The expiry belongs to the write that set the ttl: a later write without a ttl removes the expiry, and a write
-    without a change keeps the current expiry.
+    The expiry, in seconds, belongs to the write that set the ttl: a later write without a ttl removes the expiry, and a
+    write without a change keeps the current expiry.
     """
 
     key: str
@@ -233,8 +232,7 @@ class Store(Protocol):
         write changed no key (for a key that is and stays absent, the store's current revision)."""
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
-        """Writes several keys in one revision, all or none. Returns that revision, or the current one without a
-        change."""
+        """Writes several keys in one revision, all or none. Returns that revision, or the current one if unchanged."""
 
     def watch(self, prefix: str, after: int | None = None) -> Watch:
         """Follows the keys with a prefix, starting after the given revision or after the current one. `next` raises

@@ -60,7 +60,7 @@ class Type(ABC):
     @abstractmethod
     def paths(self, value: Json) -> FieldSet:
         """Returns the node of all paths in the value, including containers: those that adding or removing it
-        changes."""
+        affects."""
 
     @abstractmethod
     def compare(

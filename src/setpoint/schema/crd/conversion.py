@@ -19,7 +19,7 @@ _PEM_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFI
 def validate_conversion(
     conversion: Conversion | None, path: str, *, any_review_version: bool, any_ca_bundle: bool
 ) -> list[FieldError]:
-    """Returns the errors of a conversion. The two flags allow values that an older server accepted."""
+    """Returns the errors of a conversion. The flags `any_*` allow values that an older server accepted."""
     if conversion is None:
         return []
     errors: list[FieldError] = []

@@ -25,7 +25,7 @@ def prepare_for_create(tree: Object) -> Object:
 
 
 def prepare_for_update(tree: Object, old: Object) -> Object:
-    """Prepares an updated definition: keeps the status, records the storage version, counts changes as generations."""
+    """Prepares an update: keeps the status, records the storage version, and increments the generation on a change."""
     crd, before = _defaulted(tree), _defaulted(old)
     crd.status = before.status
     changed = crd.to_json()["spec"] != before.to_json()["spec"]

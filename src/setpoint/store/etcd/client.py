@@ -215,8 +215,7 @@ class EtcdClient:
         return stream
 
     def note(self, member: _Member, token: str | None, error: AioRpcError) -> None:
-        """Reacts to a failure: selects another endpoint or drops the login token. Raises StoreError if no retry
-        helps."""
+        """Reacts to a failure: selects another endpoint or drops the login. Raises StoreError if no retry helps."""
         kind = kind_of(error)
         if kind is Kind.STALE_LOGIN:
             if token == self._token:

@@ -43,8 +43,7 @@ class Replay:
         self._fragments: list[Message] = []
 
     async def next(self) -> list[tuple[int, list[Message]]]:
-        """Returns the next revisions with their events; an empty list after a progress notification. Raises
-        OutOfRange."""
+        """Returns the next revisions with their events; empty after a progress notification. Raises OutOfRange."""
         pauses, refused = self._session.client.pauses(), False
         while True:
             try:

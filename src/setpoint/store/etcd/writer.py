@@ -109,8 +109,8 @@ class Writer:
         return Request(checks, ops, failure)
 
     async def _replace(self, writes: Sequence[Write], actor: Actor, cause: Cause | None) -> int:
-        """Applies several writes, or one without an expectation: reads and checks the keys, and writes if unchanged
-        since."""
+        """Applies several writes, or one without an expectation: reads and checks the keys, then writes if
+        unchanged."""
         while True:
             reading = await self._session.read(lambda epoch: [wire.get(epoch.of_state(write.key)) for write in writes])
             epoch, found = reading.epoch, [wire.first(answer) for answer in reading.answers]
