@@ -101,7 +101,7 @@ class ManualClock:
 
 @asynccontextmanager
 async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
-    """Raises TimeoutError in the body after so many seconds of the clock."""
+    """Raises TimeoutError in the body after `seconds` seconds of the clock."""
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("only what runs in a task can be ended")

@@ -1,8 +1,8 @@
 """Label selectors: the grammar of `labelSelector`, the `LabelSelector` object, and matching.
 
 A `Selector` is compiled once; `matches` then costs a dictionary lookup or two per object. Its text is canonical: the
-requirements in the order of their keys, the values of a set in order. `required` tells indexes which `key=value` pairs
-every match must have. Parse errors raise BadRequest with the API's message.
+requirements in the order of their keys, the values of a set in order. `required` returns, for indexes, the `key=value`
+pairs that every match must have. Parse errors raise BadRequest with the API's message.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The store: one append-only log of revisions, with a current state, a past and followers.
 
 All other layers read this log: GET and LIST read its current state or its state at a revision, WATCH follows it,
-history and diff read its past, `why` walks its causes. Values are bytes; the store does not depend on Kubernetes'
+history and diff read its past, `why` follows its causes. Values are bytes; the store does not depend on Kubernetes'
 types.
 
 Every backend guarantees the following, and one test suite checks all backends:
@@ -96,7 +96,7 @@ class Item(NamedTuple):
 
 
 class Purge(NamedTuple):
-    """The tombstone of a purged value: the user who had it removed, the time, and the reason given."""
+    """The tombstone of a purged value: the user that requested the purge, the time, and the reason given."""
 
     user: str
     time: float

@@ -29,7 +29,7 @@ async def snapshot(session: Session) -> Dumped:
                 expires = envelope.open_(kv.value, kv.key).meta.expires
                 if expires is not None:
                     deadlines[epoch.key(kv.key)] = expires
-        except OutOfRange:  # compacted while we read
+        except OutOfRange:  # compacted during the read
             continue
         bounds = Bounds(epoch.outward(kept.base), epoch.outward(kept.current))
         return Dumped(bounds.current, dump(Contents(bounds, entries, deadlines)))

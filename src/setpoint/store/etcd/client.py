@@ -170,7 +170,7 @@ class EtcdClient:
         listed = (await self._call(lambda member: member.members, pb.MemberListRequest())).members
         known = {member.address: member for member in self._members}
         members = list(known.values())
-        if len(listed) != len(known):  # not every member is among our endpoints
+        if len(listed) != len(known):  # some members are not among the configured endpoints
             addresses = [each.clientURLs[0].partition("://")[2] for each in listed if each.clientURLs]
             members = [known.get(address) or _Member(address, self.config) for address in addresses]
         try:

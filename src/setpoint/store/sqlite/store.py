@@ -86,11 +86,11 @@ class SqliteStore:
     ) -> Self:
         """Opens the store in a file, and creates the file if there is none.
 
-        `durability` says when a commit is acknowledged: `full`, after the disk confirmed the write; `normal`, when a
-        crash of the process cannot lose the commit, but a crash of the machine may lose the last ones; `off`, the same
-        without ever waiting for the disk, so that a crash of the machine may also damage the file. `sparse` is for a
-        file that was filled with a part of another's log (`filling.py`): missing revisions are then not treated as
-        damage.
+        `durability` determines when a commit is acknowledged: `full`, after the disk confirmed the write; `normal`,
+        when a crash of the process cannot lose the commit, but a crash of the machine may lose the last ones; `off`,
+        the same without ever waiting for the disk, so that a crash of the machine may also damage the file. `sparse` is
+        for a file that was filled with a part of another's log (`filling.py`): missing revisions are then not treated
+        as damage.
 
         Raises InUse, Damaged, UnknownLayout, NoSpace or DiskFailed.
         """
