@@ -1,4 +1,4 @@
-"""What types cannot say of a configuration: addresses, stores, names of plugins, files that have to go together."""
+"""Checks of a configuration beyond its types: addresses, stores, plugin names, and files that belong together."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
@@ -13,7 +13,7 @@ Wrong = tuple[Path, str]
 
 
 def check(config: Config) -> list[Wrong]:
-    """What is wrong, each with the path of its field."""
+    """Returns the mistakes, each with the path of its field."""
     return [
         *_edge(config),
         *_keys(config),
@@ -25,7 +25,7 @@ def check(config: Config) -> list[Wrong]:
 
 
 def address(listen: str) -> tuple[str, int] | None:
-    """The host and port of `HOST:PORT`; None if that is not what it is."""
+    """Returns the host and port of `HOST:PORT`; None if the text has another form."""
     host, colon, port = listen.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not colon or not bare or (":" in bare and bare == host) or not (port.isdecimal() and int(port) < 65536):
@@ -36,19 +36,19 @@ def address(listen: str) -> tuple[str, int] | None:
 def _edge(config: Config) -> Iterator[Wrong]:
     where = address(config.listen)
     if where is None:
-        yield ("listen",), f"{config.listen}: it should read HOST:PORT, such as 127.0.0.1:6443 or [::1]:0"
+        yield ("listen",), f"{config.listen}: invalid address, expected HOST:PORT, e.g. 127.0.0.1:6443 or [::1]:0"
     elif config.plain_http and not _is_loopback(where[0]):
-        yield ("plainHttp",), f"it is for loopback addresses, and {where[0]} is none: leave it out"
+        yield ("plainHttp",), f"allowed on loopback addresses only, not on {where[0]}: remove it"
     kind, _, rest = config.store.partition(":")
     if config.store != "memory" and not (kind in ("memory", "sqlite", "etcd") and rest):
-        yield ("store",), f"{config.store!r} is no store: it should read memory, sqlite:PATH or etcd:URL"
+        yield ("store",), f"invalid store {config.store!r}: expected memory, sqlite:PATH or etcd:URL"
     token = config.token
     if token and not (token.isascii() and token.isprintable() and " " not in token):
-        yield ("token",), "a token is made of printable ASCII characters without spaces"
+        yield ("token",), "invalid token: use printable ASCII characters without spaces"
     try:
         ip_network(config.service_cidr)
     except ValueError as error:
-        yield ("serviceCidr",), f"{error}; it should be like 10.0.0.0/16"
+        yield ("serviceCidr",), f"{error}; expected a CIDR, e.g. 10.0.0.0/16"
 
 
 def _is_loopback(host: str) -> bool:
@@ -61,13 +61,13 @@ def _is_loopback(host: str) -> bool:
 def _keys(config: Config) -> Iterator[Wrong]:
     tls = config.tls
     if tls.certificate_file and not tls.private_key_file:
-        yield ("tls", "certificateFile"), "it goes with privateKeyFile: name both"
+        yield ("tls", "certificateFile"), "privateKeyFile is missing: set both"
     if tls.private_key_file and not tls.certificate_file:
-        yield ("tls", "privateKeyFile"), "it goes with certificateFile: name both"
+        yield ("tls", "privateKeyFile"), "certificateFile is missing: set both"
     if tls.client_authority_file and not tls.certificate_file:
-        yield ("tls", "clientAuthorityFile"), "it goes with certificateFile: our own authority knows its users"
+        yield ("tls", "clientAuthorityFile"), "requires certificateFile: the server's own CA already verifies clients"
     if config.audit.policy_file and not config.audit.log_path:
-        yield ("audit", "policyFile"), "there is no audit log to record to: name logPath as well, `-` for the output"
+        yield ("audit", "policyFile"), "requires logPath: set the file of the audit log, or `-` for stdout"
 
 
 def _admission(config: Config) -> Iterator[Wrong]:
@@ -80,37 +80,37 @@ def _admission(config: Config) -> Iterator[Wrong]:
     for field, given in chosen.items():
         for index, name in enumerate(given):
             if name not in names:
-                yield ("admission", field, index), f"{name} is no plugin{choices(name, names)}"
+                yield ("admission", field, index), f"unknown admission plugin {name}{choices(name, names)}"
     for name in {*chosen["enabled"]} & {*chosen["disabled"]}:
-        yield ("admission", "disabled"), f"{name} is enabled as well: it cannot be both"
+        yield ("admission", "disabled"), f"{name} is both enabled and disabled"
 
 
 def _controllers(config: Config) -> Iterator[Wrong]:
     for index, name in enumerate(config.controllers):
         bare = name.removeprefix("-")
         if bare not in ("*", *NAMES):
-            yield ("controllers", index), f"{bare} is no system controller{choices(bare, NAMES)}"
+            yield ("controllers", index), f"unknown system controller {bare}{choices(bare, NAMES)}"
 
 
 def _webhooks(config: Config) -> Iterator[Wrong]:
     for name, place in config.webhooks.services.items():
         namespace, slash, service = name.partition("/")
         if not (namespace and slash and service):
-            yield ("webhooks", "services", name), f"{name}: it should read NAMESPACE/NAME"
+            yield ("webhooks", "services", name), f"{name}: expected NAMESPACE/NAME"
         if address(place) is None:
-            yield ("webhooks", "services", name), f"{place}: it should read HOST:PORT"
+            yield ("webhooks", "services", name), f"{place}: expected HOST:PORT"
 
 
 def _history(config: Config) -> Iterator[Wrong]:
     for name in ("seconds", "revisions", "size"):
         value = getattr(config.history, name)
         if value is not None and value <= 0:
-            yield ("history", name), f"{value} is not allowed: it should be more than 0, or left out"
+            yield ("history", name), f"{value} is out of range: must be greater than 0, or left out"
         if value is not None and config.store.startswith("memory:"):
-            yield ("history", name), "a store memory:PATH has no such bounds: leave it out"
+            yield ("history", name), "the store memory:PATH does not support this bound: remove the setting"
     seconds = config.history.secret_seconds
     if seconds is not None and seconds <= 0:
-        yield ("history", "secretSeconds"), f"{seconds} is not allowed: it should be more than 0, or left out"
+        yield ("history", "secretSeconds"), f"{seconds} is out of range: must be greater than 0, or left out"
     if seconds is not None and config.store.startswith("etcd:"):
-        remedy = "bound all history with history.seconds, or leave it out"
-        yield ("history", "secretSeconds"), f"a store in etcd cannot remove the past of Secrets alone: {remedy}"
+        remedy = "bound the whole history with history.seconds, or remove the setting"
+        yield ("history", "secretSeconds"), f"etcd cannot purge the history of Secrets separately: {remedy}"

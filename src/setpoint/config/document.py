@@ -1,4 +1,4 @@
-"""The page about the configuration, made from its structs."""
+"""Generates the documentation page of the configuration from its structs."""
 
 from collections.abc import Iterator
 
@@ -11,20 +11,20 @@ _HEAD = """\
 # Configuration
 
 `setpoint serve --config FILE` reads a YAML file with the fields below. Every field is also a flag, and flags win over
-the file; what neither says has its default. Unknown fields are refused, and every mistake is named with its line.
-`setpoint serve --print-config` shows what holds, with secrets masked, and ends. Paths are relative to the working
-directory. In a program, `ControlPlane(config=Config(...))` takes the same.
+the file; other fields have their defaults. Unknown fields are rejected, and every mistake is reported with its line.
+`setpoint serve --print-config` prints the effective configuration, with secrets masked. Paths are relative to
+the working directory. In a program, `ControlPlane(config=Config(...))` takes the same.
 
-A flag for a list may be repeated, or has its items separated by commas; one for a switch has a `--no-` twin. On SIGHUP
-the audit policy and the certificates that somebody else keeps are read again.
+A list flag may be repeated, or takes items separated by commas; a boolean flag has a `--no-` form. On SIGHUP the server
+reads the audit policy and the certificate files again.
 
-This page is made from the structs in `setpoint.config.settings`: `python -m tools.configuration_page` writes it anew.
+This page is generated from the structs in `setpoint.config.settings` by `python -m tools.configuration_page`.
 """
 _COLUMNS = "| field | flag | allowed | default | |\n|---|---|---|---|---|\n"
 
 
 def markdown() -> str:
-    """The whole page."""
+    """Returns the whole page as Markdown."""
     return _HEAD + "".join(f"\n{part}" for section in sections() for part in _section(section))
 
 

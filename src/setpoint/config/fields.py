@@ -1,4 +1,4 @@
-"""The fields of the configuration one by one, for whatever is made from them: flags, and documentation."""
+"""The fields of the configuration one by one, as the source of command-line flags and documentation."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -11,14 +11,14 @@ from setpoint.objects.typedyaml import path_text
 
 _SCALARS = {
     inspect.BoolType: "true or false",
-    inspect.IntType: "a whole number",
+    inspect.IntType: "an integer",
     inspect.FloatType: "a number",
-    inspect.StrType: "a text",
+    inspect.StrType: "a string",
 }
 
 
 class Field(NamedTuple):
-    """One field: its path in the file, its flag, and what it may be."""
+    """One field: its path in the file, its flag, its type and its default."""
 
     path: tuple[str, ...]
     flag: str
@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
     @property
     def choices(self) -> Sequence[str]:
-        """The only values it may have, where those are few."""
+        """The permitted values of an enumerated field; empty for other types."""
         return [str(value) for value in self.type.values] if isinstance(self.type, inspect.LiteralType) else ()
 
     @property
@@ -52,7 +52,7 @@ class Field(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The fields of one struct, and those of the structs in it behind them."""
+    """The fields of one struct; nested structs follow as sections of their own."""
 
     path: tuple[str, ...]
     description: str
@@ -61,7 +61,7 @@ class Section(NamedTuple):
 
 @cache
 def sections() -> tuple[Section, ...]:
-    """The configuration, section by section."""
+    """Returns the sections of the configuration."""
     info = inspect.type_info(Config)
     assert isinstance(info, inspect.StructType)
     return tuple(_sections(info, ()))
@@ -100,7 +100,7 @@ def _sections(info: inspect.StructType, path: tuple[str, ...]) -> Iterator[Secti
 
 
 def _bare(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
-    """A type without what is said about it, and that."""
+    """Returns a type without its metadata, and the metadata."""
     meta: dict[str, Any] = {}
     while isinstance(kind, inspect.Metadata):
         meta = {"extra": kind.extra, **(kind.extra_json_schema or {}), **meta}
@@ -109,7 +109,7 @@ def _bare(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
 
 
 def allowed(kind: inspect.Type) -> str:
-    """What a field may be, in words."""
+    """Describes the permitted values of a field for the documentation."""
     kind, _ = _bare(kind)
     if isinstance(kind, inspect.UnionType):
         [inner] = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
@@ -120,9 +120,9 @@ def allowed(kind: inspect.Type) -> str:
         item, _ = _bare(kind.item_type)
         if isinstance(item, inspect.StructType):
             return f"a list of structs: {', '.join(f'`{field.encode_name}`' for field in item.fields)}"
-        return "a list of texts"
+        return "a list of strings"
     if isinstance(kind, inspect.DictType):
-        return "names with texts"
+        return "a map of strings"
     words = _SCALARS[type(kind)]
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         bounds = ((kind.ge, "{} or more"), (kind.gt, "more than {}"), (kind.le, "{} or less"))

@@ -1,5 +1,7 @@
-"""Reads the configuration from a file and from flags; flags win. Every mistake is named, with the line or the flag that
-it is on."""
+"""Reads the configuration from a file and from flags; flags take precedence.
+
+Every mistake is reported with the line or the flag that contains the value.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +20,10 @@ MASK = "********"
 
 
 def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None) -> Config:
-    """The configuration in a file, changed by flags: `given` has the texts of those by their names. Raises Mistakes."""
+    """Returns the configuration of a file, overridden by flags.
+
+    `given` has the texts of the flags by flag name. Raises Mistakes with all mistakes found.
+    """
     source = _read(file) if file is not None else Source({})
     tree: Object = source.tree if type(source.tree) is dict else {}
     flags: dict[typedyaml.Path, str] = {}
@@ -42,7 +47,7 @@ def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None
         return source.where(path)
 
     if source.tree is not None and type(source.tree) is not dict:
-        raise Mistakes([Mistake(source.where(()), "", "it should have fields, such as listen: 127.0.0.1:6443")])
+        raise Mistakes([Mistake(source.where(()), "", "expected a mapping of fields, e.g. listen: 127.0.0.1:6443")])
     config = typedyaml.convert(tree, Config, where)
     wrong = check(config)
     if wrong:
@@ -54,14 +59,14 @@ def _read(file: Path) -> Source:
     try:
         text = file.read_text()
     except OSError as error:
-        raise Mistakes([Mistake(str(file), "", f"it cannot be read: {error.strerror or error}")]) from None
+        raise Mistakes([Mistake(str(file), "", f"cannot read the file: {error.strerror or error}")]) from None
     except UnicodeDecodeError:
-        raise Mistakes([Mistake(str(file), "", "it is no text in UTF-8")]) from None
+        raise Mistakes([Mistake(str(file), "", "the file is not valid UTF-8")]) from None
     return typedyaml.read(text, str(file))
 
 
 def _value(field: Field, text: Any) -> Any:
-    """What the text of a flag means. What is none of its type is left as it is, for the reader to name."""
+    """Parses the text of a flag. Text of the wrong type stays as is, so that the conversion reports the mistake."""
     if field.is_dict:
         return dict(_pair(field, each) for each in text)
     if field.is_list:
@@ -75,7 +80,7 @@ def _value(field: Field, text: Any) -> Any:
 def _pair(field: Field, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise Mistakes([Mistake(field.flag, field.name, f"{text} should read {field.metavar}")])
+        raise Mistakes([Mistake(field.flag, field.name, f"invalid value {text}: expected {field.metavar}")])
     return name, value
 
 
@@ -93,13 +98,13 @@ def _number(kind: msgspec.inspect.Type, text: str) -> Any:
 
 
 def shown(config: Config) -> Object:
-    """The configuration as a file would have it, with its secrets masked."""
+    """Returns the configuration as the tree of a file, with secrets masked."""
     tree: Object = msgspec.to_builtins(config, str_keys=True)
     for field in all_fields():
         if field.is_secret and _at(tree, field.path):
             tree = typedyaml.overlaid(tree, field.path, MASK)
     scheme, at, host = str(tree["store"]).rpartition("@")
-    if at:  # an address with a password in it
+    if at:  # a URL that contains a password
         tree["store"] = f"{scheme.rpartition('//')[0]}//{MASK}@{host}"
     return tree
 

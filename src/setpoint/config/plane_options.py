@@ -1,4 +1,4 @@
-"""The sections of a configuration as the parts of a control plane take them."""
+"""Converts sections of the configuration into the options of the control plane's components."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,14 +48,14 @@ def authentication(section: Authentication) -> AuthenticationSettings:
 
 
 def retention(config: Config) -> Retention | None:
-    """How much of the past is kept; None: as the store likes."""
+    """Returns the retention of the history; None for the store's defaults."""
     history = config.history
     found = Retention(history.seconds, history.revisions, history.size)
     return None if found == Retention() else found
 
 
 def tls(config: Config) -> "bool | Certificates":
-    """What `ControlPlane.listen` is told of TLS."""
+    """Returns the `tls` argument of `ControlPlane.listen`."""
     if config.plain_http:
         return False
     if not config.tls.certificate_file:

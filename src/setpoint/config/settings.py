@@ -1,8 +1,8 @@
-"""Everything that can be chosen about a control plane, as one tree of structs.
+"""All settings of a control plane, as one tree of structs.
 
-The structs say it all: the file, the flags and the documentation are made from them. A field's `Meta` describes it, and
-may name its flag (`flag`, where that is not its path), what stands for its value in texts (`metavar`), and that nobody
-should see it (`secret`).
+The file format, the flags and the documentation are generated from the structs. A field's `Meta` describes the field,
+and may define its flag (`flag`, if different from its path), the placeholder of its value in help texts (`metavar`),
+and that its value must be masked (`secret`).
 """
 
 from typing import Annotated, Any, Literal
@@ -24,24 +24,24 @@ def _seconds(what: str) -> Any:
 
 
 class Tls(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """TLS. Without files of somebody else's, the server has an authority and a certificate of its own."""
+    """TLS. Without certificate files, the server creates its own authority and certificate."""
 
     names: Annotated[
         tuple[str, ...],
         Meta(
-            description="What else clients call the server, for its own certificate.",
+            description="Additional names of the server, for the certificate that it creates.",
             extra={"flag": "--tls-san", "metavar": "NAME"},
         ),
     ] = ()
     certificate_file: Annotated[
         str,
-        Meta(description="A certificate that somebody else keeps, in PEM.", extra={"flag": "--tls-cert-file", **_PATH}),
+        Meta(description="The server certificate in PEM.", extra={"flag": "--tls-cert-file", **_PATH}),
     ] = ""
-    private_key_file: Annotated[str, Meta(description="Its private key.", extra=_PATH)] = ""
+    private_key_file: Annotated[str, Meta(description="The private key of the certificate.", extra=_PATH)] = ""
     client_authority_file: Annotated[
         str,
         Meta(
-            description="Authorities whose certificates are users, beside such a certificate.",
+            description="Authorities whose client certificates authenticate users; requires certificateFile.",
             extra={"flag": "--client-ca-file", **_PATH},
         ),
     ] = ""
@@ -54,35 +54,35 @@ class ServiceAccounts(Struct, frozen=True, kw_only=True, rename="camel", forbid_
         tuple[str, ...],
         Meta(
             min_length=1,
-            description="The first is who our tokens are issued by; the others are accepted as well.",
+            description="Issuers of accepted tokens; the first one is the issuer of new tokens.",
             extra={"flag": "--service-account-issuer", "metavar": "URL"},
         ),
     ] = (DEFAULT_ISSUER,)
     audiences: Annotated[
         tuple[str, ...],
         Meta(
-            description="Whom a token must be for to be good here; by default the first issuer.",
+            description="Accepted audiences of tokens; by default the first issuer.",
             extra={"flag": "--api-audience", "metavar": "NAME"},
         ),
     ] = ()
     signing_key_file: Annotated[
         str,
         Meta(
-            description="The private key that tokens are signed with; by default one of our own.",
+            description="The private key that signs tokens; by default a generated one.",
             extra={"flag": "--service-account-signing-key-file", **_PATH},
         ),
     ] = ""
     verification_key_files: Annotated[
         tuple[str, ...],
         Meta(
-            description="Keys that tokens may be signed with besides.",
+            description="Additional keys that verify tokens.",
             extra={"flag": "--service-account-key-file", **_PATH},
         ),
     ] = ()
     jwks_uri: Annotated[
         str,
         Meta(
-            description="Where others find our public keys; by default at this server.",
+            description="The URL of the public keys (JWKS); by default served by this server.",
             extra={"flag": "--service-account-jwks-uri", "metavar": "URL"},
         ),
     ] = ""
@@ -90,46 +90,46 @@ class ServiceAccounts(Struct, frozen=True, kw_only=True, rename="camel", forbid_
         int,
         Meta(
             ge=0,
-            description="The longest life of a token, in seconds; 0: as long as was asked for.",
+            description="The longest lifetime of a token, in seconds; 0: as requested.",
             extra={"flag": "--service-account-max-token-seconds"},
         ),
     ] = 0
     extend_token_expiration: Annotated[
         bool,
         Meta(
-            description="Whether the tokens of pods live on for a year after they should have been replaced.",
+            description="Keep the tokens of pods valid for a year after they should have been rotated.",
             extra={"flag": "--service-account-extend-token-expiration"},
         ),
     ] = True
 
 
 class Oidc(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """An issuer of OpenID Connect whose ID tokens are accepted."""
+    """An OpenID Connect issuer whose ID tokens are accepted."""
 
-    issuer: Annotated[str, Meta(pattern="^https://", description="Exactly as its tokens say it.")]
+    issuer: Annotated[str, Meta(pattern="^https://", description="The issuer URL, exactly as in the `iss` claim.")]
     audiences: Annotated[
-        tuple[str, ...], Meta(min_length=1, description="The client IDs, one of which a token must be for.")
+        tuple[str, ...], Meta(min_length=1, description="The client IDs; a token must be issued for one of them.")
     ]
     username_claim: Annotated[str, Meta(description="The claim that names the user.")] = "sub"
     username_prefix: Annotated[
         str,
-        Meta(description="Put before user names; by default the issuer and #, but for email; `-` for nothing."),
+        Meta(description="Prefix of user names; default: the issuer and #, except for email; `-`: no prefix."),
     ] = ""
     groups_claim: Annotated[str, Meta(description="The claim that names the groups.")] = ""
-    groups_prefix: Annotated[str, Meta(description="Put before the names of groups.")] = ""
+    groups_prefix: Annotated[str, Meta(description="Prefix of group names.")] = ""
     required_claims: Annotated[dict[str, str], Meta(description="Claims that a token must have.")] = {}
-    authority_file: Annotated[str, Meta(description="The authorities that its certificate may be of, in PEM.")] = ""
-    signing_algorithms: Annotated[tuple[str, ...], Meta(description="What tokens may be signed with.")] = ("RS256",)
+    authority_file: Annotated[str, Meta(description="The CA certificates of the issuer, in PEM.")] = ""
+    signing_algorithms: Annotated[tuple[str, ...], Meta(description="Accepted signing algorithms.")] = ("RS256",)
 
 
 class Authentication(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Who is known, beside the administrator and who has a certificate of our authority."""
+    """Authentication methods beside the administrator's token and client certificates of the server's own authority."""
 
     anonymous: Annotated[
         Literal["health", "always", "never"],
         Meta(
-            description="Who brings no credentials may ask about health and version; is system:anonymous everywhere; "
-            "or is never let in.",
+            description="Requests without credentials: allowed for health and version only; accepted everywhere as "
+            "system:anonymous; or always rejected.",
             extra={"flag": "--anonymous-auth"},
         ),
     ] = "health"
@@ -143,34 +143,32 @@ class Authentication(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     service_accounts: ServiceAccounts = ServiceAccounts()
     oidc: Annotated[
         tuple[Oidc, ...],
-        Meta(description="Issuers of OpenID Connect.", extra={"flag": "--oidc", "metavar": "YAML"}),
+        Meta(description="OpenID Connect issuers.", extra={"flag": "--oidc", "metavar": "YAML"}),
     ] = ()
 
 
 class Authorization(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Who may do what."""
+    """Authorization."""
 
     mode: Annotated[
         Literal["RBAC", "AlwaysAllow", "AlwaysDeny"],
-        Meta(
-            description="Whether roles decide, or everybody may do everything, or nobody but administrators anything."
-        ),
+        Meta(description="Decide by roles, allow every request, or deny all requests except those of administrators."),
     ] = "RBAC"
 
 
 class Admission(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The rules that writes are held to."""
+    """Admission plugins."""
 
     enabled: Annotated[
         tuple[str, ...],
         Meta(
-            description="Plugins to have that are off by default.",
+            description="Plugins to enable beside the default ones.",
             extra={"flag": "--enable-admission-plugins", "metavar": "NAME"},
         ),
     ] = ()
     disabled: Annotated[
         tuple[str, ...],
-        Meta(description="Plugins to do without.", extra={"flag": "--disable-admission-plugins", "metavar": "NAME"}),
+        Meta(description="Plugins to disable.", extra={"flag": "--disable-admission-plugins", "metavar": "NAME"}),
     ] = ()
 
 
@@ -180,39 +178,39 @@ class Webhooks(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     services: Annotated[
         dict[str, str],
         Meta(
-            description="Where the services are that webhooks refer to: namespace/name to host:port.",
+            description="Addresses of the services that webhooks refer to: namespace/name to host:port.",
             extra={"flag": "--webhook-service", "metavar": "NAMESPACE/NAME=HOST:PORT"},
         ),
     ] = {}
 
 
 class Limits(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What one client may ask of the edge: sizes, and how long each step may take."""
+    """Limits of a client connection: sizes, and the time for each step."""
 
-    head_bytes: Annotated[int, Meta(ge=1024, description="Of a request line and its headers.")] = _EDGE.head_bytes
-    body_bytes: Annotated[int, Meta(ge=1024, le=MAX_BODY, description="Of the body of a request.")] = MAX_BODY
+    head_bytes: Annotated[int, Meta(ge=1024, description="Maximum size of line and headers.")] = _EDGE.head_bytes
+    body_bytes: Annotated[int, Meta(ge=1024, le=MAX_BODY, description="Maximum size of a request body.")] = MAX_BODY
     request_seconds: Annotated[float, _seconds("from the first byte of a request to its last.")] = _EDGE.request_seconds
-    answer_seconds: Annotated[float, _seconds("from a request to its answer.")] = _EDGE.answer_seconds
+    answer_seconds: Annotated[float, _seconds("from a request to its response.")] = _EDGE.answer_seconds
     write_seconds: Annotated[float, _seconds("the same for a POST, PUT or PATCH.")] = _EDGE.write_seconds
     idle_seconds: Annotated[float, _seconds("between two requests on a connection.")] = _EDGE.idle_seconds
-    stalled_seconds: Annotated[float, _seconds("a peer that takes nothing of its answer.")] = _EDGE.stalled_seconds
+    stalled_seconds: Annotated[float, _seconds("a client that reads no part of its response.")] = _EDGE.stalled_seconds
     handshake_seconds: Annotated[float, _seconds("a TLS handshake.")] = _EDGE.handshake_seconds
     stream_bytes: Annotated[
-        int, Meta(ge=1024, description="What may wait unsent on a watch before its reader counts as too slow.")
+        int, Meta(ge=1024, description="Unsent bytes of a watch before its client is disconnected as too slow.")
     ] = _EDGE.stream_bytes
 
 
 class History(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """How much of the past is kept. What is null is not a bound; if all are, the store's own defaults hold."""
+    """Retention of the history. A field that is null sets no bound; if all are null, the store's defaults apply."""
 
-    seconds: Annotated[float | None, Meta(description="How old it may be.")] = None
-    revisions: Annotated[int | None, Meta(description="How many revisions.")] = None
-    size: Annotated[int | None, Meta(description="How many bytes.")] = None
+    seconds: Annotated[float | None, Meta(description="Maximum age in seconds.")] = None
+    revisions: Annotated[int | None, Meta(description="Maximum number of revisions.")] = None
+    size: Annotated[int | None, Meta(description="Maximum size in bytes.")] = None
     secret_seconds: Annotated[
         float | None,
         Meta(
-            description="How long a value of a Secret is kept after it was replaced or deleted; then it is purged. "
-            "Not with a store in etcd."
+            description="Seconds until a replaced or deleted value of a Secret is purged from the history.  "
+            "Not supported with etcd."
         ),
     ] = None
 
@@ -220,24 +218,24 @@ class History(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_
 class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A control plane."""
 
-    listen: Annotated[str, Meta(description="Where; port 0 picks a free one.", extra={"metavar": "HOST:PORT"})] = (
+    listen: Annotated[str, Meta(description="Listen address; port 0: any free.", extra={"metavar": "HOST:PORT"})] = (
         "127.0.0.1:6443"
     )
-    unix: Annotated[str, Meta(description="Serve at a unix socket as well.", extra=_PATH)] = ""
-    plain_http: Annotated[bool, Meta(description="Without TLS; on loopback addresses only.")] = False
+    unix: Annotated[str, Meta(description="Also listen on a unix socket.", extra=_PATH)] = ""
+    plain_http: Annotated[bool, Meta(description="Serve without TLS; on loopback addresses only.")] = False
     tls: Tls = Tls()
     store: Annotated[str, Meta(description="memory, sqlite:PATH or etcd:URL.", extra={"metavar": "STORE"})] = "memory"
     data: Annotated[
         str,
         Meta(
-            description="Where authority, keys and token are kept; by default beside the SQLite file.",
+            description="The directory of the authority, keys and token; by default beside the SQLite file.",
             extra={"metavar": "DIR"},
         ),
     ] = ""
     kubeconfig: Annotated[
         str,
         Meta(
-            description="The kubeconfig to write; by default in the data directory, or in the user's state.",
+            description="The kubeconfig to write; by default in the data directory, or the user's state directory.",
             extra=_PATH,
         ),
     ] = ""
@@ -251,7 +249,7 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     service_cidr: Annotated[
         str,
         Meta(
-            description="The addresses for Services.",
+            description="The IP range of Services.",
             extra={"flag": "--service-cluster-ip-range", "metavar": "CIDR"},
         ),
     ] = "10.0.0.0/16"
@@ -259,17 +257,17 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         float,
         Meta(
             ge=0,
-            description="How long a list or watch may reach back without the right to the history.",
+            description="Seconds that a list or watch may go back in time without permission to read the history.",
             extra={"flag": "--history-window-seconds"},
         ),
     ] = 300.0
     event_ttl_seconds: Annotated[
-        float, Meta(ge=1, description="How long Events are kept.", extra={"flag": "--event-ttl-seconds"})
+        float, Meta(ge=1, description="Seconds that Events are kept.", extra={"flag": "--event-ttl-seconds"})
     ] = 3600.0
     controllers: Annotated[
         tuple[str, ...],
         Meta(
-            description="The system controllers to run; * stands for all, -NAME is one to do without, -* for none.",
+            description="The system controllers to run; * for all, -NAME to exclude one, -* for none.",
             extra={"flag": "--controllers", "metavar": "NAME"},
         ),
     ] = ("*",)

@@ -1,7 +1,7 @@
-"""Controllers: the loop that brings what is to what should be, and everything around it.
+"""Controllers: the reconcile loop, and its client, queue, leader election, metrics and webhooks.
 
-This package is also what `@setpoint.controller(Kind)` calls: a module and a decorator cannot have one name in any other
-way.
+This package is also the callable behind `@setpoint.controller(Kind)`: the module object itself has to be callable for a
+module and a decorator to share one name.
 """
 
 import sys

@@ -1,14 +1,16 @@
-"""Names for what a controller makes, the same each time: the surest way to make nothing twice.
+"""Deterministic names for child objects, which are the safest way to avoid duplicates.
 
-A controller that makes children can meet its own past: it died after a create and before it noted it, its cache does
-not show the child yet, or the answer to a create was lost. What keeps it from making a second one, from the strongest:
+A controller that creates children may have lost track of earlier writes: the process died between a create and its
+status update, the cache does not show the child yet, or the response to a create was lost. Protection against creating
+a second child, from the strongest:
 
-* A name that follows from the parent (`child_name`), with `apply` or `create`: the server itself refuses a second one
-  (AlreadyExists), or applies the same again. It holds over restarts and among replicas.
-* Reads that show what was written (`ctx.get`, `ctx.list`): the cache waits for the controller's own writes, and after a
-  write whose outcome is unknown the server is asked (`controller.expectations`). It holds while the process lives.
-* `generateName` has only the second to rely on: use it where children are many and alike, are counted by `ctx.list`
-  before more are made, and one too many is no harm.
+* A name derived from the parent (`child_name`), with `apply` or `create`: the server itself refuses a second one
+  (AlreadyExists), or applies the same again. This holds across restarts and among replicas.
+* Reads that show the controller's own writes (`ctx.client.get`, `ctx.client.list`): the cache waits for these writes,
+  and after a write with an unknown outcome the client asks the server (`controller.expectations`). This holds while
+  the process lives.
+* `generateName` relies on the second protection alone: use this for many similar children that are counted with
+  `ctx.client.list` before more are created, if one child too many does no harm.
 """
 
 import hashlib
@@ -18,9 +20,9 @@ import msgspec
 from setpoint.client.kinds import AnyObject
 from setpoint.controller.recording_client import placed
 
-# The longest that is good everywhere: also as a label's value, and as a host name.
+# The longest name that is also valid as a label value and as a host name.
 LONGEST = 63
-# Without vowels, so that nothing rude comes of it, and without what is mistaken for each other.
+# Without vowels, so that no rude words appear, and without characters that are easily confused.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _DIGITS = 10
 
@@ -28,11 +30,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 def child_name(parent: AnyObject | str, *parts: str | int) -> str:
-    """The name of a child of an object, or of one called so: the parent's, as far as it fits, and a hash of its whole
-    name and the parts that tell this child from others (its role, its number, the hash of its template).
+    """Returns the name of a child of an object, or of a parent with the given name.
 
-    It is at most 63 characters, and a label of DNS where the parent's name begins like one. Raises ValueError for a
-    parent without a name.
+    The name starts with the parent's name, shortened if necessary, followed by a hash of the full name and of the parts
+    that tell this child from others (its role, its number, the hash of its template). The name has at most 63
+    characters and is a valid DNS label if the parent's name begins like one. Raises ValueError for a parent without a
+    name.
+
+        child_name("website-1", "config")          # "website-1-" and ten letters or digits
+        child_name(website, "worker", 3)           # the same name on each call
     """
     name = parent if isinstance(parent, str) else placed(parent).name
     if not name:

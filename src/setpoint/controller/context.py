@@ -1,4 +1,4 @@
-"""What a reconcile is given: its client, its logger, its time, and why it runs."""
+"""The context of a reconcile: its client, logger, clock and triggers."""
 
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -24,12 +24,12 @@ from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 
 T = TypeVar("T")
-# How many of its reasons a reconcile tells with its writes.
+# The number of triggers that are recorded as the cause of a write.
 _REASONS = 4
 
 
 class Host(Protocol):
-    """The controller that a reconcile is one of."""
+    """The controller, as seen by a context."""
 
     name: str
     clock: Clock
@@ -52,34 +52,42 @@ class Host(Protocol):
 
 
 class Context:
-    """One reconcile."""
+    """The context of one reconcile, passed to the reconcile function.
+
+    async def reconcile(ctx: Context, request: Request) -> Result | None:
+        website = await ctx.object()
+        if website is None:
+            return None
+        await ctx.client.apply(ctx.own(config_map_of(website)))
+        ctx.status.condition("Ready", True, "Applied")
+    """
 
     def __init__(self, controller: Host, run: Run, deadline: float | None) -> None:
         self._controller = controller
         self.run = run
         self.request: Request = run.request
-        # When it has to be over, in the clock's monotonic seconds; None: never.
+        # The deadline in the clock's monotonic seconds; None: no deadline.
         self.deadline = deadline
         self.looks: set[Look] = set()
-        # Something was read: told often, and so without a detour.
+        # Records a read. Called often, and therefore bound directly to the list.
         self.saw: Callable[[Read], None] = run.reads.append
         self._clients: dict[str, ReconcileClient] = {}
-        # Where it is, for styles that go from state to state; log lines say it.
+        # The current state, for controllers built as state machines; included in log lines.
         self.state = ""
 
     @property
     def id(self) -> str:
-        """The id of this reconcile, as logs and the causes of its writes have it."""
+        """The ID of this reconcile, as in logs and in the causes of its writes."""
         return self.run.id
 
     @property
     def why(self) -> tuple[Trigger, ...]:
-        """The reasons why it runs."""
+        """The triggers of this reconcile."""
         return self.run.why
 
     @property
     def attempt(self) -> int:
-        """How often it was tried since it last succeeded; 0 the first time."""
+        """The number of failed attempts since the last success; 0 for the first attempt."""
         return self.run.attempt
 
     @property
@@ -88,23 +96,25 @@ class Context:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it may still take."""
+        """The seconds until the deadline; None without a deadline."""
         return None if self.deadline is None else max(self.deadline - self.clock.monotonic(), 0.0)
 
     @cached_property
     def cause(self) -> Cause:
-        """What every write of this reconcile says that it comes from."""
+        """The cause that every write of this reconcile carries."""
         because = tuple(trigger.reason for trigger in self.why[:_REASONS])
         return Cause.reconcile(self._controller.name, self.request.key, self.run.id, because)
 
     @cached_property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger that says with each line which controller, request and reconcile it is about; and, as fields for
-        handlers that write those, why it runs and in which state it is."""
+        """A logger that prefixes each line with the controller, the request and the ID of the reconcile.
+
+        The triggers and the state are added as fields for handlers that write structured logs.
+        """
         return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), self)
 
     def about(self) -> dict[str, str]:
-        """What each line of the log says that it is about."""
+        """Returns the fields that are added to each log line."""
         return {
             "controller": self._controller.name,
             "key": self.request.key,
@@ -115,61 +125,63 @@ class Context:
 
     @property
     def recorder(self) -> Any:
-        """Records events, where the manager has something that does; else None."""
+        """The event recorder of the manager; None without one."""
         return self._controller.recorder
 
     # Reading and writing
 
     @cached_property
     def client(self) -> ReconcileClient:
-        """Reads from the cache, writes to the server; on the cluster that the request is for."""
+        """The client of the request's cluster: reads from the cache, writes to the server."""
         return self.cluster(self.request.cluster)
 
     @cached_property
     def api(self) -> NotingClient:
-        """Reads and writes at the server, without the cache."""
+        """The client of the request's cluster that also reads from the server, without the cache."""
         return self._controller.api_for(self, self.request.cluster)
 
     def cluster(self, name: str) -> ReconcileClient:
-        """The same as `client`, for another cluster of the controller. Raises LookupError."""
+        """Returns the `client` of another cluster of the controller. Raises LookupError for an unknown cluster."""
         found = self._clients.get(name)
         if found is None:
             found = self._clients[name] = self._controller.client_for(self, name)
         return found
 
     def close(self) -> None:
-        """The reconcile is over. Its clients know it: who keeps neither should not have to be looked for in circles."""
+        """Releases the clients when the reconcile is over, to break reference cycles."""
         self._clients.clear()
         for name in ("client", "api", "log"):
             self.__dict__.pop(name, None)
 
     async def object(self) -> Any:
-        """The object to reconcile, as the cache has it; None if it is gone. It cannot be changed: `obj.edit()`."""
+        """Returns the object to reconcile from the cache; None if deleted. Use `obj.edit()` to get a mutable copy."""
         try:
             return await self.client.get(self._primary, self.request.name, self.request.namespace)
         except NotFound:
             return None
 
     def lookup(self, kind: Kind[Any], name: str, namespace: str = "", *, cluster: str | None = None) -> Any:
-        """An object as the cache has it at this moment, for functions that cannot wait; None where it has none. Its
-        changes bring the request back. Raises NotCached for a kind that is not among `reads`."""
+        """Returns an object from the cache without waiting; None if the cache has no such object.
+
+        Changes of the object trigger the request again. Raises NotCached for a kind that is not in `reads`.
+        """
         return self.cluster(self.request.cluster if cluster is None else cluster).peek(kind, name, namespace)
 
     @property
     def _primary(self) -> KindRef:
         if self._controller.primary is None:
-            raise LookupError(f"{self._controller.name} is for no kind: read what it needs with ctx.client")
+            raise LookupError(f"{self._controller.name} has no primary kind: read objects with ctx.client")
         return self._controller.primary
 
     def own(self, child: Obj) -> Obj:
-        """A copy of an object that makes it a child of the one to reconcile: in its namespace, controlled by it, and
-        gone with it.
+        """Returns a copy of a child that is owned and controlled by the object to reconcile.
 
-        Raises LookupError where that is gone, and ValueError where another controls the child.
+        The copy gets the namespace of the owner, and the garbage collector deletes the child with its owner. Raises
+        LookupError if the owner is deleted, and ValueError if another object controls the child.
         """
         held = self._controller.held(self.request)
         if held is None:
-            raise LookupError(f"{self.request} is gone: nothing can belong to it")
+            raise LookupError(f"{self.request} is deleted and cannot own objects")
         gvk, where = self._primary.gvk, held.meta
         parent: Object = {
             "apiVersion": gvk.api_version,
@@ -185,17 +197,17 @@ class Context:
         return cast(Obj, tree)
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        """What a function returns that blocks: it runs in a thread of the controller, and others go on meanwhile.
+        """Runs a blocking function in a thread of the controller and returns its result; other reconciles continue.
 
-        Who is cancelled stops waiting for it; what has begun in a thread cannot be ended."""
+        Cancellation stops the waiting, but not the function: a running thread cannot be cancelled.
+        """
         found: T = await self._controller.in_thread(function, *args)
         return found
 
     # Status and finalizers
 
     async def load_status(self, found: Any = None) -> Status:
-        """Has `status` at hand: of the object as it was just found, or as it is found now. Raises NotFound where it is
-        gone."""
+        """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted."""
         if "status" not in self.__dict__:
             if found is None:
                 found = await self.client.get(self._primary, self.request.name, self.request.namespace)
@@ -205,18 +217,21 @@ class Context:
 
     @cached_property
     def status(self) -> Status:
-        """The status to report, which is written once when the reconcile has ended, if it changed."""
+        """The status to report. The controller writes changes once, after the reconcile."""
         found = self._controller.primary_object(self.request)
         if found is None:
-            raise LookupError(f"{self.request} is gone, or not in the cache yet: use `await ctx.load_status()`")
+            raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
         return Status(_reported(found), self.clock)
 
     async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
-        """Keeps the object from going before it was cleaned up after.
+        """Manages a finalizer, so that the object is deleted only after the cleanup.
 
-        While the object lives it is given the finalizer, and False is returned. Once it is to be deleted, `clean_up`
-        runs, the finalizer is taken away, and True is returned: there is nothing left to do. What `clean_up` raises
-        leaves the finalizer where it is, and the reconcile is tried again.
+        Adds the finalizer while the object is not being deleted, and returns False. Once the object is being deleted,
+        runs `clean_up`, removes the finalizer and returns True: no work is left. If `clean_up` raises, the finalizer
+        stays and the reconcile is retried.
+
+            if await ctx.finalize("example.com/bucket", lambda: storage.remove(request.name)):
+                return None
         """
         found = await self.object()
         if found is None:
@@ -233,7 +248,7 @@ class Context:
         return True
 
     async def _put_finalizers(self, tree: Object, finalizers: list[str]) -> None:
-        """Writes the list of finalizers, if the object is still the one that was read."""
+        """Writes the list of finalizers, if the object is unchanged since the read."""
         change = {"metadata": {"resourceVersion": meta.resource_version(tree), "finalizers": finalizers or None}}
         try:
             kind = self._primary._replace(cls=None)
@@ -242,13 +257,13 @@ class Context:
             if finalizers:
                 raise
             return
-        # The status is written on top of our own change, not in conflict with it.
+        # The status is written on top of this change, without a conflict.
         if "status" in self.__dict__:
             self.status.moved_to(found)
         else:
             await self.load_status(found)
 
-    # What the status is written with.
+    # Called when the status is written.
 
     async def patch_status(self, patch: Patch) -> Object:
         kind = self._primary._replace(cls=None)
@@ -258,7 +273,7 @@ class Context:
     async def live(self) -> Object:
         return tree_of(await self.api.get(self._primary, self.request.name, self.request.namespace))
 
-    # What the client tells.
+    # Called by the client.
 
     def looked(self, look: Look) -> None:
         if look not in self.looks:
@@ -266,7 +281,7 @@ class Context:
             self._controller.lookups.add(self.request, look)
 
     def looked_again(self, looks: frozenset[Look]) -> None:
-        """The same for many at once, at which the run before may have looked as well."""
+        """Records many lookups at once; cheap if the previous run looked up the same objects."""
         if looks <= self._controller.lookups.of(self.request):
             self.looks |= looks
         else:
@@ -280,7 +295,7 @@ class Context:
         self.run.writes.append(write)
 
     def note(self, what: Any) -> None:
-        """Keeps something beside the record of this reconcile, for who looks at it later."""
+        """Attaches a note to the record of this reconcile, for later inspection."""
         self.run.notes.append(what)
 
     def undeclared(self, kind: KindRef) -> None:
@@ -288,7 +303,7 @@ class Context:
 
 
 def _owned(child: Resource, parent: Object) -> Resource:
-    """A copy of an object, with `parent` as its controller."""
+    """Returns a copy of an object with `parent` as its controller."""
     made = child.edit()
     metadata, where = made.metadata, parent["metadata"]["namespace"]
     metadata.namespace = metadata.namespace or where
@@ -301,7 +316,7 @@ def _owned(child: Resource, parent: Object) -> Resource:
 
 
 def _reported(obj: AnyObject) -> Object:
-    """What a report needs to know of an object."""
+    """Returns the parts of an object that `Status` needs."""
     if not isinstance(obj, Resource) or "status" not in obj.__struct_fields__:
         return tree_of(obj)
     at, status = obj.metadata, getattr(obj, "status", None)
@@ -310,7 +325,7 @@ def _reported(obj: AnyObject) -> Object:
 
 
 class _Log(logging.LoggerAdapter[logging.Logger]):
-    """Puts the controller, the key and the id before each line, and beside it for handlers that write fields."""
+    """Prefixes each line with the controller, key and ID, and adds these as fields for structured handlers."""
 
     def __init__(self, logger: logging.Logger, ctx: Context) -> None:
         super().__init__(logger, {})

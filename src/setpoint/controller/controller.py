@@ -1,11 +1,11 @@
-"""The controller: hears of changes, and has each object that they concern reconciled until that ends well.
+"""The controller: watches for changes and reconciles each affected object until the reconcile succeeds.
 
     controller = Controller("website", reconcile, kind=Website, owns=["v1/ConfigMap"])
     await controller.run(cache)
 
-Sources tell of changes, a queue gathers what they mean, workers take one request after the other and call `reconcile`
-with a `Context`. What it raises is contained: the request is tried again, ever more slowly. A request is never
-reconciled twice at once.
+Sources report changes, a queue collects the resulting requests, and workers take one request after the other and call
+`reconcile` with a `Context`. Exceptions are contained: the request is retried with backoff. The same request is never
+reconciled concurrently.
 """
 
 import asyncio
@@ -55,18 +55,26 @@ from setpoint.objects.metrics import MetricFamily
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-# How long the end of a controller waits for its reconciles, as in controller-runtime.
+# The seconds that a stopping controller waits for its reconciles, as in controller-runtime.
 GRACEFUL_SECONDS = 30.0
-# Of so many objects the last reconcile is remembered.
+# The number of objects for which the last reconcile is kept.
 MOST_REMEMBERED = 1000
-# After so many reconciles a worker lets everybody else have a turn.
+# A worker yields to the event loop after this many reconciles.
 _YIELDS_AFTER = 4
 
 _log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Reconciles. `run` does all of it; `start`, `work` and `stop` are for who wants to choose the moments."""
+    """Reconciles the objects of a kind.
+
+    `run` does all the work; use `start`, `work` and `stop` to control the steps separately.
+
+        async def reconcile(ctx: Context, request: Request) -> Result | None: ...
+
+        controller = Controller("website", reconcile, kind=Website, owns=["v1/ConfigMap"])
+        await controller.run(cache)
+    """
 
     def __init__(
         self,
@@ -88,7 +96,7 @@ class Controller:
         self.observer = observer
         self.queue_observer = queue_observer
         self.recorder: Any = None
-        # What its writes have to pass, where it works only while its manager leads.
+        # Guards the writes of a controller that runs only while its manager leads.
         self.fence: Fence | None = None
         self._given_clock = clock
         self.clock: Clock = clock or SystemClock()
@@ -96,22 +104,22 @@ class Controller:
         self.initial_priority = self.options.initial_priority
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
-        # What it hears from by its options; `watch` and `unwatch` add to that, and take from it, while it works.
+        # The sources from the options; `watch` and `unwatch` add and remove others at run time.
         self.sources = self.options.sources(watch)
         if not self.sources:
-            raise ValueError(f"{name} hears of nothing: give it a kind, or something to watch")
+            raise ValueError(f"{name} has no sources: set a kind, owns or watches")
         # The last reconciles, the newest at the end.
         self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
-        # Of each object the last one, the newest at the end.
+        # The last reconcile of each object, the newest at the end.
         self.last_runs: dict[Request, Run] = {}
-        # What it has asked servers for.
+        # The API accesses of the controller so far.
         self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
         self._threads: Executor | None = None
         self._forget_all()
 
     def _forget_all(self) -> None:
-        """What a controller knows when it begins: nothing."""
+        """Resets all run-time state."""
         options = self.options
         limiter = options.limiter() if options.limiter is not None else Exponential()
         self.queue: Queue[Request] = Queue(clock=self.clock, limiter=limiter, observer=self.queue_observer)
@@ -124,18 +132,18 @@ class Controller:
         self._tasks: list[asyncio.Task[None]] = []
         self._paused: asyncio.Event | None = None
         self._left_alone: set[Request] = set()
-        # Whose objects ask to be left alone, and why.
+        # The suspended requests with the reasons.
         self.suspended: dict[Request, str] = {}
         self._warned: set[KindRef] = set()
-        # How often each was reconciled.
+        # The number of reconciles of each request.
         self._counts: dict[Request, int] = {}
-        # The kind drops `observedGeneration`: it is not sent again.
+        # False once the API server has dropped `observedGeneration` from the status: the kind does not have this field.
         self._observes = True
 
     # Running
 
     async def run(self, cache: Cache, **clusters: Cache) -> None:
-        """Works until it is cancelled, and ends what is under way before it returns."""
+        """Runs the controller until cancelled, and waits for running reconciles before returning."""
         await self.start(cache, clusters)
         try:
             self.work()
@@ -144,9 +152,9 @@ class Controller:
             await self.stop()
 
     async def start(self, cache: Cache, clusters: Mapping[str, Cache] | None = None) -> None:
-        """Attaches its sources and waits until they have told everything; nothing is reconciled yet.
+        """Attaches the sources and waits until they are synced; does not reconcile yet.
 
-        Raises NotSynced where that takes longer than `sync_timeout`.
+        Raises NotSynced if this takes longer than `sync_timeout`.
         """
         if self._given_clock is None:
             self.clock = cache.client.clock
@@ -167,8 +175,8 @@ class Controller:
                 for attached in list(self._attached.values()):
                     await attached.wait_synced()
         except TimeoutError:
-            why = "; ".join(self.troubles) or "the server does not answer"
-            raise NotSynced(f"{self.name} cannot begin after {seconds:g} s: {why}") from None
+            why = "; ".join(self.troubles) or "no response from the server"
+            raise NotSynced(f"{self.name}: sources not synced after {seconds:g} s: {why}") from None
 
     def work(self) -> None:
         """Starts the workers."""
@@ -178,19 +186,22 @@ class Controller:
         self._tasks.append(asyncio.ensure_future(self._watchdog.watch()))
 
     async def wait(self) -> None:
-        """Returns when its workers have ended, and raises what ended one of them. Who stops waiting ends nothing."""
+        """Waits for the workers to end, and raises the error of a failed one. Cancelling this does not stop them."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in done:
             if not task.cancelled():
                 task.result()
 
     async def run_once(self, request: Request, *why: Trigger) -> Run:
-        """Reconciles a request now, without workers, and tells what came of it: for who chooses the moments."""
+        """Reconciles a request now, without workers, and returns the record of the run. Meant for tests."""
         self._is_suspended(request)
         return await self._reconcile(Item(request, why, 0, 0, 0.0))
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
-        """Takes no more, waits for the reconciles that run (None: for ever), then ends them; and lets go of all."""
+        """Stops taking requests, waits for running reconciles, cancels the remaining ones and detaches all sources.
+
+        `graceful` limits the wait in seconds; None waits without limit.
+        """
         self.queue.shut_down()
         self.queue.clear()
         tasks, self._tasks = self._tasks, []
@@ -202,7 +213,7 @@ class Controller:
                     async with timeout(self.clock, graceful):
                         await self.queue.drained()
             except TimeoutError:
-                _log.warning("%s: reconciles that still run after %g s are ended", self.name, graceful)
+                _log.warning("%s: cancelling reconciles that still run after %g s", self.name, graceful)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -215,63 +226,61 @@ class Controller:
 
     @property
     def working(self) -> bool:
-        """Whether its workers run."""
+        """True while the workers run."""
         return bool(self._tasks)
 
     # Sources
 
     async def watch(self, source: Source) -> None:
-        """Attaches a source, now or while it works."""
+        """Attaches a source, also while the controller runs."""
         if source not in self._attached:
             self._attached[source] = await source.attach(self)
 
     async def unwatch(self, source: Source) -> None:
-        """Lets go of a source. What it has told is still worked on."""
+        """Detaches a source. Requests that are already queued are still reconciled."""
         attached = self._attached.pop(source, None)
         if attached is not None:
             await attached.detach()
 
     @property
     def synced(self) -> bool:
-        """Whether all sources have told everything."""
+        """True if all sources are synced."""
         return all(attached.synced for attached in self._attached.values())
 
     @property
     def troubles(self) -> list[str]:
-        """What keeps its sources from telling, one text each."""
+        """The problems of the sources, one text each."""
         return [trouble for attached in self._attached.values() if (trouble := attached.trouble)]
 
     def stuck(self) -> list[Watched]:
-        """Reconciles that do not end although they were told to: whoever looks after the process should know."""
+        """Returns the reconciles that were cancelled after their timeout and still run."""
         return self._watchdog.stuck()
 
     def families(self) -> Sequence[MetricFamily]:
-        """What it tells `/metrics` beside what is measured of every controller."""
+        """Returns the metrics of this controller beyond those that every controller has."""
         count = len(self.suspended)
-        return [
-            MetricFamily("setpoint_suspended", "gauge", "Objects left alone.", [({"controller": self.name}, count)])
-        ]
+        return [MetricFamily("setpoint_suspended", "gauge", "Suspended objects.", [({"controller": self.name}, count)])]
 
     def hot_loops(self) -> list[HotLoop]:
-        """Requests that run in circles, and what keeps changing."""
+        """Returns the requests in a hot loop, with the fields that keep changing."""
         return self._pace.hot_loops()
 
-    # What sources call.
+    # Called by sources.
 
     def cache(self, cluster: str = "") -> Cache:
-        """The cache of a cluster. Raises LookupError."""
+        """Returns the cache of a cluster. Raises LookupError for an unknown cluster."""
         found = self._caches.get(cluster)
         if found is None:
-            raise LookupError(f"{self.name} knows no cluster {cluster!r}; give its cache when it is started")
+            raise LookupError(f"{self.name} has no cluster {cluster!r}: pass its cache to run() or start()")
         return found
 
     def client(self, cluster: str = "") -> Client:
-        """The client of a cluster, which writes only while this controller may. Raises LookupError."""
+        """Returns the client of a cluster; refuses writes while this replica does not lead. Raises LookupError."""
         client = self.cache(cluster).client
         return client if self.fence is None else fenced(client, self.fence)
 
     def enqueue(self, request: Request, trigger: Trigger | None = None, priority: int = 0) -> None:
-        """Has a request reconciled, soon."""
+        """Queues a request to be reconciled soon."""
         if trigger is None:
             trigger = Trigger("requested")
         elif self._is_own_report(request, trigger):
@@ -279,21 +288,21 @@ class Controller:
         self.queue.add_after(request, self.options.debounce, trigger, priority=priority)
 
     def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
-        """Has every request reconciled that looked at what has changed."""
+        """Queues every request that looked up the changed object."""
         for request in self.lookups.who(cluster, kind.gvk, change):
             self.enqueue(request, trigger, self.initial_priority if change.initial or change.resync else 0)
 
     # Pausing
 
     def pause(self, request: Request | None = None) -> None:
-        """Reconciles nothing more, or no more of one request, until `resume`. What runs is not ended."""
+        """Pauses the controller, or one request, until `resume`. Running reconciles continue."""
         if request is not None:
             self._left_alone.add(request)
         elif self._paused is None:
             self._paused = asyncio.Event()
 
     def resume(self, request: Request | None = None) -> None:
-        """Goes on."""
+        """Resumes the controller, or one request, after `pause`."""
         if request is not None:
             if request in self._left_alone:
                 self._left_alone.discard(request)
@@ -307,11 +316,11 @@ class Controller:
         return self._paused is not None
 
     def _is_left_alone(self, request: Request) -> bool:
-        """Whether there is nothing to do for a request, nor to tell."""
+        """Returns True if the request needs neither a reconcile nor a status report."""
         return request in self._left_alone or (bool(self._is_suspended(request)) and not is_reported(self.primary))
 
     def _is_suspended(self, request: Request) -> str:
-        """Why the object of a request is to be left alone; empty: it is not."""
+        """Returns why the object of a request is suspended; empty: not suspended."""
         if why := self.options.why_suspended(self.held(request)):
             self.suspended[request] = why
         else:
@@ -325,7 +334,7 @@ class Controller:
             while self._paused is not None:
                 await self._paused.wait()
             if number % _YIELDS_AFTER == 0:
-                await self.clock.sleep(0)  # a reconcile in process need not wait for anything: let others run, too
+                await self.clock.sleep(0)  # a reconcile may never wait: let other tasks run
             try:
                 item = await self.queue.get()
             except ShutDown:
@@ -337,12 +346,12 @@ class Controller:
                 self.queue.done(item.key)
 
     def _give_back(self, item: Item[Request], seconds: float) -> None:
-        """Has a request come again, with all its reasons, as if it had not come."""
+        """Requeues the item with its triggers, without counting a retry."""
         for reason in item.reasons or (None,):
             self.queue.add_after(item.key, seconds, reason, priority=item.priority)
 
     async def _process(self, item: Item[Request]) -> None:
-        """Takes one request through: whatever happens, the queue gets it back."""
+        """Processes one request, and marks the item as done in the queue in every case."""
         request = item.key
         try:
             news = self._without_reports(item)
@@ -383,7 +392,7 @@ class Controller:
         return run
 
     async def _carry_out(self, ctx: Context, run: Run, task: "asyncio.Task[Any]") -> None:
-        """Reconciles once, whatever may happen, and settles what follows."""
+        """Runs one reconcile, records its result and error, and decides about the next run."""
         result: Result | None = None
         try:
             result = await self._attempt(ctx)
@@ -391,11 +400,11 @@ class Controller:
         except asyncio.CancelledError as error:
             if self._watchdog.end(run):
                 task.uncancel()
-                run.result, run.error = TIMEOUT, TimeoutError(f"it took more than {self.options.timeout:g} s")
+                run.result, run.error = TIMEOUT, TimeoutError(f"took longer than {self.options.timeout:g} s")
             elif task.cancelling():
                 run.result, run.error = CANCELLED, error
                 raise
-            else:  # it waited for something that was cancelled: a failure like any other
+            else:  # the reconcile awaited a cancelled task: a failure like any other
                 run.error = error
         except Exception as error:
             run.error = error
@@ -405,7 +414,7 @@ class Controller:
             self._finish(ctx, run, result)
 
     async def _attempt(self, ctx: Context) -> Result | None:
-        """Reconciles, and writes the status that was gathered, however it ended."""
+        """Reconciles, and writes the collected status even if the reconcile failed."""
         try:
             result = await self._reconciled(ctx)
         except Requeue:
@@ -415,15 +424,15 @@ class Controller:
             try:
                 await self._report(ctx, final=False, failed=not isinstance(failure, Conflict))
             except Exception as error:
-                _log.warning("%s %s: the status of a failure was not written: %s", self.name, ctx.request, error)
+                _log.warning("%s %s: cannot write the status of a failed reconcile: %s", self.name, ctx.request, error)
             raise
         if result is not None and not isinstance(result, Result):
-            raise TerminalError(f"a reconcile returns a Result or None, and no {type(result).__name__}")
+            raise TerminalError(f"reconcile must return a Result or None, not {type(result).__name__}")
         await self._report(ctx, final=True)
         return result
 
     async def _reconciled(self, ctx: Context) -> Result | None:
-        """What the reconcile itself answers; of an object that is suspended, only that is told."""
+        """Calls the reconcile function; for a suspended object, only reports the suspension."""
         request = ctx.request
         if why := self.suspended.get(request):
             if is_reported(self.primary):
@@ -434,7 +443,7 @@ class Controller:
         return await self.reconcile(ctx, request)
 
     async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
-        """Writes the status that a reconcile has gathered. Only one that ended well has observed the object."""
+        """Writes the collected status of a reconcile. Only a successful one updates `observedGeneration`."""
         status = ctx.__dict__.get("status")
         if status is None:
             return
@@ -445,19 +454,19 @@ class Controller:
         except NotFound:
             if not self._is_going(ctx.request):
                 raise
-            return  # and its status with it
+            return  # the status was deleted with the object
         if self.recorder is not None and self.options.condition_events and status.changed:
             regarding = self.primary_object(ctx.request)
             if regarding is not None:
                 status.tell_flips(self.recorder, regarding, self.options.condition_events, failed=failed)
 
     def _is_going(self, request: Request) -> bool:
-        """Whether the object is gone, or on its way."""
+        """Returns True if the object is deleted or being deleted."""
         found = self.primary_object(request)
         return found is None or meta.is_being_deleted(tree_of(found))
 
     def _finish(self, ctx: Context, run: Run, result: Result | None) -> None:
-        """Decides when a request runs next, and remembers what was."""
+        """Decides when the request runs next, and records the run."""
         request, queue = run.request, self.queue
         conclude(run, result, queue)
         ok = run.error is None
@@ -487,13 +496,13 @@ class Controller:
         last[run.request] = run
 
     def _warn_of(self, hot: HotLoop) -> None:
-        _log.warning("%s: %s; it is slowed down", self.name, hot)
+        _log.warning("%s: %s; slowing down", self.name, hot)
         regarding = self.primary_object(hot.request)
         if self.recorder is not None and regarding is not None:
             self.recorder.warning(regarding, "HotLoop", str(hot))
 
     def _forget(self, request: Request) -> None:
-        """The object is gone, and its reconcile has seen that."""
+        """Drops the state of a request after the reconcile of its deleted object."""
         self._pace.forget(request)
         self.lookups.forget(request)
         self._counts.pop(request, None)
@@ -502,10 +511,10 @@ class Controller:
         for expectations in self._expectations.values():
             expectations.forget(request)
 
-    # What contexts call.
+    # Called by contexts.
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Runs a function that blocks in one of its threads."""
+        """Runs a blocking function in one of the controller's threads."""
         if self._threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
@@ -514,12 +523,12 @@ class Controller:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: context.run(function, *args))
 
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
-        """The client of a reconcile for a cluster: cached reads, and writes."""
+        """Returns the client of a reconcile for a cluster, with cached reads."""
         how = self._noted(ctx, cluster)
         return ReconcileClient(*how, cache=self.cache(cluster), applied=self._applied, cluster=cluster)
 
     def api_for(self, ctx: Context, cluster: str) -> NotingClient:
-        """The same without the cache."""
+        """Returns the client of a reconcile for a cluster, without the cache."""
         return NotingClient(*self._noted(ctx, cluster))
 
     def _noted(
@@ -534,22 +543,22 @@ class Controller:
         return client, options, ctx, expectations, primary
 
     def primary_object(self, request: Request) -> Any:
-        """The object of a request, as the cache has it; None where it has none."""
+        """Returns the object of a request from the cache; None if the cache has no such object."""
         held = self.held(request)
         return None if held is None else held.object
 
     def undeclared(self, kind: KindRef) -> None:
-        """Says once that a kind is read from the server each time."""
+        """Logs once that an undeclared kind is read from the server each time."""
         if kind not in self._warned:
             self._warned.add(kind)
             _log.info(
-                "%s reads %s from the server each time, and does not hear of its changes: add it to `reads`",
+                "%s reads %s from the server each time, without being triggered by changes: add the kind to `reads`",
                 self.name,
                 kind,
             )
 
     def held(self, request: Request) -> Any:
-        """The object of a request as the cache holds it."""
+        """Returns the cache entry of the object of a request."""
         cache = self._caches.get(request.cluster)
         if self.primary is None or cache is None:
             return None
@@ -563,25 +572,28 @@ class Controller:
         return informer.store.get(request.object)
 
     def all_held(self) -> Iterator[Held[Any]]:
-        """The objects that it reconciles, as the caches hold them."""
+        """Yields the cache entries of the objects that the controller reconciles."""
         for cache in self._caches.values():
             for informer in cache.informers:
                 if informer.kind == self.primary:
                     yield from informer.store.all()
 
-    # Inside
+    # Internals
 
     def _is_own_report(self, request: Request, trigger: Trigger) -> bool:
-        """Whether all that happened is that we wrote the status of the object."""
+        """Returns True if the change is only the controller's own write of the object's status."""
         if trigger.event != "updated" or self.options.own_status_triggers:
             return False
         if self.primary is None or trigger.kind != self.primary.gvk or trigger.object != request.object:
-            return False  # a request that looked at another object wants to know
+            return False  # a request that looked up another object must see its changes
         expectations = self._expectations.get(request.cluster)
         return expectations is not None and expectations.take_report(trigger)
 
     def _without_reports(self, item: Item[Request]) -> Item[Request] | None:
-        """A request without the reports that were queued before we knew that they are ours; None: that was all."""
+        """Returns the item without triggers that are the controller's own status writes; None if no trigger is left.
+
+        Such triggers may be queued before the response to the status write arrives.
+        """
         reasons = item.reasons
         news = tuple(why for why in reasons if not (isinstance(why, Trigger) and self._is_own_report(item.key, why)))
         if len(news) == len(reasons):

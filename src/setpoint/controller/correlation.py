@@ -1,9 +1,9 @@
-"""Which of many similar events are told, and how: client-go's rules for events of core/v1.
+"""Deduplication of events: client-go's rules for core/v1 Events.
 
-The same event again is told by counting up the one that is there. When an object has many events of one reason that
-differ only in what they say (10 within 600 s of each other), they are told as one whose text is that of the latest.
-And of all that one source says of one object, no more than 25 at once are told, and one in five minutes from then on.
-Plain computing over an injected clock; who writes to the server tells what it answered (`written`).
+A repeated event increments the count of the existing one. If an object has many events with the same reason and
+different messages (10 within 600 s of each other), they are combined into one with the latest message. A source may
+send at most 25 events about one object in a burst, and then one every five minutes. The module does no I/O: the clock
+is injected, and the sender reports the server's response (`written`).
 """
 
 from collections import OrderedDict
@@ -23,16 +23,16 @@ V = TypeVar("V")
 
 
 class Told(NamedTuple):
-    """What to tell: an event to create, or, with a patch, one to change."""
+    """An event to create, or to update if there is a patch."""
 
     event: Object
     patch: Object | None
-    # Under which it is remembered.
+    # The key of the event in the caches.
     key: str
 
 
 class Recent(Generic[V]):
-    """The values that were last asked for or set, of as many keys as are worth remembering."""
+    """An LRU cache of a limited number of keys."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
         self._limit = limit
@@ -55,7 +55,7 @@ class Recent(Generic[V]):
 
 
 class _Similar:
-    """The texts of events that are alike but for those, and when the last came."""
+    """The messages of events that are equal otherwise, and the time of the last one."""
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
@@ -63,7 +63,7 @@ class _Similar:
 
 
 class _Seen(NamedTuple):
-    """An event that was told, as the server knows it."""
+    """An event that was sent, as stored by the server."""
 
     times: int
     first: str
@@ -72,7 +72,7 @@ class _Seen(NamedTuple):
 
 
 class Correlator:
-    """Decides about the events of one sender."""
+    """Deduplicates the events of one sender."""
 
     def __init__(self, clock: Clock, *, remembered: int = REMEMBERED, burst: int = BURST, rate: float = RATE) -> None:
         self._clock = clock
@@ -83,13 +83,13 @@ class Correlator:
         self._buckets: Recent[Bucket] = Recent(remembered)
 
     def correlate(self, event: Object, combined_name: str) -> Told | None:
-        """What is to be told of an event; None for nothing. A combined one is made under the name that is given."""
+        """Returns the event to send; None to drop the event. A combined event gets the given name."""
         event, key = self._aggregate(event, combined_name)
         told = self._observe(event, key)
         return told if self._has_room(event) else None
 
     def written(self, event: Object, key: str) -> None:
-        """The server has the event so."""
+        """Records an event as the server has stored it."""
         seen = _Seen(
             int(event.get("count") or 1),
             event.get("firstTimestamp") or "",
@@ -111,7 +111,7 @@ class Correlator:
         if len(similar.texts) < AGGREGATE:
             path = event["involvedObject"].get("fieldPath", "")
             return event, "\0".join((*_source_and_object(event), path, event["reason"], event["message"]))
-        # One goes, so that there are never more of them than it takes.
+        # Removes one, so that the set never exceeds the threshold.
         del similar.texts[next(iter(similar.texts))]
         moment = format_time(self._clock.now())
         combined = {

@@ -1,14 +1,16 @@
-"""`@controller`: says what a function or a class reconciles. It stays what it is; `controller_of` makes it work.
+"""`@controller`: declares the controller that a function or a class implements.
 
-@controller(Website, owns=["v1/ConfigMap"], predicates=[generation])
-async def website(ctx: Context, request: Request) -> Result | None: ...
+    @controller(Website, owns=["v1/ConfigMap"], predicates=[generation])
+    async def website(ctx: Context, request: Request) -> Result | None: ...
 
-@controller(Backup, concurrency=4)
-class Backups:
-    def __init__(self, storage: Storage) -> None: ...
-    async def reconcile(self, ctx: Context, request: Request) -> Result | None: ...
+    @controller(Backup, concurrency=4)
+    class Backups:
+        def __init__(self, storage: Storage) -> None: ...
+        async def reconcile(self, ctx: Context, request: Request) -> Result | None: ...
 
-Manager(client, controllers=[website, Backups(storage)])
+    Manager(client, controllers=[website, Backups(storage)])
+
+The decorated function or class stays unchanged; `controller_of` creates a `Controller` from its declaration.
 """
 
 from collections.abc import Callable
@@ -27,7 +29,7 @@ _ATTRIBUTE = "__controller__"
 
 
 class Declaration(NamedTuple):
-    """What was said of a function or a class."""
+    """The declaration of a function or a class."""
 
     name: str
     kind: Kind[Any] | Watch | None
@@ -37,7 +39,11 @@ class Declaration(NamedTuple):
 def controller(
     kind: Kind[Any] | Watch | None = None, *, name: str = "", **settings: Unpack[Settings]
 ) -> Callable[[C], C]:
-    """Declares a controller for a kind; its name is that of the kind unless another is given."""
+    """Declares a controller for a kind. The name is that of the kind unless another is given.
+
+    @controller(Website, owns=["v1/ConfigMap"])
+    async def website(ctx: Context, request: Request) -> Result | None: ...
+    """
 
     def declare(target: C) -> C:
         if isinstance(target, type) and not callable(getattr(target, "reconcile", None)):
@@ -51,7 +57,7 @@ def controller(
 
 
 def declaration_of(target: object) -> Declaration | None:
-    """What was declared of a function, a class or an object of it; None: nothing."""
+    """Returns the declaration of a function, a class or an instance; None if there is none."""
     found = getattr(target, _ATTRIBUTE, None)
     return found if isinstance(found, Declaration) else None
 
@@ -65,16 +71,18 @@ def controller_of(
     queue_observer: QueueObserver | None = None,
     defaults: Settings | None = None,
 ) -> Controller:
-    """A controller of what was declared, its own each time; one that is a controller already is what it is.
+    """Returns a new controller for a declaration. A `Controller` is returned unchanged.
 
-    A class is made an object of, without arguments. `defaults` count for what the declaration does not say. Raises
-    TypeError for what was not declared.
+    A class is instantiated without arguments. `defaults` apply to settings that the declaration does not set. Raises
+    TypeError if the target is not declared as a controller.
+
+        websites = controller_of(website, defaults={"concurrency": 4})
     """
     if isinstance(target, Controller):
         return target
     declared = declaration_of(target)
     if declared is None:
-        raise TypeError(f"{target!r} is no controller: declare it with @controller(Kind)")
+        raise TypeError(f"{target!r} is not a controller: decorate it with @controller(Kind)")
     if isinstance(target, type):
         target = target()
     reconcile: Any = getattr(target, "reconcile", target)

@@ -1,13 +1,13 @@
-"""Where two versions of an object differ, as paths that a person reads: `spec.size`, `status.conditions[Ready].reason`.
+"""The differences of two versions of an object, as readable paths: `spec.size`, `status.conditions[Ready].reason`.
 
-What the server changes with every write (the version, the managers, the generation) does not count.
+Fields that the server changes with every write (resource version, managed fields, generation) are ignored.
 """
 
 from collections.abc import Iterator
 
 from setpoint.objects.tree import Json, Object
 
-# How many paths are told; who changed more than that changed the object.
+# The maximum number of paths; more would not help a reader.
 MOST_PATHS = 8
 
 _KEPT_BY_THE_SERVER = ("resourceVersion", "managedFields", "generation")
@@ -15,7 +15,7 @@ _MISSING = object()
 
 
 def changed_paths(old: Object, new: Object, most: int = MOST_PATHS) -> tuple[str, ...]:
-    """The paths that differ, at most so many, in the order of the fields."""
+    """Returns the paths that differ, at most `most`, in the order of the fields."""
     found = []
     for path in _changed("", _own(old), _own(new)):
         found.append(path)
@@ -25,7 +25,7 @@ def changed_paths(old: Object, new: Object, most: int = MOST_PATHS) -> tuple[str
 
 
 def _own(tree: Object) -> Object:
-    """An object without what the server alone keeps."""
+    """Returns an object without the fields that the server maintains."""
     metadata = tree.get("metadata")
     if not isinstance(metadata, dict):
         return tree
@@ -50,7 +50,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _name(before: Json, after: Json, at: int) -> object:
-    """What an element of a list is called: by its name or type, where it keeps that; else by its place."""
+    """Returns the label of a list element: its name or type, if both versions have the same; else its index."""
     if isinstance(before, dict) and isinstance(after, dict):
         for field in ("name", "type"):
             name = before.get(field)
@@ -60,9 +60,9 @@ def _name(before: Json, after: Json, at: int) -> object:
 
 
 def parse_path(text: str) -> tuple[str, ...]:
-    """The steps of a path such as `spec.replicas` or `metadata.annotations[example.com/owner]`.
+    """Returns the steps of a path such as `spec.replicas` or `metadata.annotations[example.com/owner]`.
 
-    Raises ValueError for what is no path.
+    Raises ValueError for an invalid path.
     """
     steps: list[str] = []
     rest = text.removeprefix(".")
@@ -70,21 +70,21 @@ def parse_path(text: str) -> tuple[str, ...]:
         if rest.startswith("["):
             step, closed, rest = rest[1:].partition("]")
             if not closed:
-                raise ValueError(f"the path {text!r} has a `[` without its `]`")
+                raise ValueError(f"invalid path {text!r}: `[` is not closed")
             rest = rest.removeprefix(".")
         else:
             end = min((at for at in (rest.find("."), rest.find("[")) if at >= 0), default=len(rest))
             step, rest = rest[:end], rest[end:].removeprefix(".")
         if not step:
-            raise ValueError(f"the path {text!r} has a step without a name")
+            raise ValueError(f"invalid path {text!r}: empty step")
         steps.append(step)
     if not steps:
-        raise ValueError("an empty path is in every object: name a field, such as `spec.replicas`")
+        raise ValueError("the path is empty: name a field, e.g. `spec.replicas`")
     return tuple(steps)
 
 
 def value_at(tree: Json, path: tuple[str, ...]) -> Json:
-    """What stands at a path; None where there is nothing. A number steps into a list."""
+    """Returns the value at a path; None if missing. A number is an index into a list."""
     for step in path:
         if isinstance(tree, dict):
             tree = tree.get(step)

@@ -1,38 +1,38 @@
-"""What a controller did that its cache may not show yet.
+"""Writes of a controller that its cache may not show yet.
 
-The cache itself sees to it that reads show what was written (`cache/writes.py`). What it cannot know is noted here:
+The cache itself ensures that reads show completed writes (`cache/writes.py`). This module tracks the rest:
 
-* A write that nobody knows the outcome of (the connection broke, the server failed after it had stored it), or that was
-  refused because the cache is behind: the next read of that request asks the server itself, so that what was made is
-  not made twice.
-* The steps from version to version that were nothing but a report of our own status: they bring nobody back.
+* Writes with an unknown outcome (the connection broke, or the server failed after storing the object), and writes that
+  were rejected because the cache is behind: the next read of that request asks the server, so that no object is created
+  twice.
+* The version steps that are only writes of the controller's own status: they must not trigger a reconcile.
 """
 
 from setpoint.controller.request import Request, Trigger
 from setpoint.objects.gvk import GroupVersionKind
 
-# How many objects have reports noted. What is forgotten is old: the cache has long seen it.
+# The number of objects with recorded status writes. Older entries are dropped: the cache has seen them long ago.
 MOST_NOTES = 20_000
 
 Place = tuple[GroupVersionKind, str]
 
 
 class Expectations:
-    """The notes of one controller on one cluster."""
+    """The uncertain writes and status writes of one controller on one cluster."""
 
     def __init__(self) -> None:
-        # Where a request may have written: an empty key stands for a name that the server made.
+        # The objects that a request may have written. An empty key stands for a server-generated name.
         self._unsure: dict[Request, set[Place]] = {}
         self._reports: dict[Place, set[tuple[str, str]]] = {}
 
-    # Doubts
+    # Uncertain writes
 
     def unsure(self, request: Request, kind: GroupVersionKind, key: str) -> None:
-        """What the cache says of an object cannot be relied on."""
+        """Marks an object as uncertain: the cache may be outdated."""
         self._unsure.setdefault(request, set()).add((kind, key))
 
     def sure(self, request: Request, kind: GroupVersionKind, key: str | None = None) -> None:
-        """It is known again how an object is, or how all of a kind are."""
+        """Marks an object, or all objects of a kind, as known again."""
         places = self._unsure.get(request)
         if places is not None:
             places -= {place for place in places if place[0] == kind and key in (None, place[1])}
@@ -40,20 +40,20 @@ class Expectations:
                 del self._unsure[request]
 
     def is_unsure(self, request: Request, kind: GroupVersionKind | None = None, key: str | None = None) -> bool:
-        """Whether only the server itself can tell about an object, about a kind, or about anything."""
+        """Returns True if reads of an object, a kind, or any object must ask the server."""
         places = self._unsure.get(request)
         if not places or kind is None:
             return bool(places)
         return (kind, key) in places if key is not None else any(found == kind for found, _ in places)
 
     def forget(self, request: Request) -> None:
-        """The object of a request is gone."""
+        """Drops the state of a request after its object is deleted."""
         self._unsure.pop(request, None)
 
-    # Reports
+    # Status writes
 
     def reported(self, kind: GroupVersionKind, key: str, before: str, after: str) -> None:
-        """A write of our own status made one version of another."""
+        """Records that a write of the controller's own status led from one version to another."""
         place = (kind, key)
         steps = self._reports.pop(place, set())
         steps.add((before, after))
@@ -62,7 +62,7 @@ class Expectations:
         self._reports[place] = steps
 
     def take_report(self, trigger: Trigger) -> bool:
-        """Whether a change was nothing but our own report. It is asked once for each."""
+        """Returns True if the change is only the controller's own status write. Consumes the record."""
         if trigger.event != "updated" or trigger.kind is None:
             return False
         place = (trigger.kind, trigger.object)
@@ -74,5 +74,5 @@ class Expectations:
         if not steps:
             del self._reports[place]
             if not self._reports:
-                self._reports.clear()  # gives back the room that a crowd took
+                self._reports.clear()  # releases the memory of a large dict
         return True

@@ -1,4 +1,4 @@
-"""A transport that hands everything on to another: what looks at requests on their way derives from it."""
+"""A transport that forwards everything to another one: the base of transports that inspect requests."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -8,14 +8,14 @@ from setpoint.client.transport import Answer, Call, Socket, SocketTransport, Str
 
 
 class Forwarding:
-    """Hands on. Of WebSockets it has as many as the other transport."""
+    """Forwards all calls. Supports WebSockets if the other transport does."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
 
     @property
     def endpoint(self) -> Any:
-        """Where the other transport leads; None for one that leads nowhere else."""
+        """The endpoint of the other transport; None for one without an endpoint."""
         return getattr(self.transport, "endpoint", None)
 
     async def send(self, call: Call) -> Answer:
@@ -26,7 +26,7 @@ class Forwarding:
 
     def socket(self, call: Call, protocols: Sequence[str]) -> AbstractAsyncContextManager[Socket]:
         if not isinstance(self.transport, SocketTransport):
-            raise TransportError("this way to the server has no WebSockets: connect to it over HTTP", sent=False)
+            raise TransportError("this transport has no WebSockets: connect to the server over HTTP", sent=False)
         return self.transport.socket(call, protocols)
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Handlers: which requests a change of an object means.
+"""Handlers: map a changed object to the requests to reconcile.
 
-A handler looks at one state of an object and names the requests. Of an update both states are looked at, so that who
-had an object and has it no longer hears of that, too.
+A handler receives one state of an object and returns requests. For an update the handler is called with both states, so
+that a former owner is reconciled, too.
 """
 
 import inspect
@@ -13,29 +13,29 @@ from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.request import Request
 from setpoint.objects.gvk import GroupKind
 
-# What a function may name requests with: as what they are, by a name, or by a namespace and a name.
+# The forms in which a mapping function may return a request: a Request, a name, or a namespace and a name.
 Named: TypeAlias = "Request | str | tuple[str, str]"
 Mapping: TypeAlias = Callable[[Any], "Iterable[Named] | Awaitable[Iterable[Named]]"]
-# The requests, or something to wait for that gives them.
+# The requests, or an awaitable of the requests.
 Requests: TypeAlias = "Iterable[Request] | Awaitable[Iterable[Request]]"
 
 
 class Handler(Protocol):
-    """Says what one state of an object means."""
+    """Maps one state of an object to requests."""
 
     def __call__(self, held: Held[Any], /) -> Requests: ...
 
 
 def for_object(held: Held[Any]) -> tuple[Request]:
-    """The object itself."""
+    """Returns the request for the object itself."""
     return (Request(held.meta.name, held.meta.namespace),)
 
 
 class Owners(NamedTuple):
-    """The owners of one kind, whatever the version: the controlling one alone, unless all are asked for."""
+    """Maps an object to its owners of one kind, in any version: the controlling owner, or all owners."""
 
     owner: GroupKind
-    # Whether owners of that kind live in namespaces: then they live in that of the object.
+    # True if the kind of the owners is namespaced: then they are in the namespace of the object.
     namespaced: bool = True
     controller_only: bool = True
 
@@ -51,13 +51,20 @@ class Owners(NamedTuple):
 
 
 def for_owner(kind: Kind[Any], *, namespaced: bool = True, controller_only: bool = True) -> Owners:
-    """A handler for the objects that belong to those of a kind."""
+    """Returns a handler that maps objects to their owners of a kind.
+
+    Watch("v1/Secret", for_owner(Website))
+    """
     return Owners(kind_of(kind).gvk.group_kind, namespaced, controller_only)
 
 
 def mapped(function: Mapping) -> Handler:
-    """A handler made of a function from an object to what is to be reconciled. It may wait, and it may fail: then the
-    event is tried again."""
+    """Returns a handler that calls a function to map an object to requests.
+
+    The function may be async. If the function raises, the event is retried.
+
+        Watch("v1/ConfigMap", mapped(lambda config: [config["metadata"]["labels"]["website"]]))
+    """
 
     def handle(held: Held[Any]) -> Requests:
         found = function(held.object)
@@ -69,7 +76,7 @@ def mapped(function: Mapping) -> Handler:
 
 
 class _Waited:
-    """The requests that a function names later. Closing ends the function's coroutine, even one that has not begun."""
+    """The requests of an async function. `close` closes its coroutine, also one that has not started."""
 
     __slots__ = ("_found", "_namespace")
 
@@ -82,13 +89,13 @@ class _Waited:
         return [_request(each, self._namespace) for each in found]
 
     def close(self) -> None:
-        close = getattr(self._found, "close", None)  # futures have none, and need none
+        close = getattr(self._found, "close", None)  # futures have no close method, and need none
         if close is not None:
             close()
 
 
 def _request(named: Named, namespace: str) -> Request:
-    """What a function meant: a bare name is in the namespace of the object."""
+    """Converts a returned value to a Request. A bare name is in the namespace of the object."""
     if isinstance(named, Request):
         return named
     if isinstance(named, str):

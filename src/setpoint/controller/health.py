@@ -1,9 +1,9 @@
-"""Whether a manager is alive and ready: checks by name, of its own and of its users.
+"""Health checks of a manager: named liveness and readiness checks, built-in and user-defined.
 
-Alive (`/healthz`, `/livez`) is who answers, does not hang in a reconcile and has not outlived its lease. Ready
-(`/readyz`) is who has also read what its controllers watch, reaches its server, leads or stands by, and answers for its
-webhooks: a process that is Running but waits for rights that nobody gave it is not ready, and `/readyz/caches` says
-which they are.
+Liveness (`/healthz`, `/livez`) requires that the process responds, that no reconcile is stuck and that the lease is
+renewed in time. Readiness (`/readyz`) also requires that the caches are synced, the server is reachable, the replica
+leads or stands by, and the webhooks are served. A process without the necessary permissions is running but not ready,
+and `/readyz/caches` reports the missing ones.
 """
 
 import inspect
@@ -14,29 +14,29 @@ from urllib.parse import parse_qs
 from setpoint.server.message import Request, Response
 from setpoint.server.publish.health_checks import Probe, answer
 
-# Raises, or has raised in its coroutine, what is wrong.
+# Raises if the check fails, directly or in its coroutine.
 Check: TypeAlias = Callable[[], Awaitable[None] | None]
 
 ALIVE, READY = ("/healthz", "/livez"), ("/readyz",)
 
 
 class Health:
-    """The checks of one manager. Names are unique among those of life and among those of readiness."""
+    """The checks of one manager. Names are unique within liveness and within readiness."""
 
     def __init__(self) -> None:
         self._alive: dict[str, Check] = {"ping": _ping}
         self._ready: dict[str, Check] = {}
 
     def add_alive(self, name: str, check: Check) -> None:
-        """Adds something that must be well for the process to be left alone. Raises ValueError."""
+        """Adds a liveness check. Raises ValueError for an invalid or duplicate name."""
         _add(self._alive, name, check)
 
     def add_ready(self, name: str, check: Check) -> None:
-        """Adds something that must be well for others to rely on it. Raises ValueError."""
+        """Adds a readiness check. Raises ValueError for an invalid or duplicate name."""
         _add(self._ready, name, check)
 
     async def respond(self, request: Request) -> Response | None:
-        """The answer to a request for health; None for any other."""
+        """Returns the response to a health request; None for any other path."""
         path = "/" + request.path.strip("/").partition("/")[0]
         if path in ALIVE:
             checks = self._alive
@@ -50,9 +50,9 @@ class Health:
 
 def _add(checks: dict[str, Check], name: str, check: Check) -> None:
     if not name or "/" in name:
-        raise ValueError(f"{name!r} cannot name a check: it stands in a path")
+        raise ValueError(f"invalid check name {name!r}: must not be empty or contain /")
     if name in checks:
-        raise ValueError(f"there is a check named {name!r} already")
+        raise ValueError(f"a check named {name!r} already exists")
     checks[name] = check
 
 
@@ -66,4 +66,4 @@ def _awaited(check: Check) -> Callable[[], Awaitable[None]]:
 
 
 def _ping() -> None:
-    """The process answers: that is all."""
+    """Always succeeds: the process responds."""

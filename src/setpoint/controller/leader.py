@@ -1,10 +1,10 @@
-"""Leader election on a Lease: of all replicas of a program, one at a time works.
+"""Leader election on a Lease: one replica at a time works.
 
-The rules and constants are client-go's. The clocks of other machines are never compared: a lease counts as held until
-it was seen unchanged here for as long as it lasts. What differs is the end of a term. A leader that cannot renew in
-time does not leave the process: its work is cancelled, all of its tasks are waited for, and then it stands by again.
-And what it may still have under way is fenced: a request that would write is refused here once the term may be over,
-so that a process that was paused for minutes does nothing when it wakes up but step down (`Fence`).
+The rules and constants are client-go's. Clocks of different machines are never compared: a lease counts as held until
+this process has seen no change for its full duration. The end of a term differs from client-go: a leader that cannot
+renew in time does not exit the process. Its work is cancelled, all of its tasks are awaited, and the replica stands by
+again. Pending writes are fenced: a write request is refused locally once the term may be over, so that a process that
+was paused for minutes only steps down when resumed (`Fence`).
 """
 
 import asyncio
@@ -33,23 +33,26 @@ _log = logging.getLogger(__name__)
 
 
 class LeaderElection(NamedTuple):
-    """Over which lease, and how patiently. Times are in seconds; the lease's own is whole ones in the API."""
+    """The lease and the timing of an election, in seconds. `lease_seconds` must be an integer, as in the API.
+
+    Manager(client, controllers=[website], leader_election=LeaderElection("websites", namespace="default"))
+    """
 
     name: str
-    # The namespace of the lease; empty: that of the pod, or `default` outside of any.
+    # The namespace of the lease; empty: that of the pod, or `default` outside a pod.
     namespace: str = ""
-    # Who this replica is; empty: `<host>_<uuid>`.
+    # The identity of this replica; empty: `<host>_<uuid>`.
     identity: str = ""
     lease_seconds: float = LEASE_SECONDS
     renew_seconds: float = RENEW_SECONDS
     retry_seconds: float = RETRY_SECONDS
-    # Gives the lease back at the end, so that another replica need not wait for it to run out.
+    # Releases the lease at the end, so that another replica need not wait for its expiry.
     release: bool = True
-    # Put on the lease by whoever holds it.
+    # Labels that the holder sets on the lease.
     labels: Mapping[str, str] = MappingProxyType({})
 
     def check(self) -> None:
-        """Raises ValueError for what cannot work."""
+        """Raises ValueError for an invalid combination of settings."""
         if not self.name:
             raise ValueError("leader election needs the name of a lease")
         if self.lease_seconds < 1 or self.lease_seconds != int(self.lease_seconds):
@@ -67,12 +70,12 @@ class LeaderElection(NamedTuple):
             raise ValueError("retry_seconds must be greater than 0")
 
 
-class NotLeading(Exception):  # noqa: N818 - it says what is the matter
-    """A write that was not sent: this replica leads no more, or cannot be sure that it still does."""
+class NotLeading(Exception):  # noqa: N818 - names the state
+    """A write that was not sent: this replica does not lead, or cannot be sure that it still leads."""
 
 
 class Fence:
-    """Says up to which moment a replica is sure to be the only one that works."""
+    """The time until which this replica is certain to be the only leader."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -86,11 +89,11 @@ class Fence:
 
     @property
     def seconds(self) -> float:
-        """For how much longer; 0 for who leads not, or may lead no more."""
+        """The remaining seconds; 0 if this replica does not lead or may not lead any more."""
         return max(self._until - self._clock.monotonic(), 0.0)
 
     def check(self) -> float:
-        """The seconds that are left; for work that writes elsewhere than to the API. Raises NotLeading."""
+        """Returns the remaining seconds, for writes outside the API. Raises NotLeading if the time is over."""
         left = self.seconds
         if not left:
             raise NotLeading("this replica does not lead, or can no longer be sure that it does")
@@ -98,7 +101,7 @@ class Fence:
 
 
 class FencedTransport(Forwarding):
-    """A transport on which only a leader writes. Reads pass."""
+    """A transport that refuses writes unless this replica leads. Reads pass."""
 
     def __init__(self, transport: Transport, fence: Fence) -> None:
         super().__init__(transport)
@@ -107,7 +110,7 @@ class FencedTransport(Forwarding):
     async def send(self, call: Call) -> Answer:
         if call.method not in _READS:
             left = self._fence.check()
-            # What waits longer for its answer than the term lasts has failed; it may have been done.
+            # A request must not outlast the term. After this timeout the write may still have happened.
             call = call._replace(timeout=left if call.timeout is None else min(left, call.timeout))
         return await self.transport.send(call)
 
@@ -117,19 +120,23 @@ class FencedTransport(Forwarding):
         return self.transport.stream(call)
 
     def socket(self, call: Call, protocols: Sequence[str]) -> AbstractAsyncContextManager[Socket]:
-        self._fence.check()  # whoever executes something changes something
+        self._fence.check()  # a command executed over a WebSocket may change data
         return super().socket(call, protocols)
 
 
 def fenced(client: Client, fence: Fence) -> Client:
-    """The same client, but one that writes only while its replica leads."""
+    """Returns a copy of the client that writes only while this replica leads."""
     made = copy(client)
     made.transport = FencedTransport(client.transport, fence)
     return made
 
 
 class Elector:
-    """One replica's part in an election."""
+    """One replica's part in an election.
+
+    elector = Elector(client, LeaderElection("websites"))
+    await elector.run(manage_websites)
+    """
 
     def __init__(
         self,
@@ -139,7 +146,7 @@ class Elector:
         ids: Ids | None = None,
         on_change: Callable[[bool], None] | None = None,
     ) -> None:
-        """`on_change` is told at the beginning and the end of each term. Raises ValueError."""
+        """Creates an elector. `on_change` is called at the beginning and the end of each term. Raises ValueError."""
         config.check()
         self._ids = ids or SystemIds()
         self._clock = client.clock
@@ -150,13 +157,13 @@ class Elector:
         self.fence = Fence(self._clock)
         self.slow_paths = 0
         self._on_change = on_change
-        # The lease as it was last seen here, and when it was seen to change.
+        # The lease as last seen by this replica, and the time of the last observed change.
         self._lease: Object | None = None
         self._seen_at = 0.0
-        # When the request was sent by which the lease was last renewed.
+        # The time at which the last successful renewal request was sent.
         self._renewed_at = 0.0
         self._leading = False
-        # Since when work of a term that has ended is waited for.
+        # The time since which the work of an ended term is awaited.
         self._clearing_since: float | None = None
 
     @property
@@ -165,23 +172,23 @@ class Elector:
 
     @property
     def leader(self) -> str:
-        """Who leads, as far as was seen; empty if nobody does."""
+        """The identity of the last observed leader; empty without a leader."""
         return _text(self._spec, "holderIdentity")
 
     def check(self) -> None:
-        """Whether all is well with this replica, leading or not. Raises RuntimeError."""
+        """Raises RuntimeError if the lease is not renewed, or the work of an ended term has not stopped."""
         patience = self.config.lease_seconds
         now = self._clock.monotonic()
         if self._clearing_since is not None and now - self._clearing_since > patience:
-            raise RuntimeError("the term has ended, but work of it has not")
+            raise RuntimeError("the term has ended, but its work has not stopped")
         if self._leading and now - self._renewed_at > patience:
             raise RuntimeError(f"the lease was not renewed for {now - self._renewed_at:.0f} s")
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Does the work whenever this replica leads, until the work itself ends, or fails: then that is raised.
+        """Runs `work` whenever this replica leads. Returns when `work` returns, and raises its exception.
 
-        If the term ends first, the work is cancelled and waited for, and its replica stands by again. The lease is
-        renewed until the work has ended, and given back then.
+        If the term ends first, `work` is cancelled and awaited, and the replica stands by again. The lease is renewed
+        until `work` has ended, and then released.
         """
         try:
             while True:
@@ -194,7 +201,7 @@ class Elector:
                 await self._release()
 
     async def _term(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Leads until the work has ended (True) or the lease is lost (False), and all work of the term with it."""
+        """Leads until `work` ends (True) or the lease is lost (False), and waits for all work of the term."""
         _log.info("%s leads (%s)", self.identity, self._place)
         self._leading = True
         self._open_fence()
@@ -207,11 +214,11 @@ class Elector:
             has_ended = working.done()
         finally:
             if not has_ended:
-                if renewing.done():  # the lease is lost: nothing may be written from here on
+                if renewing.done():  # the lease is lost: no more writes from here on
                     self._end_term()
                 working.cancel()
                 self._clearing_since = self._clock.monotonic()
-                # Otherwise it is renewed for as long as the work clears up.
+                # Otherwise the lease is renewed until the work has stopped.
                 await _ended(working)
                 self._clearing_since = None
             renewing.cancel()
@@ -220,7 +227,7 @@ class Elector:
                 if not task.cancelled() and (failure := task.exception()) is not None:
                     raise failure
         if not has_ended:
-            _log.warning("%s leads no more: it could not renew the lease (%s)", self.identity, self._place)
+            _log.warning("%s stopped leading: could not renew the lease (%s)", self.identity, self._place)
         return has_ended
 
     def _end_term(self) -> None:
@@ -235,13 +242,13 @@ class Elector:
     # The lease
 
     async def _acquire(self) -> None:
-        """Returns when this replica holds the lease."""
+        """Waits until this replica holds the lease."""
         while not await self._try(self.config.renew_seconds):
             retry = self.config.retry_seconds
             await self._clock.sleep(retry + retry * JITTER * self._ids.random())
 
     async def _renew(self) -> None:
-        """Returns when the lease could not be renewed in time, or is somebody else's."""
+        """Renews the lease. Returns when the renewal failed for too long, or another replica holds the lease."""
         retry = self.config.retry_seconds
         while True:
             await self._clock.sleep(retry)
@@ -257,12 +264,12 @@ class Elector:
                 await self._clock.sleep(min(retry, left))
 
     def _open_fence(self) -> None:
-        # Others wait for the whole lease from when they saw it renewed, which was after our request was sent. Half of
-        # the time between our giving up and that is for what is under way to come to an end.
+        # Other replicas wait for the full lease duration after they saw the renewal, and thus after the request was
+        # sent. Half of the time between giving up and that moment is left for pending requests.
         self.fence.open(self._renewed_at + (self.config.lease_seconds + self.config.renew_seconds) / 2)
 
     async def _try(self, seconds: float) -> bool:
-        """One attempt to acquire or renew the lease, of at most so many seconds. True if we hold it."""
+        """Tries to acquire or renew the lease within the given seconds. True if this replica holds the lease."""
         patience = min(max(1.0, self.config.renew_seconds / 2), seconds)
         try:
             async with timeout(self._clock, patience):
@@ -281,7 +288,7 @@ class Elector:
     async def _acquire_or_renew(self) -> bool:
         sent_at = self._clock.monotonic()
         if self._leading and self._lease is not None and self.leader == self.identity:
-            # Most renewals are a single request: nobody else should have written meanwhile.
+            # Most renewals are a single request, because no other replica writes to the lease.
             with suppress(APIError):
                 return await self._hold(self._lease, sent_at)
             self.slow_paths += 1
@@ -305,7 +312,7 @@ class Elector:
         return await self._hold(found, sent_at)
 
     async def _hold(self, lease: Object, sent_at: float) -> bool:
-        """Writes ourselves into the lease, if it is still the one that was seen."""
+        """Writes this replica into the lease, if the lease is unchanged since the read."""
         metadata = {**lease["metadata"]}
         if self.config.labels:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self.config.labels}
@@ -331,7 +338,7 @@ class Elector:
         }
 
     async def _release(self) -> None:
-        """Gives the lease back, if it is still ours; who cannot lets it run out."""
+        """Releases the lease if this replica still holds it. On failure the lease expires by itself."""
         if not self.config.release:
             return
         now = format_micro_time(self._clock.now())
@@ -343,11 +350,11 @@ class Elector:
                     return
                 given_back = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
                 self._observe(await self._client.update({**lease, "spec": {**lease["spec"], **given_back}}))
-            _log.info("%s has given the lease back (%s)", self.identity, self._place)
+            _log.info("%s released the lease (%s)", self.identity, self._place)
         except (APIError, TransportError, TimeoutError) as error:
-            _log.warning("%s could not give the lease %s back: %s", self.identity, self._place, error)
+            _log.warning("%s could not release the lease %s: %s", self.identity, self._place, error)
 
-    # What was seen of it
+    # Observations
 
     def _observe(self, lease: Object) -> None:
         self._lease = lease
@@ -360,7 +367,7 @@ class Elector:
 
     @property
     def _is_held(self) -> bool:
-        """Whether the lease was seen to change less than its own duration ago."""
+        """True if the lease changed less than its own duration ago."""
         seconds = self._spec.get("leaseDurationSeconds") or 0
         return self._clock.monotonic() < self._seen_at + float(seconds)
 
@@ -380,7 +387,7 @@ def _text(tree: Object, name: str) -> str:
 
 
 async def _ended(task: "asyncio.Future[None]") -> None:
-    """Waits for a task, whatever it ends with, even if we are cancelled once more meanwhile."""
+    """Waits for a task and ignores its result, even if cancelled again meanwhile."""
     cancelled = False
     while not task.done():
         try:

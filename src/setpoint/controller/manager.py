@@ -1,15 +1,15 @@
-"""The manager: runs controllers and all that surrounds them, in the right order, from the start to a clean end.
+"""The manager: starts controllers and their servers in the right order, and stops them cleanly.
 
     manager = Manager(client, controllers=[websites], leader_election="websites", metrics=":8080", health=":8081")
     await manager.run()
 
-    async with manager: ...  # beside what a test or a larger program does
+    async with manager: ...  # alongside other code of a test or a larger program
 
-It starts, each when the one before is ready: the pages (so that probes are answered from the beginning), webhooks (or
-no cache could read what needs conversion), what runs on every replica, and, once this replica leads, the rest. It ends
-in the opposite order: what reconciles is given `graceful` seconds to finish, the lease is given back, events are
-written. A failure of any part ends the whole, and is raised. Losing the lease does not: the controllers stop, and the
-replica stands by.
+The manager starts, each after the previous is ready: the page servers (so that probes are answered from the beginning),
+the webhooks (caches need conversion webhooks to read), the runnables of every replica, and, once this replica leads,
+the rest. The order of the shutdown is the reverse: reconciles get `graceful` seconds to finish, the lease is released,
+and pending events are written. If any part fails, the manager stops and raises the error. A lost lease is not a
+failure: the controllers stop, and the replica stands by.
 """
 
 import asyncio
@@ -54,16 +54,20 @@ _log = logging.getLogger(__name__)
 
 
 class Manager:
-    """Runs controllers against one cluster, or several.
+    """Runs controllers against one or several clusters.
 
-    `leader_election` is the name of a lease, or all there is to say of it; without it this process is taken to be the
-    only one. `metrics` and `health` are addresses (`:8080`); the same for both makes one server. `secure_metrics` puts
-    TLS and a gate before the measurements. `webhooks` is what serves those (`controller.webhook`). `graceful` are the
-    seconds for the end: 0 waits for nothing, None for ever. `clusters` are the clients of others, by name. `warm` has
-    controllers read everything while their replica stands by, so that they lead at once. `tracing` makes spans of
-    reconciles and requests: a tracer of OpenTelemetry, or True for that of the program. `defaults` are settings of the
-    controllers that it makes of declarations (`concurrency`, `timeout`, `limiter`, ...), where those do not say.
-    `preflight` has the log say at the start which rules of RBAC are missing; nothing waits for it.
+    `leader_election` is the name of a lease, or its full configuration; without leader election this process is taken
+    to be the only replica. `metrics` and `health` are addresses (`:8080`); the same address for both makes one server.
+    `secure_metrics` serves the metrics with TLS and requires authorization. `webhooks` is the webhook server
+    (`controller.webhook`). `graceful` is the number of seconds for the shutdown: 0 does not wait, None waits without
+    limit. `clusters` are the clients of other clusters by name. `warm` fills the caches of controllers while their
+    replica stands by, so that a new leader starts at once. `tracing` creates spans of reconciles and requests: an
+    OpenTelemetry tracer, or True for the program's default tracer. `defaults` are settings (`concurrency`, `timeout`,
+    `limiter`, ...) of declared controllers for values that the declaration does not set. `preflight` logs missing RBAC
+    rules at the start, without delaying the start.
+
+        manager = Manager(client, controllers=[website], leader_election="websites", health=":8081")
+        await manager.run()
     """
 
     def __init__(
@@ -84,7 +88,7 @@ class Manager:
         preflight: bool = True,
         ids: Ids | None = None,
     ) -> None:
-        """Raises ValueError for what cannot work."""
+        """Creates the manager. Raises ValueError for invalid options."""
         self.metrics = Metrics()
         self.tracer = (find_tracer() if tracing else None) if isinstance(tracing, bool) else tracing
         self.client = client = self._counted(client)
@@ -126,38 +130,40 @@ class Manager:
             self.add(controller)
 
     def _counted(self, client: Client) -> Client:
-        """The same client, whose requests are counted here unless they are already elsewhere, and traced."""
+        """Returns a copy of the client with tracing, and with request metrics unless already observed."""
         counted = copy(client)
         if counted.observer is None:
             counted.observer = self.metrics.rest
         return counted if self.tracer is None else traced(counted, self.tracer)
 
-    # What it runs
+    # Members
 
     def add(self, target: object) -> Controller:
-        """Adds a controller, or what is declared as one, also while it runs: then it is started at once. Raises
-        ValueError or TypeError."""
+        """Adds a controller or a declared one; starts it at once if the manager runs.
+
+        Raises ValueError for a duplicate name, and TypeError for a target that is not declared as a controller.
+        """
         controller = controller_of(target, ids=self.ids, defaults=self._defaults)
         if controller.name in self._controllers:
-            raise ValueError(f"there is a controller named {controller.name!r} already: give one of them another name")
+            raise ValueError(f"a controller named {controller.name!r} already exists: choose another name")
         runs = self._controllers[controller.name] = _Run(controller, self)
         self._group(runs).add(runs)
         self.metrics.parts += runs.parts
         return controller
 
     async def remove(self, controller: Controller) -> None:
-        """Stops a controller and takes it out, while the others go on. Raises KeyError."""
+        """Stops and removes a controller while the others continue. Raises KeyError for an unknown controller."""
         runs = self._controllers.pop(controller.name)
         for part in runs.parts:
             self.metrics.parts.remove(part)
         await self._group(runs).remove(runs, self.graceful)
-        await runs.stop(0)  # it may have been only warm
+        await runs.stop(0)  # the controller may have been warmed up only
 
     def _group(self, runs: "_Run") -> Group:
         return self._leading if runs.controller.options.leader_election else self._everywhere
 
     def run_beside(self, name: str, function: Callable[[], Awaitable[None]], *, everywhere: bool = False) -> None:
-        """Runs a coroutine function beside the controllers; `everywhere` also where this replica does not lead."""
+        """Runs a coroutine function next to the controllers; with `everywhere`, also on replicas that do not lead."""
         (self._everywhere if everywhere else self._leading).add(Background(name, function, self.clock))
 
     @property
@@ -174,15 +180,15 @@ class Manager:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this replica may do what only one does."""
+        """True if this replica leads, or there is no leader election."""
         return self.elector is None or self.elector.is_leader
 
     async def elected(self) -> None:
-        """Returns when it leads, for the first time."""
+        """Waits until this replica leads for the first time."""
         await self._elected.wait()
 
     def url_of(self, page: str) -> str:
-        """Where a page is served: `metrics` or `health`; empty while it is not."""
+        """Returns the URL of a page (`metrics` or `health`); empty while not served."""
         for server in self._servers.members:
             if isinstance(server, _Pages) and page in server.name.split(" and "):
                 return server.server.url
@@ -191,9 +197,9 @@ class Manager:
     # Running
 
     async def run(self, stop: asyncio.Event | None = None) -> None:
-        """Runs until `stop` is set, it is cancelled, or a part fails: that is raised. A manager runs once."""
+        """Runs until `stop` is set, the task is cancelled, or a part fails, and raises its error. Runs only once."""
         if self._has_run:
-            raise RuntimeError("a manager runs once: make another one")
+            raise RuntimeError("a manager can run only once: create another one")
         self._has_run = True
         electing: asyncio.Future[None] | None = None
         checking = asyncio.ensure_future(self._check_rights())
@@ -221,7 +227,7 @@ class Manager:
             raise self._failure
 
     async def _check_rights(self) -> None:
-        """Warns of rules that are missing; a server that does not tell says so when it is asked for something else."""
+        """Logs missing RBAC rules. A server that does not answer the questions is only logged."""
         if not self._preflight or not self._controllers:
             return
         from setpoint.controller.preflight import missing_rules
@@ -229,13 +235,15 @@ class Manager:
         try:
             for namespace, rule in await missing_rules(self.controllers, self.client):
                 where = f"in the namespace {namespace}" if namespace else "in the cluster"
-                _log.warning("a rule is missing %s, and controllers will fail without it: %s", where, json.dumps(rule))
+                _log.warning("missing RBAC rule %s, required by a controller: %s", where, json.dumps(rule))
         except (APIError, TransportError, NoMatch) as error:
-            _log.info("whether all rights are there is not known: %s", error)
+            _log.info("cannot check RBAC permissions: %s", error)
 
     async def __aenter__(self) -> Self:
-        """Runs it beside what follows, which is cancelled where it fails. Pages and webhooks are served when this
-        returns."""
+        """Runs the manager in the background of the block, which is cancelled if the manager fails.
+
+        Pages and webhooks are served when the block begins.
+        """
         await self._beside.__aenter__()
         self._beside.create_task(self.run(self._left))
         try:
@@ -257,7 +265,7 @@ class Manager:
             raise
 
     async def _is_ended(self, stop: asyncio.Event | None, before: Awaitable[None] | None = None) -> bool:
-        """Waits for the end; False if something else came before it."""
+        """Waits for the shutdown. Returns False if `before` completed first."""
         signs = [asyncio.ensure_future(sign.wait()) for sign in (self._ending, stop) if sign is not None]
         waiting: list[asyncio.Future[Any]] = [*signs, *([asyncio.ensure_future(before)] if before is not None else [])]
         try:
@@ -274,7 +282,7 @@ class Manager:
             self._fail(error)
 
     async def _lead(self) -> None:
-        """What a term is: everything that only a leader does, until the end of all."""
+        """Runs the leader's members for one term, until the shutdown or the loss of the lease."""
         self._elected.set()
         graceful: float | None = 0.0
         try:
@@ -282,13 +290,13 @@ class Manager:
             await self._ending.wait()
             graceful = self.graceful
         finally:
-            # After a lease that was lost nothing is waited for: what runs is cancelled.
+            # After a lost lease there is no grace period: running reconciles are cancelled.
             await self._leading.stop(graceful)
             if not self._ending.is_set():
                 self._warm_up()
 
     def _warm_up(self) -> None:
-        """Has controllers that wait for this replica to lead read everything meanwhile."""
+        """Fills the caches of controllers that wait for this replica to lead."""
         if self.warm:
             for member in self._leading.members:
                 if isinstance(member, _Run):
@@ -351,7 +359,7 @@ class Manager:
     def _check_workers(self) -> None:
         stuck = [f"{each.name} {found.run.request}" for each in self.controllers for found in each.stuck()]
         if stuck:
-            raise RuntimeError(f"these reconciles do not end: {', '.join(stuck)}")
+            raise RuntimeError(f"stuck reconciles: {', '.join(stuck)}")
 
     def _check_caches(self) -> None:
         if not self._everywhere.is_running:
@@ -359,7 +367,7 @@ class Manager:
         behind = [runs.name for runs in self._controllers.values() if runs.is_behind]
         if behind:
             troubles = [trouble for each in self.controllers for trouble in each.troubles]
-            raise RuntimeError(f"{', '.join(behind)}: {'; '.join(troubles) or 'not everything was read yet'}")
+            raise RuntimeError(f"{', '.join(behind)}: {'; '.join(troubles) or 'caches are not synced yet'}")
 
     def _check_server(self) -> None:
         troubles = [cache.gate.trouble for cache in (self.cache, *self.clusters.values()) if not cache.gate.is_open]
@@ -369,7 +377,7 @@ class Manager:
     def _check_election(self) -> None:
         assert self.elector is not None
         if not self.elector.is_leader and not self.elector.leader:
-            raise RuntimeError("neither leads nor knows who does")
+            raise RuntimeError("this replica does not lead, and no leader is known")
 
     def _check_webhooks(self) -> None:
         if not self._webhook_group.is_running or not getattr(self._webhooks, "is_serving", True):
@@ -377,7 +385,7 @@ class Manager:
 
 
 class _Run:
-    """A controller as a runnable of its manager."""
+    """Adapts a controller to a runnable of the manager."""
 
     def __init__(self, controller: Controller, manager: Manager) -> None:
         self.name = controller.name
@@ -385,7 +393,7 @@ class _Run:
         self._manager = manager
         self._begun = self._ready = False
         self._warming: asyncio.Future[None] | None = None
-        # What it tells beside what every controller does.
+        # Metrics of this controller beyond those that every controller has.
         self.parts: list[Collector] = [controller] if isinstance(controller, Collector) else []
         if controller.options.object_metrics:
             self.parts.append(ObjectSeries(controller))
@@ -401,11 +409,11 @@ class _Run:
 
     @property
     def is_behind(self) -> bool:
-        """Whether it should have read everything, and has not."""
+        """True if the controller should be synced and is not."""
         return self._begun and not (self._ready and self.controller.synced)
 
     def warm_up(self) -> None:
-        """Has everything read, and the queue filled, without reconciling."""
+        """Fills the caches and the queue, without reconciling."""
         if not self._begun:
             self._warming = asyncio.ensure_future(self._begin())
 
@@ -432,7 +440,7 @@ class _Run:
 
 
 class _Pages:
-    """A server of pages as a runnable of its manager."""
+    """Adapts a page server to a runnable of the manager."""
 
     def __init__(self, server: PageServer) -> None:
         self.name = server.name
@@ -449,7 +457,7 @@ class _Pages:
 
 
 class _Countdown:
-    """What is left of the time for the end."""
+    """The remaining time of the shutdown."""
 
     def __init__(self, manager: Manager) -> None:
         self._clock = manager.clock
@@ -461,12 +469,16 @@ class _Countdown:
 
 
 def run(*controllers: object, client: Client | None = None, **options: Any) -> None:
-    """Runs controllers until SIGINT or SIGTERM; `options` are those of a `Manager`. Without a client, against the
-    cluster that KUBECONFIG, the pod that this runs in, or `~/.kube/config` say."""
+    """Runs controllers until SIGINT or SIGTERM. `options` are those of `Manager`.
+
+    Without a client, connects to the cluster of KUBECONFIG, of the pod, or of `~/.kube/config`.
+
+        run(website, leader_election="websites", metrics=":8080", health=":8081")
+    """
 
     async def main() -> None:
         async with client or Client.connect() as connected:
-            # What is loaded by now stays: the collector need not look at it again and again.
+            # Excludes loaded modules from garbage collection.
             gc.freeze()
             await run_until_told(Manager(connected, controllers=controllers, **options))
 
@@ -475,20 +487,20 @@ def run(*controllers: object, client: Client | None = None, **options: Any) -> N
 
 
 async def run_until_told(manager: Manager) -> None:
-    """Runs a manager until SIGINT or SIGTERM, and ends it cleanly; a second signal ends it at once."""
+    """Runs a manager until SIGINT or SIGTERM and stops it cleanly; a second signal cancels it at once."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     running = asyncio.ensure_future(manager.run(stop))
 
     def told() -> None:
         if stop.is_set():
-            _log.warning("told to end a second time: what is under way is cancelled")
+            _log.warning("second signal received: cancelling running reconciles")
             running.cancel()
         stop.set()
 
     signals = (signal.SIGINT, signal.SIGTERM)
     for number in signals:
-        with suppress(NotImplementedError):  # not every system has them
+        with suppress(NotImplementedError):  # not every platform has them
             loop.add_signal_handler(number, told)
     try:
         await running

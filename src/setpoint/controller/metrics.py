@@ -1,8 +1,8 @@
-"""What controllers tell `/metrics`, under the names that the dashboards of Go operators know.
+"""The metrics of controllers, under the names that dashboards of Go operators use.
 
-One `Metrics` for a manager and all it runs; there is no registry beside it. Counting is a few additions in passing;
-everything that can be looked up (how deep queues are, what runs for how long) is looked up when the page is asked for.
-A reconcile that met a conflict counts as one to be done again, not as an error: nothing is wrong with it.
+There is one `Metrics` object per manager and no other registry. Counters are updated as events happen; values that can
+be looked up (queue depth, running reconciles) are read when `/metrics` is requested. A reconcile that ended with a
+conflict counts as requeued, not as an error.
 """
 
 from collections import Counter
@@ -23,17 +23,17 @@ _RECONCILE = (
 _QUEUE = tuple(1e-8 * 10**power for power in range(12))
 _REQUEST = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _WEBHOOK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-# How many priorities are told apart; all further ones are counted together.
+# The number of priorities with their own series; further ones are summed up.
 _MOST_PRIORITIES = 25
 _TOO_MANY = "exceeded_cardinality_limit"
-# What only a mistake in the program raises: what a panic is in Go.
+# Exceptions that indicate a bug in the program, counted like panics in Go.
 _MISTAKES = (AssertionError, AttributeError, LookupError, NameError, RecursionError, TypeError)
 _Labels: TypeAlias = tuple[str, ...]
 _RESULTS = {TERMINAL: ERROR, TIMEOUT: ERROR, CONFLICT: REQUEUE}
 
 
 class ControllerMetrics:
-    """What one controller tells. It is told as the observer of the controller, and as that of its queue."""
+    """The metrics of one controller: observes the controller and its queue."""
 
     def __init__(self, name: str, workers: int, queue: Callable[[], Queue[Request]]) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class ControllerMetrics:
         return _QueueObserver(self)
 
     def depths(self) -> Iterator[tuple[str, int]]:
-        """How many wait, by priority."""
+        """Yields the number of due requests by priority."""
         depths = self._queue().depths() or {0: 0}
         several = sorted(depths, reverse=True)
         yield from ((str(priority), depths[priority]) for priority in several[:_MOST_PRIORITIES])
@@ -80,12 +80,12 @@ class ControllerMetrics:
             yield _TOO_MANY, sum(depths[priority] for priority in rest)
 
     def running(self) -> list[float]:
-        """For how long each of what is worked on has been."""
+        """Returns the seconds since the start of each running reconcile."""
         return list(self._queue().working().values())
 
 
 class _QueueObserver:
-    """What a queue tells its controller's metrics."""
+    """Forwards the notifications of a queue to the metrics of its controller."""
 
     def __init__(self, metrics: ControllerMetrics) -> None:
         self._metrics = metrics
@@ -104,38 +104,38 @@ class _QueueObserver:
 
 
 class Metrics:
-    """The measurements of one manager. `parts` are others that have something to tell."""
+    """The metrics of one manager. `parts` are further collectors."""
 
     def __init__(self) -> None:
         self.controllers: dict[str, ControllerMetrics] = {}
         self.parts: list[Collector] = []
         self.rest = RestMetrics()
         self.webhooks = WebhookMetrics()
-        # By the name of the lease: whether we lead.
+        # By the name of the lease: True while this replica leads.
         self.leading: dict[str, bool] = {}
 
     def controller(self, name: str, workers: int, queue: Callable[[], Queue[Request]]) -> ControllerMetrics:
-        """The metrics of a controller. One that is started again counts on."""
+        """Returns the metrics of a controller. A restarted controller continues its counters."""
         found = self.controllers.get(name)
         if found is None:
             found = self.controllers[name] = ControllerMetrics(name, workers, queue)
         return found
 
     def families(self) -> Iterator[MetricFamily]:
-        """Everything there is to tell."""
+        """Yields all metric families."""
         controllers = list(self.controllers.values())
         yield from _reconcile_families(controllers)
         yield from _queue_families(controllers)
         yield from self.rest.families()
         yield from self.webhooks.families()
         leading = [({"name": name}, float(leads)) for name, leads in self.leading.items()]
-        yield MetricFamily("leader_election_master_status", "gauge", "Whether this process leads: 1, or 0.", leading)
+        yield MetricFamily("leader_election_master_status", "gauge", "1 if this process leads, else 0.", leading)
         yield from _merged(chain(*(part.families() for part in self.parts)))
         yield from process_families()
 
 
 class RestMetrics:
-    """The requests of a client: its observer (`client.observe`)."""
+    """The metrics of a client's requests: the observer of the client (`client.observe`)."""
 
     def __init__(self) -> None:
         self._requests: Counter[_Labels] = Counter()
@@ -156,15 +156,15 @@ class RestMetrics:
     def families(self) -> Iterator[MetricFamily]:
         by_code, by_verb = ("code", "method", "host"), ("verb", "host")
         yield _counter("rest_client_requests_total", "Requests by code, method and host.", by_code, self._requests)
-        yield _counter("rest_client_request_retries_total", "Requests sent once more.", by_code, self._retries)
-        yield _timer("rest_client_request_duration_seconds", "How long requests took.", by_verb, self._seconds)
+        yield _counter("rest_client_request_retries_total", "Retried requests.", by_code, self._retries)
+        yield _timer("rest_client_request_duration_seconds", "Duration of requests.", by_verb, self._seconds)
         yield _timer(
-            "rest_client_rate_limiter_duration_seconds", "How long requests waited to be sent.", by_verb, self._limited
+            "rest_client_rate_limiter_duration_seconds", "Rate limiter delay of requests.", by_verb, self._limited
         )
 
 
 class WebhookMetrics:
-    """The requests to the webhooks of a manager, and the certificates they serve with."""
+    """The metrics of a manager's webhook requests and of the webhook certificates."""
 
     def __init__(self) -> None:
         self._requests: Counter[_Labels] = Counter()
@@ -183,17 +183,17 @@ class WebhookMetrics:
             return
         name = "controller_runtime_webhook_"
         yield _counter(f"{name}requests_total", "Requests by code.", ("code", "webhook"), self._requests)
-        yield _timer(f"{name}latency_seconds", "How long requests took.", ("webhook",), self._seconds)
+        yield _timer(f"{name}latency_seconds", "Duration of requests.", ("webhook",), self._seconds)
         in_flight = [({"webhook": path}, count) for path, count in self.in_flight.items()]
-        yield MetricFamily(f"{name}requests_in_flight", "gauge", "Requests under way.", in_flight)
-        yield _counter(f"{name}panics_total", "Requests that a mistake ended.", ("webhook",), self._mistakes)
+        yield MetricFamily(f"{name}requests_in_flight", "gauge", "Requests in flight.", in_flight)
+        yield _counter(f"{name}panics_total", "Requests that ended with a bug.", ("webhook",), self._mistakes)
         name = "certwatcher_read_certificate_"
         yield MetricFamily(f"{name}total", "counter", "Certificates read.", [({}, self.certificates)])
-        yield MetricFamily(f"{name}errors_total", "counter", "Ones that could not be.", [({}, self.certificate_errors)])
+        yield MetricFamily(f"{name}errors_total", "counter", "Failed reads.", [({}, self.certificate_errors)])
 
 
 def _merged(families: Iterable[MetricFamily]) -> Iterator[MetricFamily]:
-    """One family of each name: several parts of the same kind tell the same measurements, by other labels."""
+    """Merges families of the same name: several parts of one kind report the same metric with other labels."""
     found: dict[str, MetricFamily] = {}
     for family in families:
         known = found.get(family.name)
@@ -212,20 +212,20 @@ def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Me
     )
     counters: tuple[tuple[str, str, Callable[[ControllerMetrics], float]], ...] = (
         ("reconcile_errors_total", "Reconciles that failed.", lambda each: each.errors),
-        ("terminal_reconcile_errors_total", "Ones that are not tried again.", lambda each: each.terminal),
-        ("reconcile_panics_total", "Ones that a mistake in the program ended.", lambda each: each.mistakes),
-        ("reconcile_timeouts_total", "Ones that took too long.", lambda each: each.timeouts),
+        ("terminal_reconcile_errors_total", "Failed reconciles that are not retried.", lambda each: each.terminal),
+        ("reconcile_panics_total", "Reconciles that ended with a bug in the program.", lambda each: each.mistakes),
+        ("reconcile_timeouts_total", "Reconciles that exceeded their timeout.", lambda each: each.timeouts),
     )
     for end, text, value in counters:
         yield MetricFamily(f"{name}{end}", "counter", text, [(labels, value(each)) for labels, each in found])
     yield MetricFamily(
         f"{name}reconcile_time_seconds",
         "histogram",
-        "How long reconciles took.",
+        "Duration of reconciles.",
         [(labels, each.seconds) for labels, each in found],
     )
     gauges: tuple[tuple[str, str, Callable[[ControllerMetrics], float]], ...] = (
-        ("max_concurrent_reconciles", "Reconciles that may run at once.", lambda each: each.workers),
+        ("max_concurrent_reconciles", "Maximum number of concurrent reconciles.", lambda each: each.workers),
         ("active_workers", "Reconciles that run.", lambda each: each.active),
     )
     for end, text, value in gauges:
@@ -233,7 +233,7 @@ def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Me
     yield MetricFamily(
         "setpoint_reconcile_conflicts_total",
         "counter",
-        "Reconciles that somebody else's write came before.",
+        "Reconciles that ended with a write conflict.",
         [(labels, each.conflicts) for labels, each in found],
     )
 
@@ -244,37 +244,37 @@ def _queue_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Metric
     yield MetricFamily(
         f"{name}depth",
         "gauge",
-        "Requests that are due, by priority.",
+        "Due requests by priority.",
         [({**labels, "priority": priority}, depth) for labels, each in found for priority, depth in each.depths()],
     )
     yield MetricFamily(
         f"{name}adds_total", "counter", "Requests that became due.", [(labels, each.adds) for labels, each in found]
     )
     yield MetricFamily(
-        f"{name}retries_total", "counter", "Requests tried again.", [(labels, each.retries) for labels, each in found]
+        f"{name}retries_total", "counter", "Retried requests.", [(labels, each.retries) for labels, each in found]
     )
     yield MetricFamily(
         f"{name}queue_duration_seconds",
         "histogram",
-        "How long requests were due before they were worked on.",
+        "Time from due to the start of the reconcile.",
         [(labels, each.waiting) for labels, each in found],
     )
     yield MetricFamily(
         f"{name}work_duration_seconds",
         "histogram",
-        "How long they were worked on.",
+        "Duration of the work on a request.",
         [(labels, each.working) for labels, each in found],
     )
     yield MetricFamily(
         f"{name}unfinished_work_seconds",
         "gauge",
-        "How long what is worked on has been, all together.",
+        "Sum of the seconds that running work has taken so far.",
         [(labels, sum(each.running())) for labels, each in found],
     )
     yield MetricFamily(
         f"{name}longest_running_processor_seconds",
         "gauge",
-        "How long the longest of it has been.",
+        "Seconds that the longest running work has taken so far.",
         [(labels, max(each.running(), default=0.0)) for labels, each in found],
     )
 

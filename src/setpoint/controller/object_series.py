@@ -1,6 +1,7 @@
-"""Measurements of single objects, for controllers that ask for them (`object_metrics`): as many series as objects.
+"""Metrics of single objects, for controllers with `object_metrics`: one series per object.
 
-They are read off the cache when the page is asked for, so that they cost nothing in between, and go with their object.
+The values are read from the cache on each request for `/metrics`, so that the metrics cost no time otherwise, and
+disappear with the object.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from setpoint.objects.metrics import MetricFamily
 
 
 class Holding(Protocol):
-    """A controller, as far as it holds objects."""
+    """A controller, as the holder of cached objects."""
 
     name: str
 
@@ -21,7 +22,7 @@ class Holding(Protocol):
 
 
 class ObjectSeries:
-    """The measurements of the objects of one controller."""
+    """The metrics of the objects of one controller."""
 
     def __init__(self, controller: Holding) -> None:
         self._controller = controller
@@ -39,7 +40,7 @@ class ObjectSeries:
             if "observedGeneration" in status:
                 observed.append((labels, float(status["observedGeneration"])))
         return [
-            MetricFamily("setpoint_object_ready", "gauge", "Whether an object is Ready: 1, or 0.", ready),
+            MetricFamily("setpoint_object_ready", "gauge", "1 if the object is Ready, else 0.", ready),
             MetricFamily("setpoint_object_generation", "gauge", "The generation of an object.", generation),
-            MetricFamily("setpoint_object_observed_generation", "gauge", "The one that was reported on.", observed),
+            MetricFamily("setpoint_object_observed_generation", "gauge", "The generation in its status.", observed),
         ]

@@ -1,4 +1,4 @@
-"""What a controller is told about itself: which kinds it is about, and how it works."""
+"""The options of a controller: the kinds that are reconciled and watched, and the behavior of the workers."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ Reconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
 
 
 class Observer(Protocol):
-    """Is told what a controller does, for metrics and traces."""
+    """Observes the reconciles of a controller, for metrics and traces."""
 
     def started(self, run: "Run") -> None: ...
 
@@ -31,7 +31,11 @@ class Observer(Protocol):
 
 
 class Settings(TypedDict, total=False):
-    """The options by name, beside the kind; `Options` says what each means."""
+    """The options of a controller as keyword arguments; see `Options` for their meaning.
+
+    settings: Settings = {"owns": ["v1/ConfigMap"], "concurrency": 4, "timeout": 60.0}
+    Controller("website", reconcile, kind=Website, **settings)
+    """
 
     owns: Sequence[Kind[Any] | Watch]
     watches: Sequence[Source]
@@ -60,71 +64,74 @@ class Settings(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a controller works."""
+    """The options of a controller.
 
-    # The kind whose objects are reconciled; a Watch where it takes more to say which.
+    Options(kind=Website, owns=["v1/ConfigMap"], predicates=[generation], concurrency=4)
+    """
+
+    # The kind whose objects are reconciled; a Watch to restrict the objects.
     kind: Kind[Any] | Watch | None = None
-    # The kinds of the objects that it makes for them: a change of one has its controller reconciled.
+    # The kinds of child objects: a change of a child triggers its controller (owner).
     owns: Sequence[Kind[Any] | Watch] = ()
-    # Whatever else there is to hear of.
+    # Further sources.
     watches: Sequence[Source] = ()
-    # The kinds that it looks things up in: what a reconcile looked up brings it back when it changes.
+    # The kinds that are looked up: a change of an object triggers the requests that looked this object up.
     reads: Sequence[Kind[Any] | Watch] = ()
-    # What changes of the objects themselves count.
+    # The predicates that changes of the reconciled objects must pass.
     predicates: Sequence[Predicate] = ()
-    # Where it looks; none: everywhere.
+    # The watched namespaces; empty: all.
     namespaces: Sequence[str] = ()
-    # How many reconciles run at once; of one object never more than one.
+    # The number of concurrent reconciles; there is never more than one per object.
     concurrency: int = 1
-    # How many threads there are for what blocks (`ctx.in_thread`); they are made when they are needed.
+    # The number of threads for blocking functions (`ctx.in_thread`); created on first use.
     threads: int = 4
-    # Seconds that a reconcile may take. None: as long as it likes.
+    # The timeout of a reconcile in seconds. None: no limit.
     timeout: float | None = 300.0
-    # Seconds until its sources must have told everything. None: as long as they like.
+    # The seconds within which all sources must be synced. None: no limit.
     sync_timeout: float | None = 120.0
-    # How long retries wait; by default from 5 ms to 1000 s, doubling.
+    # The backoff of retries; by default from 5 ms to 1000 s, doubling.
     limiter: Callable[[], RateLimiter] | None = None
-    # The priority of what was there at the start.
+    # The priority of objects that exist at the start.
     initial_priority: int = LOW_PRIORITY
-    # Every so many seconds, give or take a tenth by chance, each object is reconciled though nothing changed. None: no.
+    # Each object is reconciled again after this many seconds (± 10 %, random), even without a change. None: never.
     resync: float | None = None
-    # Seconds for which what happens to an object is gathered before it is reconciled.
+    # The seconds for which changes of an object are collected before the reconcile.
     debounce: float = 0.0
-    # Seconds between the beginnings of two reconciles of one object.
+    # The minimum seconds between the starts of two reconciles of one object.
     min_interval: float = 0.0
-    # Whether its own writes of the status bring a request back.
+    # True if the controller's own status writes trigger a reconcile.
     own_status_triggers: bool = False
-    # The conditions of `ctx.status` that make an event when their status flips.
+    # The conditions of `ctx.status` that emit an event when their status flips.
     condition_events: Sequence[str] = ("Ready",)
-    # Whether there are measurements of each single object: as many series as there are objects.
+    # True to export metrics of every object: one series per object.
     object_metrics: bool = False
-    # Says why an object is left alone although its label and annotation do not ask for it; empty: it is not.
+    # Returns why an object is suspended, in addition to the suspend label and annotation; empty: not suspended.
     suspend: Callable[[Any], str] | None = None
-    # Whether it works only where its manager leads.
+    # True if the controller runs only while its manager leads.
     leader_election: bool = True
-    # As whom it applies; by default its name.
+    # The field manager of applies; by default the name of the controller.
     field_manager: str = ""
-    # Rules of RBAC that nobody can guess: for what it does beside its kinds.
+    # Additional RBAC rules that cannot be derived from the declared kinds.
     extra_rules: Sequence[Mapping[str, Any]] = field(default=())
-    # How many reconciles are remembered.
+    # The number of reconciles that are kept for inspection.
     keep_runs: int = 256
-    # Makes a span of every reconcile: OpenTelemetry's, or one like it.
+    # Creates a span for every reconcile: an OpenTelemetry tracer or a compatible one.
     tracer: Tracer | None = None
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise ValueError("a controller without workers does nothing: concurrency is at least 1")
+            raise ValueError("concurrency must be at least 1")
         if self.threads < 1:
-            raise ValueError("what blocks needs a thread: threads is at least 1")
+            raise ValueError("threads must be at least 1")
         if self.timeout is not None and self.timeout <= 0:
-            raise ValueError("a reconcile needs time: timeout is above 0, or None for no limit")
+            raise ValueError("timeout must be greater than 0, or None for no limit")
         if self.resync is not None and self.resync <= 0:
-            raise ValueError("resync is seconds above 0, or None for never")
+            raise ValueError("resync must be greater than 0, or None for never")
         if self.debounce < 0 or self.min_interval < 0:
-            raise ValueError("debounce and min_interval are seconds, not below 0")
+            raise ValueError("debounce and min_interval must not be negative")
 
     def primary(self) -> Watch | None:
-        """The objects that are reconciled."""
+        """Returns the watch of the reconciled objects; None without a kind."""
         if self.kind is None:
             return None
         watch = self.kind if isinstance(self.kind, Watch) else Watch(self.kind, namespaces=tuple(self.namespaces))
@@ -133,17 +140,17 @@ class Options:
         predicates = (*watch.predicates, *self.predicates)
         if not predicates:
             return watch
-        # Whatever counts otherwise, who is let go on must be looked at again.
+        # The end of a suspension must trigger a reconcile, even if the predicates do not pass.
         counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
         resumed = Predicate(lambda change: self.why_suspended(change.old) != self.why_suspended(change.new), "suspend")
         return watch.with_handler(watch.handler, [counts | resumed])
 
     def why_suspended(self, held: Held[Any] | None) -> str:
-        """Why an object is to be left alone; empty: it is not."""
+        """Returns why an object is suspended; empty: not suspended."""
         return asks(held) or (self.suspend(held.object) if self.suspend is not None and held is not None else "")
 
     def sources(self, primary: Watch | None) -> list[Source]:
-        """All that there is to hear from, beginning with the objects themselves."""
+        """Returns all sources, beginning with the reconciled objects."""
         namespaces = tuple(self.namespaces)
         found: list[Source] = [primary] if primary is not None else []
         found += [

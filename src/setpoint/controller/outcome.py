@@ -1,10 +1,10 @@
-"""What follows from how a reconcile ended: when its request runs next, and what is said about it.
+"""The consequences of a reconcile's result: the next run of the request, and the log messages.
 
-* It ended well: the next failure is the first again; it runs after `requeue_after`, or when something changes.
-* `Requeue`: after as long as it asks for, or with backoff; no error.
-* `TerminalError`: reported, and not tried again before something changes.
-* A conflict: somebody else was faster. It is tried again at once, on what they wrote, and nobody is alarmed.
-* Anything else: reported, and tried again, ever more slowly.
+* Success: resets the backoff; the request runs again after `requeue_after`, or when a watched object changes.
+* `Requeue`: runs again after the given time, or with backoff; not an error.
+* `TerminalError`: logged, and not retried before the next change.
+* Conflict: another client wrote first. Retried with backoff on the newer version, without an error in the log.
+* Any other exception: logged and retried with backoff.
 """
 
 import logging
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def conclude(run: Run, result: Result | None, queue: Queue[Request]) -> None:
-    """Puts the request back where it belongs, and says in the run what came of it."""
+    """Requeues the request as its result requires, and records the outcome in the run."""
     error = run.error
     if isinstance(error, Requeue):
         run.error, run.result = None, REQUEUE
@@ -35,7 +35,7 @@ def conclude(run: Run, result: Result | None, queue: Queue[Request]) -> None:
     elif isinstance(error, TerminalError):
         run.result = TERMINAL
         queue.forget(run.request)
-        _log.error("%s %s: %s; it waits for the next change", run.controller, run.request, error, exc_info=error)
+        _log.error("%s %s: %s; waiting for the next change", run.controller, run.request, error, exc_info=error)
     elif run.result != CANCELLED:
         _retry(run, run.error, queue)
 
@@ -44,9 +44,9 @@ def _retry(run: Run, error: BaseException, queue: Queue[Request]) -> None:
     seconds = queue.add_rate_limited(run.request, Trigger("retry"), priority=run.priority)
     if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
         run.result = CONFLICT
-        _log.debug("%s %s: %s; again in %.3g s", run.controller, run.request, error, seconds)
+        _log.debug("%s %s: %s; retrying in %.3g s", run.controller, run.request, error, seconds)
         return
     run.result = run.result or ERROR
     what = f"{type(error).__name__}: {error}"
     trace = error if run.result == ERROR else None
-    _log.error("%s %s: %s; again in %.3g s", run.controller, run.request, what, seconds, exc_info=trace)
+    _log.error("%s %s: %s; retrying in %.3g s", run.controller, run.request, what, seconds, exc_info=trace)

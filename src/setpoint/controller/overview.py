@@ -1,6 +1,6 @@
-"""How a controller does, in one row: how much waits, how fast it works, how often it fails, and what is the matter.
+"""A summary of a controller in one row: queue length, speed, error rate and current problems.
 
-The figures are those of the reconciles that it remembers, and so of lately. Reading them changes nothing.
+The figures cover the reconciles that the controller keeps, and thus the recent past. Reading has no side effects.
 """
 
 from collections.abc import Sequence
@@ -18,29 +18,29 @@ LOADING, FAILED, BLOCKED = "Loading", "Failed", "Blocked"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A controller, as people look at it."""
+    """The summary of a controller."""
 
     name: str
-    # The kind whose objects it reconciles, as `kubectl` would say it; empty where it is for none.
+    # The reconciled kind, in the notation of `kubectl`; empty without a kind.
     kind: str = ""
-    # Running, Waiting (not everything could be read yet), Paused, Stopped, Loading, Failed, Blocked (by its code).
+    # Running, Waiting (sources are not synced yet), Paused, Stopped, Loading, Failed, Blocked (by its code).
     state: str = RUNNING
-    # How many objects are due.
+    # The number of due objects.
     queue: int = 0
     rate_per_minute: float = 0.0
     p50_seconds: float = 0.0
     p99_seconds: float = 0.0
     error_percent: float = 0.0
-    # For how long the object that has been due longest has waited.
+    # The waiting time of the object that has been due longest.
     lag_seconds: float = 0.0
-    # What somebody should know, in a sentence; empty: all is well.
+    # Problems that need attention, in a sentence; empty: none.
     note: str = ""
-    # The file or module that it is from; empty for what comes with the control plane.
+    # The file or module of the controller; empty for controllers of the control plane.
     module: str = ""
 
 
 def overview(controller: Controller) -> Row:
-    """The row of a controller, at this moment."""
+    """Returns the current summary of a controller."""
     runs = list(controller.runs)
     took = sorted(run.seconds for run in runs)
     return Row(
@@ -58,7 +58,7 @@ def overview(controller: Controller) -> Row:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which that share of sorted values lies; 0 where there are none."""
+    """Returns the value below which the share of the sorted values lies; 0 for no values."""
     return values[min(int(share * len(values)), len(values) - 1)] if values else 0.0
 
 
@@ -71,7 +71,7 @@ def _state(controller: Controller) -> str:
 
 
 def _rate(runs: Sequence[Run], now: float, kept: int | None) -> float:
-    """Reconciles a minute: those of the last one; where fewer are remembered, as fast as these came."""
+    """Returns the reconciles per minute: the count of the last minute, or extrapolated if fewer are kept."""
     recent = [run for run in runs if run.started > now - _MINUTE]
     if recent and len(recent) == len(runs) == kept:
         return _MINUTE * len(recent) / max(now - recent[0].started, 1e-3)
@@ -79,19 +79,19 @@ def _rate(runs: Sequence[Run], now: float, kept: int | None) -> float:
 
 
 def _notes(controller: Controller) -> list[str]:
-    notes = [f"{each.run.request} does not end although it was told to" for each in controller.stuck()]
+    notes = [f"{each.run.request} is stuck: cancelled, but still running" for each in controller.stuck()]
     for loop in controller.hot_loops():
-        what = f"keeps changing {loop.fields[0]}" if loop.fields else "writes again each time it comes back"
-        notes.append(f"hot loop: {loop.request} {what} ({loop.runs}× in a row); it is slowed down")
+        what = f"keeps changing {loop.fields[0]}" if loop.fields else "writes in each reconcile"
+        notes.append(f"hot loop: {loop.request} {what} ({loop.runs}× in a row); slowed down")
     notes += controller.troubles
     notes += _failing(controller)
     if controller.suspended:
-        notes.append(f"{len(controller.suspended)} left alone, as they ask")
+        notes.append(f"{len(controller.suspended)} suspended")
     return notes
 
 
 def _failing(controller: Controller) -> list[str]:
-    """Which objects it does not get on with, by the newest of them."""
+    """Reports the number of failing objects, and the newest failure."""
     failed = [run for run in list(controller.last_runs.values()) if run.result in _FAILED]
     if not failed:
         return []

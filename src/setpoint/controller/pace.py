@@ -1,11 +1,10 @@
-"""The pace of a controller: not too soon after the last time, and slower for what runs in circles.
+"""The pace of a controller: the minimum interval between reconciles, and the detection of hot loops.
 
-A reconcile that writes, and is brought back by what it wrote, and writes again, runs for ever: a hot loop. When a
-request was reconciled many times within some seconds, each time wrote something, and its spec was the same, the field
-that kept changing is named, and the request has to wait before each further reconcile, longer each time, until it has
-been quiet for a while. What something outside asked for (a channel, a stream, a timer) is no circle, however often: a
-process that ends and is started again has its own pace. Neither is what others bring about: an object that changed and
-that these reconciles have not written, or only made.
+A reconcile that writes, is triggered by its own write and writes again runs forever: a hot loop. If a request was
+reconciled many times within a few seconds, wrote each time, and its spec did not change, then the field that keeps
+changing is reported, and the request waits before each further reconcile, longer each time, until there was no write
+for a while. Triggers from outside (a channel, a stream, a timer) are no hot loop, however frequent: a restarted process
+has its own pace. The same holds for changes of objects that these reconciles did not write, or only created.
 """
 
 from collections import Counter
@@ -16,30 +15,30 @@ from setpoint.controller.run_record import Run
 from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupVersionKind
 
-# So many reconciles that wrote, in so many seconds, are a hot loop.
+# This number of reconciles that wrote, within this number of seconds, is a hot loop.
 HOT_RUNS, HOT_SECONDS = 10, 10.0
-# How long a hot request waits first, at most, and after how long without writing it is forgiven.
+# The first delay of a hot request, the longest delay, and the seconds without a write after which the loop is over.
 FIRST_SECONDS, LIMIT_SECONDS, QUIET_SECONDS = 1.0, 60.0, 120.0
-# Reasons to reconcile that no write of ours can have caused.
+# Trigger events that cannot be caused by the controller's own writes.
 _OUTSIDE = frozenset({"requested", "timer"})
-# So many that wrote once are not worth looking through.
+# Entries of single writes are pruned only above this number.
 _FEW = 1000
 
 
 @dataclass(slots=True)
 class HotLoop:
-    """A request that runs in circles."""
+    """A request in a hot loop."""
 
     request: Request
-    # The paths that kept changing, the most frequent first, and how many reconciles there were.
+    # The paths that kept changing, the most frequent first, and the number of reconciles.
     fields: tuple[str, ...]
     runs: int
-    # How long it has to wait between two reconciles by now.
+    # The current delay between two reconciles.
     seconds: float = FIRST_SECONDS
 
     def __str__(self) -> str:
-        what = f"it keeps changing {', '.join(self.fields)}" if self.fields else "it writes, and nothing else changes"
-        return f"{self.request} is reconciled in circles ({self.runs} times in {HOT_SECONDS:g} s): {what}"
+        what = f"each run changes {', '.join(self.fields)}" if self.fields else "each run triggers the next"
+        return f"{self.request} is in a hot loop ({self.runs} times in {HOT_SECONDS:g} s): {what}"
 
 
 @dataclass(slots=True)
@@ -47,20 +46,20 @@ class _Recent:
     started: float = 0.0
     not_before: float = 0.0
     generation: int = 0
-    # When the last reconciles that wrote began, and why; of the first, that is not kept.
+    # The start and the triggers of the last reconciles that wrote; the triggers of the first are not kept.
     writing: list[tuple[float, tuple[Trigger, ...]]] = field(default_factory=list)
     hot: HotLoop | None = None
-    # The objects that they wrote, but for those that they made.
+    # The objects that these reconciles wrote, except created ones.
     written: set[tuple[GroupVersionKind, str]] = field(default_factory=set)
 
     def note(self, run: Run) -> None:
-        """Remembers what a reconcile wrote."""
+        """Records the objects that a reconcile wrote."""
         self.written.update(
             (write.kind, write.object) for write in run.writes if not write.skipped and write.verb != "create"
         )
 
     def is_brought_back(self, run: Run) -> bool:
-        """Whether nothing but what they wrote may have brought a reconcile about, as far as is known."""
+        """Returns True if all known triggers of a reconcile are objects written by these reconciles."""
         if not self.written:
             return True
         return all(
@@ -70,30 +69,30 @@ class _Recent:
 
 
 class Pace:
-    """When each request may run next."""
+    """The time at which each request may run next."""
 
     def __init__(self, clock: Clock, min_interval: float) -> None:
         self._clock = clock
         self._min_interval = min_interval
         self._recent: dict[Request, _Recent] = {}
-        # Those that wrote once, when that was, and for which generation: nearly all of them, for a while. Who writes
-        # again within some seconds is looked at closely; of whom does not, nothing has to be known.
+        # The requests that wrote once, with the time and generation: nearly all requests, for a while. Only requests
+        # that write again within some seconds are tracked in detail.
         self._once: dict[Request, tuple[float, int]] = {}
         self._most_once = _FEW
 
     def __len__(self) -> int:
-        """How many requests something is known of."""
+        """The number of tracked requests."""
         return len(self._recent) + len(self._once)
 
     def wait(self, request: Request) -> float:
-        """The seconds that a request should still wait; 0: it may run."""
+        """Returns the seconds that a request must still wait; 0: the request may run."""
         recent = self._recent.get(request)
         if recent is None:
             return 0.0
         return max(recent.not_before - self._clock.monotonic(), 0.0)
 
     def ran(self, run: Run, generation: int) -> HotLoop | None:
-        """A reconcile has ended. Returns the hot loop that it turns out to be in, when it is noticed."""
+        """Records the end of a reconcile. Returns the hot loop if this reconcile reveals one."""
         in_circle = run.wrote and not any(trigger.event in _OUTSIDE for trigger in run.why)
         if not self._min_interval:
             if not in_circle:
@@ -121,16 +120,16 @@ class Pace:
         return self._look(run, recent)
 
     def hot_loops(self) -> list[HotLoop]:
-        """The requests that run in circles."""
+        """Returns the requests that are in a hot loop."""
         return [recent.hot for recent in self._recent.values() if recent.hot is not None]
 
     def forget(self, request: Request) -> None:
-        """The object of a request is gone."""
+        """Drops the state of a request after its object is deleted."""
         self._recent.pop(request, None)
         self._once.pop(request, None)
 
     def _wrote_before(self, run: Run, generation: int) -> bool:
-        """Whether a request that nothing is known of wrote before, not long ago, for the same spec."""
+        """Returns True if an untracked request wrote recently for the same generation."""
         began, before = self._once.pop(run.request, (0.0, -1))
         if before == generation and run.started - began <= HOT_SECONDS:
             self._recent[run.request] = _Recent(generation=generation, writing=[(began, ())])
@@ -158,7 +157,7 @@ class Pace:
         return recent.hot
 
     def _calm(self, request: Request) -> None:
-        """A reconcile wrote nothing: what ran in circles has stopped, or rests."""
+        """Records a reconcile without a write: ends a hot loop after the quiet period."""
         self._once.pop(request, None)
         recent = self._recent.get(request)
         if recent is None:

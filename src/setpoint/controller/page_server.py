@@ -1,8 +1,8 @@
-"""The pages that a manager serves: measurements, health, and what its controllers did lately.
+"""The HTTP pages of a manager: metrics, health and recent reconciles.
 
-Each address is a server of its own; several pages may share one. Plain HTTP, or TLS with a certificate of our own or
-with one whose files somebody else keeps. A `Gate` lets only those see a page whom the API server lets
-(`TokenReview` and `SubjectAccessReview`, remembered for as long as controller-runtime does).
+Each address has its own server; several pages may share one. A server uses plain HTTP, or TLS with a generated
+certificate or certificate files. A `Gate` restricts a page to users that the API server authorizes (`TokenReview` and
+`SubjectAccessReview`, cached as long as in controller-runtime).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from setpoint.server.edge.tls import Certificates
 
 TEXT = "text/plain; charset=utf-8"
-# For how many seconds an answer of the API server counts: who somebody is, that they may, and that they may not.
+# The seconds for which responses of the API server are cached: the user, an allowed and a denied request.
 TOKEN_SECONDS, ALLOWED_SECONDS, DENIED_SECONDS = 60.0, 300.0, 30.0
 _MOST_REMEMBERED = 4096
 _PATIENCE_SECONDS = 60.0
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Kept(Protocol):
-    """A certificate that is kept up to date: ours, or that of files."""
+    """A certificate that is kept up to date: a generated one, or that of files."""
 
     renewal_seconds: float
 
@@ -50,17 +50,17 @@ class Kept(Protocol):
 
 
 class Address(NamedTuple):
-    """Where to serve. Read from `HOST:PORT`, `:PORT`, or `HOST:0` for any free port."""
+    """An address to listen on. Parsed from `HOST:PORT`, `:PORT`, or `HOST:0` for any free port."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Raises ValueError."""
+        """Parses an address. Raises ValueError."""
         host, colon, port = text.rpartition(":")
         if not colon or not port.isdigit() or int(port) > 65535:
-            raise ValueError(f"{text!r} is no address to serve at: it should read HOST:PORT or :PORT")
+            raise ValueError(f"invalid address {text!r}: expected HOST:PORT or :PORT")
         return cls(host.strip("[]") or "0.0.0.0", int(port))
 
 
@@ -78,8 +78,10 @@ class PageServer:
         name: str = "pages",
         on_renewal: Callable[[bool], None] | None = None,
     ) -> None:
-        """`tls` is True for a certificate of our own, the files of one, or one that somebody keeps. Raises
-        ValueError."""
+        """Creates the server. Raises ValueError for an invalid address.
+
+        `tls` is True for a generated certificate, the files of a certificate, or a certificate that is kept up to date.
+        """
         self.name = name
         self.pages = list(pages)
         self._address = Address.parse(address)
@@ -89,11 +91,11 @@ class PageServer:
         self._on_renewal = on_renewal
         self._listener: Listener | None = None
         self._renewing: asyncio.Task[None] | None = None
-        # Where it serves; empty while it does not.
+        # The URL while the server runs; else empty.
         self.url = ""
 
     async def start(self) -> None:
-        """Returns when it serves. Raises OSError or ValueError."""
+        """Starts the server. Raises OSError or ValueError."""
         from setpoint.server.edge.listener import Listener
 
         kept = self._certificate()
@@ -102,7 +104,7 @@ class PageServer:
             host, port = await self._listener.listen(*self._address, kept.context if kept else None)
         except OSError as error:
             where = f"{self._address.host}:{self._address.port}"
-            raise OSError(error.errno, f"{self.name} cannot be served at {where}: {error.strerror}") from error
+            raise OSError(error.errno, f"cannot serve {self.name} at {where}: {error.strerror}") from error
         shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         self.url = f"{'https' if kept else 'http'}://{f'[{shown}]' if ':' in shown else shown}:{port}"
         if kept is not None:
@@ -110,7 +112,7 @@ class PageServer:
         _log.info("%s: served at %s", self.name, self.url)
 
     async def stop(self, graceful: float | None = _PATIENCE_SECONDS) -> None:
-        """Takes no more requests, and waits for those under way."""
+        """Stops accepting requests, and waits for running ones."""
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.gather(self._renewing, return_exceptions=True)
@@ -135,7 +137,7 @@ class PageServer:
             return None
         from setpoint.server.edge.identity import Identity
 
-        # Whoever asks judges the certificate by a clock that is real even where ours is not.
+        # Clients verify the certificate with the real time, even if the injected clock is virtual.
         return Identity([self._address.host], SystemClock())
 
     async def _renew(self, kept: Kept) -> None:
@@ -143,8 +145,8 @@ class PageServer:
             await self._clock.sleep(kept.renewal_seconds)
             try:
                 renewed = kept.renew()
-            except (OSError, ValueError) as error:  # the old one still serves, and the next look is soon
-                _log.warning("%s: the certificate cannot be read: %s", self.name, error)
+            except (OSError, ValueError) as error:  # the old certificate stays in use until the next attempt
+                _log.warning("%s: cannot read the certificate: %s", self.name, error)
                 renewed = False
                 if self._on_renewal is not None:
                     self._on_renewal(False)
@@ -164,7 +166,7 @@ class PageServer:
 
 
 def at(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Page:
-    """A page at one path, for reading."""
+    """Returns a read-only page at one path."""
 
     async def page(request: Request) -> Response | None:
         if request.path.rstrip("/") != path:
@@ -177,7 +179,7 @@ def at(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Page:
 
 
 class Gate:
-    """Lets those see pages whom the API server lets: by their token, for the path as a non-resource URL."""
+    """Restricts pages to users that the API server authorizes, by token, for the path as a non-resource URL."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -185,7 +187,7 @@ class Gate:
         self._allowed: _Remembered[bool] = _Remembered(client.clock)
 
     def guard(self, page: Page) -> Page:
-        """The same page, behind the gate."""
+        """Returns the page, restricted to authorized users."""
 
         async def guarded(request: Request) -> Response | None:
             if (refusal := await self._refusal(request)) is not None:
@@ -206,7 +208,7 @@ class Gate:
             if await self._may(user, request):
                 return None
         except (APIError, TransportError) as error:
-            _log.warning("it cannot be found out who asks for %s: %s", request.path, error)
+            _log.warning("cannot authorize the request for %s: %s", request.path, error)
             return Response(500, TEXT, b"Authorization failed\n")
         name = user.get("username", "")
         return Response(403, TEXT, f"Authorization denied for user {name}\n".encode())
@@ -237,7 +239,7 @@ class Gate:
 
 
 class _Remembered(Generic[V]):
-    """Answers, each for its time."""
+    """A cache of responses with an expiry each."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

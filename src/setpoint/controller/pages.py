@@ -1,4 +1,4 @@
-"""What a manager shows of itself: its measurements, and what its controllers did lately."""
+"""The pages of a manager: its metrics and its recent reconciles."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,7 +14,7 @@ _JSON = "application/json"
 
 
 def metrics_page(measured: Collector) -> Page:
-    """`/metrics`, in the text format of Prometheus."""
+    """Returns the page `/metrics`, in the Prometheus text format."""
 
     async def show(request: Request) -> Response:
         text = "".join(f"{line}\n" for line in exposition(measured.families()))
@@ -24,8 +24,11 @@ def metrics_page(measured: Collector) -> Page:
 
 
 def reconciles_page(controllers: Callable[[], Iterable[Controller]]) -> Page:
-    """`/debug/reconciles`: by controller the last reconciles, the newest first, with their reasons, reads and writes
-    (`objects.reconcile_report`), and what runs in circles."""
+    """Returns the page `/debug/reconciles`.
+
+    The page lists for each controller the last reconciles, newest first, with their triggers, reads and writes
+    (`objects.reconcile_report`), and its hot loops.
+    """
 
     async def show(request: Request) -> Response:
         found = {

@@ -1,8 +1,8 @@
-"""Predicates: which changes of an object are worth a reconcile.
+"""Predicates: select the changes of an object that trigger a reconcile.
 
-A predicate looks at a change and says yes or no. They combine: `generation | labels`, `~created`, `a & b`. A change
-that says that an object is to be deleted passes every predicate: nobody may miss it, for a finalizer waits on it. What
-comes and what goes passes those that compare, for there is nothing to compare with.
+A predicate receives a change and returns True or False. Predicates combine: `generation | labels`, `~created`, `a & b`.
+The change that marks an object as being deleted passes every predicate, because a finalizer may depend on that change.
+Comparing predicates always pass creations and deletions, which have no second state to compare.
 """
 
 import logging
@@ -21,7 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class Predicate:
-    """A question about a change. Make one of any function: `Predicate(lambda change: ...)`."""
+    """A test of a change. Combine predicates with `&`, `|` and `~`.
+
+    ready = Predicate(lambda change: change.new is not None and is_ready(change.new.object))
+    Watch("v1/ConfigMap", predicates=[generation | ready])
+    """
 
     __slots__ = ("_asks", "name")
 
@@ -46,7 +50,7 @@ class Predicate:
 
 
 def passes(predicates: tuple[Predicate, ...], change: Change[Any]) -> bool:
-    """Whether a change passes all predicates. One that fails lets it pass: a reconcile too many harms nobody."""
+    """Returns True if a change passes all predicates. A predicate that raises lets the change pass."""
     if not predicates or _begins_to_go(change):
         return True
     for predicate in predicates:
@@ -54,12 +58,12 @@ def passes(predicates: tuple[Predicate, ...], change: Change[Any]) -> bool:
             if not predicate(change):
                 return False
         except Exception:
-            _log.exception("the predicate %s failed at %s; the change counts", predicate.name, change.held.meta.key)
+            _log.exception("the predicate %s failed for %s; the change passes", predicate.name, change.held.meta.key)
     return True
 
 
 def _begins_to_go(change: Change[Any]) -> bool:
-    """Whether this is the change by which an object is to be deleted."""
+    """Returns True if the change sets the deletion timestamp of an object."""
     old, new = change.old, change.new
     return (
         new is not None
@@ -69,7 +73,7 @@ def _begins_to_go(change: Change[Any]) -> bool:
 
 
 def _compared(differs: Callable[[Held[Any], Held[Any]], bool], name: str) -> Predicate:
-    """A predicate that compares what was with what is."""
+    """Returns a predicate that compares the old state with the new one."""
 
     def asks(change: Change[Any]) -> bool:
         if change.old is None or change.new is None:
@@ -80,7 +84,7 @@ def _compared(differs: Callable[[Held[Any], Held[Any]], bool], name: str) -> Pre
 
 
 def annotations_of(held: Held[Any]) -> Mapping[str, str]:
-    """The annotations of an object, in whichever form it is held."""
+    """Returns the annotations of an object, typed or untyped."""
     found: Any = held.object
     if isinstance(found, Resource):
         return found.metadata.annotations or {}
@@ -91,13 +95,13 @@ def _by_metadata(read: Callable[[Meta], object], name: str) -> Predicate:
     return _compared(lambda old, new: read(old.meta) != read(new.meta), name)
 
 
-# The spec changed, for kinds that count that. Of kinds that do not, every change passes.
+# Passes changes of the spec, for kinds with a generation. Passes every change of other kinds.
 generation = _compared(
     lambda old, new: new.meta.generation == 0 or old.meta.generation != new.meta.generation, "generation"
 )
 labels = _by_metadata(lambda meta: meta.labels or {}, "labels")
 annotations = _compared(lambda old, new: annotations_of(old) != annotations_of(new), "annotations")
-# Everything but a resync.
+# Passes every change except a resync.
 resource_version = _by_metadata(lambda meta: meta.resource_version, "resource_version")
 
 created = Predicate(lambda change: change.old is None, "created")
@@ -106,10 +110,13 @@ deleted = Predicate(lambda change: change.new is None, "deleted")
 
 
 def changed(*paths: str) -> Predicate:
-    """Something changed at one of these paths: `changed("spec", "metadata.annotations[example.com/owner]")`."""
+    """Passes changes of the value at one of the paths.
+
+    changed("spec", "metadata.annotations[example.com/owner]")
+    """
     parsed = [parse_path(path) for path in paths]
     if not parsed:
-        raise ValueError("which paths? Name at least one, such as `spec`")
+        raise ValueError("changed() needs at least one path, e.g. `spec`")
 
     def differs(old: Held[Any], new: Held[Any]) -> bool:
         before, after = tree_of(old.object), tree_of(new.object)
@@ -119,7 +126,10 @@ def changed(*paths: str) -> Predicate:
 
 
 def matching(selector: LabelsArgument) -> Predicate:
-    """The object has these labels, or had them before the change."""
+    """Passes changes of objects that match the labels before or after the change.
+
+    Watch("v1/Secret", predicates=[matching({"app": "website"})])
+    """
     matches = label_selectors.parse(labels_text(selector)).matches
 
     def asks(change: Change[Any]) -> bool:
@@ -129,5 +139,8 @@ def matching(selector: LabelsArgument) -> Predicate:
 
 
 def where(test: Callable[[Any], bool]) -> Predicate:
-    """A test of the object, as it is or was last."""
+    """Passes changes of objects that pass a test in their last known state.
+
+    Watch("v1/Pod", predicates=[where(lambda pod: pod["spec"].get("nodeName") == node)])
+    """
     return Predicate(lambda change: test(change.held.object), getattr(test, "__name__", "where"))

@@ -1,7 +1,7 @@
-"""Asks the server, before anything fails, whether controllers have the rights they need, and says which rules are
-missing: otherwise a right that is missing shows only as a cache that is never filled.
+"""Asks the server for missing RBAC permissions of controllers before requests fail.
 
-The questions are those of `kubectl auth can-i`, which everybody may ask about himself.
+Without this check a missing permission shows only as a cache that never syncs. The questions are those of `kubectl auth
+can-i`, which every user may ask about himself.
 """
 
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from setpoint.objects.tree import Object
 
 
 async def missing_rules(controllers: Iterable[object], client: Client) -> list[tuple[str, Object]]:
-    """The rules that are missing, each with the namespace that it is missing in; empty: in all of them.
+    """Returns the missing rules, each with its namespace; empty: in the whole cluster.
 
-    What a controller declares is asked about, in the namespaces that it is limited to. Raises APIError where the server
-    does not tell, and NoMatch for a kind that it does not have.
+    Checks the rules of each controller's declared kinds, in the namespaces of the controller. Raises APIError if the
+    server does not answer, and NoMatch for a kind that the server does not have.
     """
     if await _may(client, "", {"group": "*", "resource": "*", "verb": "*"}):
         return []
@@ -30,7 +30,7 @@ async def missing_rules(controllers: Iterable[object], client: Client) -> list[t
 
 
 async def _lacking(client: Client, namespace: str, rule: Object) -> list[Object]:
-    """What is missing of a rule about resources, by resource; other rules are taken to be there."""
+    """Returns the missing parts of a resource rule, by resource. Non-resource rules are assumed to be present."""
     found: list[Object] = []
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():

@@ -1,17 +1,17 @@
-"""The work queue: keys that wait to be worked on, each once, with the reasons that put it there.
+"""The work queue: keys that wait to be processed, each at most once, with the reasons for which they were added.
 
-Three rules make it safe for any number of workers:
+Three rules make the queue safe for any number of workers:
 
-* A key that waits is there once, however often it is added. What is added again while it waits joins it: the earliest
-  time, the highest priority, and all reasons count.
-* A key that is being worked on is not handed out again. If it is added meanwhile, it comes up once more afterwards.
-* Whoever got a key calls `done` with it, whatever happened.
+* A waiting key is in the queue once, however often added. Another add merges into the waiting entry: the earliest time,
+  the highest priority and all reasons are kept.
+* A key that is being processed is not handed out again. If added meanwhile, the key becomes ready after `done`.
+* A worker that got a key must call `done` with that key in every case.
 
-Higher priorities go first. Within a priority, the namespaces take turns, so that a crowd in one of them does not keep
-the others waiting; within a namespace, first come is first served. A key that has waited for `patience` seconds goes
-before all that are merely more important: nobody waits for ever.
+Higher priorities go first. Within a priority the namespaces take turns, so that many keys of one namespace do not delay
+the others; within a namespace the order is first in, first out. To prevent starvation, a key that has waited for
+`patience` seconds goes before keys of higher priority.
 
-A queue belongs to one event loop. Nothing in it waits but `get`.
+A queue belongs to one event loop. Only `get` and `drained` wait.
 """
 
 import asyncio
@@ -26,35 +26,35 @@ from setpoint.objects.clock import Clock, SystemClock
 
 K = TypeVar("K", bound=Hashable)
 
-# What initial lists and resyncs are added with: everything that really happens goes first.
+# The priority of initial lists and resyncs: real changes go first.
 LOW_PRIORITY = -100
-# How many reasons a key gathers; further ones are only counted.
+# The number of reasons kept for a key; further ones are only counted.
 MOST_REASONS = 32
 PATIENCE_SECONDS = 60.0
-# Sums of floats may miss their time by as much.
+# The tolerance for rounding errors of float sums.
 _HAIR_SECONDS = 1e-9
-# How many entries that mean nothing any more the heap may hold, beside twice as many as mean something.
+# The number of stale heap entries that are tolerated, in addition to twice the number of live ones.
 _SPARE = 1000
 
 
 class ShutDown(Exception):  # noqa: N818 - a signal: the queue has ended
-    """The queue was shut down, and has nothing left to give."""
+    """The queue was shut down and is empty."""
 
 
 class Item(NamedTuple, Generic[K]):
-    """A key that was handed out, and what is known of why."""
+    """A key that was handed out, with its reasons."""
 
     key: K
     reasons: tuple[Hashable, ...]
-    # How many more reasons there were than are kept.
+    # The number of further reasons that were not kept.
     more: int
     priority: int
-    # Seconds since it became due.
+    # Seconds since the key became due.
     waited: float
 
 
 class Observer(Protocol):
-    """Is told what happens, for metrics."""
+    """Observes a queue, for metrics."""
 
     def added(self, depth: int) -> None: ...
 
@@ -66,17 +66,17 @@ class Observer(Protocol):
 
 
 class _Entry(Generic[K]):
-    """A key that waits: for its time, for its turn, or for the worker that has it."""
+    """A waiting key: delayed, ready, or held back until its worker is done."""
 
     __slots__ = ("key", "more", "priority", "reasons", "state", "when")
 
     def __init__(self, key: K, priority: int) -> None:
         self.key = key
         self.priority = priority
-        # Most have one; so few are looked through faster than a set of them is made.
+        # Most entries have one reason; for so few, a tuple is faster than a set.
         self.reasons: tuple[Hashable, ...] = ()
         self.more = 0
-        # When it is due, while it is delayed; since when it is ready, while it is that.
+        # The due time of a delayed entry; the time since which a ready entry is ready.
         self.when = 0.0
         self.state = _DELAYED
 
@@ -92,12 +92,19 @@ _DELAYED, _READY, _HELD = range(3)
 
 
 def _of_namespace(key: Hashable) -> Hashable:
-    """By which keys take turns: the namespace of a request, and one for all that have none."""
+    """The default key of fairness: the namespace of a request, or empty for other keys."""
     return getattr(key, "namespace", "")
 
 
 class Queue(Generic[K]):
-    """The queue. `limiter` says how long retries wait, `fair` by what keys take turns."""
+    """The work queue. `limiter` determines the delay of retries; `fair` returns the group by which keys take turns.
+
+    queue: Queue[Request] = Queue()
+    queue.add(Request("a", "default"))
+    item = await queue.get()
+    ...
+    queue.done(item.key)
+    """
 
     def __init__(
         self,
@@ -114,16 +121,16 @@ class Queue(Generic[K]):
         self._fair = fair
         self._patience = patience
         self._observer = observer
-        # Every key that waits, in whichever of the three states.
+        # All waiting keys, in any of the three states.
         self._entries: dict[K, _Entry[K]] = {}
-        # The ready ones by priority, and there by who takes turns; and the priorities that have any, highest first.
+        # The ready entries by priority and fairness group, and the non-empty priorities, highest first.
         self._ready: dict[int, OrderedDict[Hashable, deque[_Entry[K]]]] = {}
         self._priorities: list[int] = []
         self._depth = 0
-        # The delayed ones by when they are due. What was moved or taken out since is passed over when it comes up.
+        # The delayed entries as a heap by due time. Entries that were moved or removed are skipped when popped.
         self._delayed: list[tuple[float, int, _Entry[K]]] = []
         self._order = count()
-        # What is worked on, and since when.
+        # The keys being processed, with the start times.
         self._working: dict[K, float] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.Task[None] | None = None
@@ -159,7 +166,7 @@ class Queue(Generic[K]):
             self._raise_priority(entry, priority)
 
     def add_after(self, key: K, seconds: float, reason: Hashable = None, *, priority: int = 0) -> None:
-        """Adds a key that is due in some seconds. If it waits already, the earlier time counts."""
+        """Adds a key that is due after some seconds. For a key that already waits, the earlier time counts."""
         if seconds <= 0:
             self.add(key, reason, priority=priority)
             return
@@ -191,7 +198,7 @@ class Queue(Generic[K]):
         self._arm(due)
 
     def add_rate_limited(self, key: K, reason: Hashable = None, *, priority: int = 0) -> float:
-        """Adds a key that failed, after as long as the limiter says. Returns these seconds."""
+        """Adds a failed key with the delay of the rate limiter. Returns the delay in seconds."""
         seconds = self._limiter.delay(key)
         if self._observer is not None:
             self._observer.retried()
@@ -199,27 +206,27 @@ class Queue(Generic[K]):
         return seconds
 
     def forget(self, key: K) -> None:
-        """The key succeeded: its next failure waits as little as its first did."""
+        """Resets the backoff of a key that succeeded."""
         self._limiter.forget(key)
 
     def retries(self, key: K) -> int:
-        """How often a key was retried since it last succeeded."""
+        """Returns the number of retries of a key since its last success."""
         return self._limiter.retries(key)
 
     def discard(self, key: K) -> bool:
-        """Takes a key out that waits. True if it did; one that is being worked on is not stopped."""
+        """Removes a waiting key, and returns True if there was one. Does not stop the processing of a key."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return False
         if entry.state == _READY:
             self._take_out(entry)
-        entry.state = _HELD  # whatever the heap still says of it
+        entry.state = _HELD  # invalidates the entry in the heap
         return True
 
     # Working
 
     async def get(self) -> Item[K]:
-        """The next key, as soon as there is one. Raises ShutDown when there will be none."""
+        """Waits for the next key. Raises ShutDown when the queue has ended."""
         while not self._depth:
             if self._ending:
                 raise ShutDown
@@ -229,14 +236,14 @@ class Queue(Generic[K]):
                 await getter
             except asyncio.CancelledError:
                 if getter.done() and not getter.cancelled():
-                    self._wake()  # it was our turn: let another have it
+                    self._wake()  # this getter was already woken: wake another one
                 else:
                     self._getters.remove(getter)
                 raise
         return self.take()
 
     def take(self) -> Item[K]:
-        """The next key of a queue that has one ready."""
+        """Returns the next key of a queue that has a ready one."""
         now = self._now()
         priorities = self._priorities
         priority = priorities[0] if len(priorities) == 1 else self._most_urgent(now)
@@ -251,7 +258,7 @@ class Queue(Generic[K]):
         key = entry.key
         del self._entries[key]
         if not self._entries:
-            self._entries.clear()  # gives back the room that a crowd took
+            self._entries.clear()  # releases the memory of a large dict
         self._working[key] = now
         waited = now - entry.when
         if self._observer is not None:
@@ -259,10 +266,10 @@ class Queue(Generic[K]):
         return Item(key, entry.reasons, entry.more, entry.priority, waited)
 
     def done(self, key: K) -> None:
-        """The key was worked on. If it was added meanwhile, it is ready again."""
+        """Ends the processing of a key. If the key was added meanwhile, the key becomes ready again."""
         since = self._working.pop(key, None)
         if since is None:
-            raise KeyError(f"{key!r} is not being worked on: `done` is for keys that `get` gave")
+            raise KeyError(f"{key!r} is not being processed: call done() only for keys from get()")
         if self._observer is not None:
             self._observer.finished(self._now() - since)
         entry = self._entries.get(key)
@@ -274,7 +281,7 @@ class Queue(Generic[K]):
     # Ending
 
     def shut_down(self) -> None:
-        """Takes no more. What is ready is still given out, what is delayed is not; then `get` raises ShutDown."""
+        """Stops accepting keys and drops delayed ones. Ready keys are handed out; then `get` raises ShutDown."""
         self._ending = True
         self._disarm()
         self._delayed.clear()
@@ -286,7 +293,7 @@ class Queue(Generic[K]):
         self._getters.clear()
 
     def clear(self) -> None:
-        """Forgets all that waits; for an end that should not be waited for."""
+        """Drops all waiting keys, for an immediate end."""
         self._entries.clear()
         self._ready.clear()
         self._priorities.clear()
@@ -297,46 +304,46 @@ class Queue(Generic[K]):
             self._drained.set()
 
     async def drained(self) -> None:
-        """After `shut_down`: returns when all that was given out is done, and nothing is left."""
+        """Waits, after `shut_down`, until all keys are processed."""
         if self._working or self._depth:
             self._drained = asyncio.Event()
             await self._drained.wait()
 
-    # Looking
+    # Inspection
 
     def __len__(self) -> int:
-        """How many keys are ready."""
+        """The number of ready keys."""
         return self._depth
 
     def __contains__(self, key: object) -> bool:
-        """Whether a key waits, in whatever state."""
+        """Returns True if a key waits, in any state."""
         return key in self._entries
 
     @property
     def delayed(self) -> int:
-        """How many keys wait for their time."""
+        """The number of delayed keys."""
         return sum(entry.state == _DELAYED for entry in self._entries.values())
 
     def depths(self) -> dict[int, int]:
-        """How many keys are ready, by priority."""
+        """Returns the number of ready keys by priority."""
         return {priority: sum(len(line) for line in lines.values()) for priority, lines in self._ready.items() if lines}
 
     def working(self) -> dict[K, float]:
-        """What is worked on, and for how many seconds."""
+        """Returns the keys being processed, with the seconds since their start."""
         now = self._now()
         return {key: now - since for key, since in self._working.items()}
 
     def waiting(self) -> Iterable[tuple[K, float]]:
-        """The keys that wait for their time, and the seconds until it comes."""
+        """Returns the delayed keys, with the seconds until they are due."""
         now = self._now()
         return [(entry.key, entry.when - now) for entry in self._entries.values() if entry.state == _DELAYED]
 
     def longest_wait(self) -> float:
-        """For how many seconds the key that has been ready longest has waited; 0 where none is ready."""
+        """Returns the seconds that the longest ready key has waited; 0 if no key is ready."""
         since = [line[0].when for lines in self._ready.values() for line in lines.values()]
         return self._now() - min(since) if since else 0.0
 
-    # Inside
+    # Internals
 
     def _make_ready(self, entry: _Entry[K]) -> None:
         entry.state = _READY
@@ -379,7 +386,7 @@ class Queue(Generic[K]):
             entry.priority = priority
 
     def _most_urgent(self, now: float) -> int:
-        """The highest priority, but for that of who has waited too long."""
+        """Returns the highest priority, or a lower one whose first key has waited longer than `patience`."""
         found, oldest = self._priorities[0], now - self._patience
         for priority in self._priorities[1:]:
             line = next(iter(self._ready[priority].values()))
@@ -393,7 +400,7 @@ class Queue(Generic[K]):
             self._priorities.remove(priority)
 
     def _wake(self) -> None:
-        """Lets one of those who wait look."""
+        """Wakes one waiting getter."""
         while self._getters:
             getter = self._getters.popleft()
             if not getter.done():
@@ -401,7 +408,7 @@ class Queue(Generic[K]):
                 return
 
     def _arm(self, due: float) -> None:
-        """Sees to it that somebody looks when the first of the delayed is due."""
+        """Starts a timer for the first delayed key."""
         if self._timer is not None:
             if self._timer_due <= due:
                 return
@@ -434,7 +441,9 @@ class Queue(Generic[K]):
             self._timer_due = due = delayed[0][0]
 
     def _is_delayed(self, found: tuple[float, int, _Entry[K]]) -> bool:
-        """Whether an entry of the heap still means something: a key may have been made ready meanwhile, moved to an
-        earlier time, or taken out."""
+        """Returns True if a heap entry is still valid.
+
+        A key may have become ready, moved to an earlier time, or been removed meanwhile.
+        """
         due, _, entry = found
         return entry.state == _DELAYED and entry.when == due and self._entries.get(entry.key) is entry

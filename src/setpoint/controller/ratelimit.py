@@ -1,7 +1,7 @@
-"""Rate limits: how long a key waits before it is tried again. client-go's limiters and their constants.
+"""Rate limiters: compute the delay before a key is retried. client-go's limiters with their constants.
 
-A limiter is asked once for each retry (`delay`), and told when a key succeeded (`forget`). All are plain computing over
-an injected clock.
+A limiter is called once for each retry (`delay`) and after a success (`forget`). The limiters do no I/O and take an
+injected clock.
 """
 
 from collections.abc import Hashable
@@ -15,20 +15,23 @@ BUCKET_RATE, BUCKET_BURST = 10.0, 100
 
 
 class RateLimiter(Protocol):
-    """Decides how long a retry waits."""
+    """Computes the delay of a retry."""
 
     def delay(self, key: Hashable) -> float:
-        """The seconds that this retry of a key waits. Counts as a retry."""
+        """Counts a retry of a key, and returns its delay in seconds."""
 
     def forget(self, key: Hashable) -> None:
-        """The key succeeded: its next failure is its first."""
+        """Resets the backoff of a key after a success."""
 
     def retries(self, key: Hashable) -> int:
-        """How often the key was retried since it last succeeded."""
+        """Returns the number of retries of the key since its last success."""
 
 
 class Exponential:
-    """Each failure of a key doubles its wait, from `base` up to `limit` seconds."""
+    """Doubles the delay of a key with each failure, from `base` up to `limit` seconds.
+
+    Controller("website", reconcile, kind=Website, limiter=lambda: Exponential(base=1.0, limit=60.0))
+    """
 
     def __init__(self, base: float = BASE_SECONDS, limit: float = MAX_SECONDS) -> None:
         self._base = base
@@ -38,7 +41,7 @@ class Exponential:
     def delay(self, key: Hashable) -> float:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        # 2**64 times anything is beyond every limit; a larger power would not fit a float.
+        # 2**64 times any base exceeds every limit; a larger power would overflow a float.
         return min(self._base * 2.0 ** min(failures, 64), self._limit)
 
     def forget(self, key: Hashable) -> None:
@@ -49,7 +52,10 @@ class Exponential:
 
 
 class FastSlow:
-    """The first `attempts` retries of a key wait `fast` seconds, all later ones `slow`."""
+    """Delays the first `attempts` retries of a key by `fast` seconds, and all later ones by `slow`.
+
+    FastSlow(fast=0.1, slow=30.0, attempts=5)
+    """
 
     def __init__(self, fast: float, slow: float, attempts: int) -> None:
         self._fast = fast
@@ -69,11 +75,14 @@ class FastSlow:
 
 
 class Bucket:
-    """A bucket of tokens that all keys share: `rate` a second flow in, at most `burst` are kept, a retry takes one."""
+    """A token bucket shared by all keys: refills with `rate` tokens per second up to `burst`; a retry takes one token.
+
+    MaxOf(Exponential(), Bucket(SystemClock(), rate=5.0, burst=20))
+    """
 
     def __init__(self, clock: Clock, rate: float = BUCKET_RATE, burst: int = BUCKET_BURST) -> None:
         if rate <= 0 or burst < 1:
-            raise ValueError("a bucket needs a rate above 0 and a burst of at least 1")
+            raise ValueError("rate must be greater than 0 and burst at least 1")
         self._clock = clock
         self._rate = rate
         self._burst = burst
@@ -86,7 +95,7 @@ class Bucket:
         return max(-self._tokens / self._rate, 0.0)
 
     def take(self) -> bool:
-        """Takes a token if there is a whole one, for what is not to wait."""
+        """Takes a token if a whole one is available, without waiting. Returns True on success."""
         self._flow_in()
         if self._tokens < 1:
             return False
@@ -99,14 +108,17 @@ class Bucket:
         self._time = now
 
     def forget(self, key: Hashable) -> None:
-        """A token that was taken stays taken."""
+        """Does not return tokens: a used token stays used."""
 
     def retries(self, key: Hashable) -> int:
         return 0
 
 
 class MaxOf:
-    """The longest wait of several limiters."""
+    """The longest delay of several limiters.
+
+    MaxOf(Exponential(), Bucket(SystemClock()))
+    """
 
     def __init__(self, *limiters: RateLimiter) -> None:
         self._limiters = limiters
@@ -123,7 +135,10 @@ class MaxOf:
 
 
 class AtMost:
-    """Another limiter's waits, none longer than `limit` seconds."""
+    """Limits the delays of another limiter to `limit` seconds.
+
+    AtMost(MaxOf(Exponential(), Bucket(SystemClock())), 60.0)
+    """
 
     def __init__(self, limiter: RateLimiter, limit: float) -> None:
         self._limiter = limiter
@@ -140,8 +155,10 @@ class AtMost:
 
 
 class Jittered:
-    """Another limiter's waits, each longer by up to a `share` of itself, by chance: what failed together does not come
-    back together."""
+    """Extends the delays of another limiter by a random share of up to `share`, to spread simultaneous retries.
+
+    Jittered(Exponential(), SystemIds(), share=0.2)
+    """
 
     def __init__(self, limiter: RateLimiter, ids: Ids, share: float = 0.5) -> None:
         self._limiter = limiter
@@ -159,5 +176,5 @@ class Jittered:
 
 
 def client_go_default(clock: Clock) -> RateLimiter:
-    """What client-go calls its default for controllers: exponential, and never more than ten a second for long."""
+    """Returns client-go's default limiter for controllers: exponential, and at most ten retries per second in total."""
     return MaxOf(Exponential(), Bucket(clock))

@@ -1,8 +1,8 @@
-"""The rights that controllers need, as RBAC: from what they declare, or from what they were seen to do.
+"""The RBAC rules that controllers need: derived from their declarations, or from recorded accesses.
 
-What they declare is what they may do: of their own kind read, write, and report the status; of what they own
-everything; of what they watch and look up, read. What they were seen to do is less, and true only of the run that was
-watched: a test that covers all they do gives the smallest role there is.
+By its declaration a controller may read and write its primary kind and update its status, do everything with owned
+kinds, and read watched and looked-up kinds. Recorded accesses give a smaller role that covers only the observed run: a
+test that covers all code paths yields the minimal role.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,18 +19,21 @@ from setpoint.objects.tree import Object
 
 READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "get", "list", "patch", "update", "watch")
-# As RBAC says it.
+# The verbs of RBAC.
 _VERBS = {"apply": ("patch", "create")}
 
-# The verbs by group, resource (with its subresource) and names.
+# The verbs by group and resource (with its subresource).
 Rights = dict[tuple[str, str], set[str]]
 
 
 async def rules(controllers: Iterable[object], client: Client, *, recorded: bool = False) -> list[Object]:
-    """The rules that controllers, or what is declared as one, need: by what they declare, or, `recorded`, by what they
-    were seen to do.
+    """Returns the rules that controllers or declarations need.
 
-    The server says what the resources of the kinds are called. Raises NoMatch for a kind that it does not have.
+    The rules follow from the declared kinds or, with `recorded`, from the accesses so far. Asks the server for the
+    resource names of the kinds. Raises NoMatch for a kind that the server does not have.
+
+        rules = await rbac.rules([website], client)
+        manifests("websites", rules, service_account="default/websites")
     """
     found: Rights = {}
     extra: list[Object] = []
@@ -61,7 +64,7 @@ async def _declared(source: Watch, controller: Controller, client: Client, found
 
 
 async def _own(found: Rights, client: Client, kind: KindRef) -> None:
-    """What it takes to report on an object, and to own others in its name where owners must be asked."""
+    """Allows status updates, and updates of finalizers, which setting a blocking owner reference may require."""
     resource = await client.resource(kind)
     if "status" in resource.subresources or kind.cls is not None:
         await _allow(found, client, kind.gvk, "status", ("get", "patch", "update"))
@@ -74,7 +77,7 @@ async def _allow(found: Rights, client: Client, kind: GroupVersionKind, subresou
 
 
 def _grouped(rights: Rights) -> list[Object]:
-    """The rights as rules: one for the resources of a group that have the same verbs."""
+    """Converts permissions to rules: one for all resources of a group with the same verbs."""
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), verbs in sorted(rights.items()):
         together.setdefault((group, tuple(sorted(verbs))), []).append(resource)
@@ -91,11 +94,14 @@ def _plain(rule: Mapping[str, Any]) -> Object:
 def manifests(
     name: str, rules: Iterable[Object], *, service_account: str = "", namespaces: Iterable[str] = ()
 ) -> list[Object]:
-    """The objects that give the rules to a service account (`namespace/name`): a ClusterRole and its binding, or a Role
-    and its binding in each of the namespaces. Without an account there are only the roles."""
+    """Returns the objects that grant the rules to a service account (`namespace/name`).
+
+    These are a ClusterRole and its binding, or a Role and its binding in each of the namespaces. Without an account,
+    only the roles are returned.
+    """
     account_namespace, slash, account = service_account.partition("/")
     if service_account and not (slash and account and account_namespace):
-        raise ValueError(f"{service_account!r} names no service account: write NAMESPACE/NAME")
+        raise ValueError(f"invalid service account {service_account!r}: expected NAMESPACE/NAME")
     found: list[Object] = []
     listed = list(rules)
     for namespace in namespaces or ("",):

@@ -1,8 +1,7 @@
-"""Tracked reads: what a reconcile looked up, so that it runs again when that changes.
+"""Tracked reads: a request runs again when an object that its reconcile looked up changes.
 
-Each run of a request leaves behind what it looked at, in the place of what the run before looked at: nobody has to
-declare it, and what is not looked at any more does not disturb. A run that failed may not have come to all it needs, so
-it only adds.
+Each run of a request replaces the recorded lookups of the previous run, so that no declaration is needed and outdated
+lookups have no effect. A failed run may not have reached all lookups, and therefore only adds its own.
 """
 
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from setpoint.objects.labels import Selector
 
 
 class Look(NamedTuple):
-    """One thing that was looked up: an object by its key, or all of a namespace (or everywhere) with some labels."""
+    """One lookup: an object by key, or a list in a namespace (or all) with a label selector."""
 
     cluster: str
     kind: GroupVersionKind
@@ -26,7 +25,7 @@ class Look(NamedTuple):
 
     @property
     def bucket(self) -> tuple[object, ...]:
-        """Where a change finds it without trying them all: by key, or by the first label that it asks for."""
+        """The index key of the lookup: the object key, or the first label that the selector requires."""
         if self.key:
             return self.cluster, self.kind, "key", self.key
         required = self.selector.required() if self.selector is not None else {}
@@ -38,7 +37,7 @@ class Look(NamedTuple):
 
 
 class Lookups:
-    """Who looked at what."""
+    """The lookups of all requests."""
 
     def __init__(self) -> None:
         self._looks: dict[Request, frozenset[Look]] = {}
@@ -48,17 +47,17 @@ class Lookups:
         return sum(map(len, self._looks.values()))
 
     def of(self, request: Request) -> frozenset[Look]:
-        """What a request depends on."""
+        """Returns the lookups of a request."""
         return self._looks.get(request, frozenset())
 
     def add(self, request: Request, look: Look) -> None:
-        """Notes a look while the reconcile still runs: what changes from now on counts."""
+        """Records a lookup during the reconcile, so that changes from now on trigger the request."""
         if look in self._looks.get(request, ()):
-            return  # the run before looked as well
+            return  # already recorded by the previous run
         self._buckets.setdefault(look.bucket, {}).setdefault(look, {})[request] = None
 
     def settle(self, request: Request, looks: Iterable[Look], *, complete: bool) -> None:
-        """The run is over: these are its looks, and where it was complete, no others."""
+        """Records the lookups of a finished run. A complete run replaces the previous lookups, others add to them."""
         before = self._looks.get(request, frozenset())
         now = frozenset(looks)
         if not complete:
@@ -71,12 +70,12 @@ class Lookups:
             self._looks.pop(request, None)
 
     def forget(self, request: Request) -> None:
-        """The object of a request is gone."""
+        """Drops the lookups of a request after its object is deleted."""
         for look in self._looks.pop(request, ()):
             self._drop(request, look)
 
     def who(self, cluster: str, kind: GroupVersionKind, change: Change[object]) -> list[Request]:
-        """The requests that looked at what has changed."""
+        """Returns the requests that looked up the changed object."""
         if not self._buckets:
             return []
         found: dict[Request, None] = {}

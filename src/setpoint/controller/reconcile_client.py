@@ -1,10 +1,10 @@
-"""The client of a reconcile: it reads from the cache what the controller has declared, and writes to the server.
+"""The client of a reconcile: reads declared kinds from the cache, and writes to the server.
 
-What it reads shows what this process wrote; it notes what was looked up, so that the request runs again when that
-changes; it does not send what would change nothing. A kind that was not declared is read from the server, and its
-changes bring nobody back: declare it (`reads=[...]`) where they should.
+Reads show the writes of this process. Lookups are recorded, so that the request runs again when a looked-up object
+changes. Writes that would change no field are not sent. Undeclared kinds are read from the server, and their changes do
+not trigger the request: declare such kinds with `reads=[...]` if they should.
 
-What comes from the cache is shared and cannot be changed: `obj.edit()`, or `thaw(tree)`, makes a copy that can.
+Objects from the cache are shared and read-only: use `obj.edit()` or `thaw(tree)` for a mutable copy.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,18 +34,21 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.tree import Object
 
-# How many applied configurations are remembered.
+# The number of applied configurations that are kept.
 MOST_APPLIED = 20_000
-# What only the server can answer.
+# Options that only the server supports.
 _LIVE = ("limit", "continue_", "resource_version", "resource_version_match", "at")
 
 
 class Applied:
-    """What was written, and the versions that came of it: the same again to the same version changes nothing. And
-    notes, which those above keep from reconcile to reconcile. Of very much, what was learnt last is known."""
+    """The configurations written so far with the resulting versions, and notes that outlive a reconcile.
+
+    Applying the same configuration to the same version has no effect and can be skipped. The number of entries is
+    limited; the oldest are dropped.
+    """
 
     def __init__(self) -> None:
-        # Only whether something is the same has to be found out: of each the hash will do, and takes little room.
+        # Only equality matters, so a hash is enough and saves memory.
         self._known: dict[int, int] = {}
         self._notes: dict[object, Any] = {}
 
@@ -56,11 +59,11 @@ class Applied:
         _put_last(self._known, hash(place), hash((what, version)))
 
     def note(self, about: object) -> Any:
-        """What was noted last about something; None: nothing is known."""
+        """Returns the note about a subject; None if there is none."""
         return self._notes.get(about)
 
     def put_note(self, about: object, note: Any) -> None:
-        """Notes something; None forgets it."""
+        """Stores a note about a subject; None removes the note."""
         if note is None:
             self._notes.pop(about, None)
         else:
@@ -75,17 +78,22 @@ def _put_last(known: dict[Any, Any], key: object, value: object) -> None:
 
 
 class Reader(Noting, Protocol):
-    """The reconcile, as its client knows it."""
+    """The reconcile, as seen by its client."""
 
     def looked(self, look: Look) -> None:
-        """Something was looked up."""
+        """Records a lookup."""
 
     def undeclared(self, kind: KindRef) -> None:
-        """A kind was read that the controller has not declared."""
+        """Reports the read of a kind that the controller has not declared."""
 
 
 class ReconcileClient(NotingClient):
-    """The client that a reconcile is given, as `ctx.client`."""
+    """The client of a reconcile, `ctx.client`.
+
+    website = await ctx.client.get(Website, "a", "default")
+    pods = await ctx.client.list("v1/Pod", "default", labels={"app": "a"})
+    await ctx.client.apply(ctx.own(config_map))
+    """
 
     def __init__(
         self,
@@ -107,22 +115,22 @@ class ReconcileClient(NotingClient):
 
     @property
     def applied(self) -> Applied:
-        """What the controller has written before, for those above who leave out writes by it."""
+        """The configurations that the controller has written, for callers that skip unchanged writes."""
         return self._applied
 
     @property
     def cache(self) -> Cache:
-        """What it reads from."""
+        """The cache that the client reads from."""
         return self._cache
 
     @property
     def has_doubts(self) -> bool:
-        """Whether the outcome of a write is not known: then only the server can tell."""
+        """True if the outcome of a write is unknown, so that reads must ask the server."""
         return self._expectations.is_unsure(self._reader.request)
 
     @property
     def _live(self) -> NotingClient:
-        """The same without the cache."""
+        """A client for the same reconcile without the cache."""
         return NotingClient(self, self.options, self._noting, self._expectations, self._primary)
 
     # Reading
@@ -159,7 +167,7 @@ class ReconcileClient(NotingClient):
         resource_version: str = "",
         subresource: str = "",
     ) -> Any:
-        """One object, from the cache where the kind is declared. Raises NotFound."""
+        """Returns one object, from the cache if the kind is declared. Raises NotFound."""
         ref = kind_of(kind)
         if at is None and not resource_version and not subresource:
             found = await self._cached(ref, name, namespace or self.options.namespace)
@@ -170,8 +178,10 @@ class ReconcileClient(NotingClient):
         )
 
     async def find(self, kind: Kind[Any], name: str, namespace: str = "", *, labels: LabelsArgument = None) -> Any:
-        """The same, but None where there is no such object. `labels` are those that it has if it is there: then a cache
-        that has only those with such labels can tell as well."""
+        """Returns one object like `get`, but None if there is no such object.
+
+        `labels` are labels that the object has if present: a cache restricted to these labels can then answer as well.
+        """
         ref = kind_of(kind)
         try:
             found = await self._cached(ref, name, namespace or self.options.namespace, labels)
@@ -180,7 +190,7 @@ class ReconcileClient(NotingClient):
             return None
 
     def peek(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
-        """An object as the cache has it at this moment, for code that cannot wait; None where it has none.
+        """Returns an object from the cache without waiting; None if the cache has no such object.
 
         Raises NotCached for a kind that the controller has not declared.
         """
@@ -189,7 +199,7 @@ class ReconcileClient(NotingClient):
         whole = self._whole(ref, namespace)
         informers = [whole] if whole is not None else self._parts(ref)
         if not informers:
-            raise NotCached(f"{ref} is not kept: add it to `reads` of the controller")
+            raise NotCached(f"{ref} is not cached: add it to the controller's `reads`")
         self._reader.looked(Look(self._cluster, ref.gvk, key))
         found = (informer.store.get(key) for informer in informers)
         held = next((each for each in found if each is not None), None)
@@ -197,7 +207,7 @@ class ReconcileClient(NotingClient):
         return held.object if held is not None else None
 
     async def _cached(self, ref: KindRef, name: str, namespace: str, labels: LabelsArgument = None) -> Any:
-        """An object of the cache. None: only the server can tell. Raises NotFound where the cache knows that."""
+        """Returns an object from the cache; None if only the server can answer. Raises NotFound."""
         request, kind = self._reader.request, ref.gvk
         key = f"{namespace}/{name}" if namespace else name
         informer = self._whole(ref, namespace, labels)
@@ -214,7 +224,7 @@ class ReconcileClient(NotingClient):
         return found
 
     def _from_part(self, ref: KindRef, key: str) -> Any:
-        """An object of a cache that has only some of a kind: what it has is right, what it has not may still be."""
+        """Returns an object from a cache of only a part of a kind; None if the object is not in that part."""
         for informer in self._parts(ref):
             held = informer.store.get(key)
             if held is not None and not self._expectations.is_unsure(self._reader.request, ref.gvk, key):
@@ -226,7 +236,7 @@ class ReconcileClient(NotingClient):
         return None
 
     async def _ask_for(self, ref: KindRef, name: str, namespace: str, key: str) -> Any:
-        """The object as the server has it now; from then on the cache has to show it, too."""
+        """Returns the object from the server. Later cache reads wait until the cache shows this version."""
         try:
             found = await super().get(ref, name, namespace)
         except NotFound:
@@ -237,8 +247,10 @@ class ReconcileClient(NotingClient):
         return found
 
     def current(self, kind: GroupVersionKind, plural: str, name: str, namespace: str) -> Object | None:
-        """An object as the cache has it, at once, and noted as looked up; None where the cache has none, or where that
-        may be older than what this process wrote."""
+        """Returns an object from the cache without waiting, and records the lookup.
+
+        Returns None if the cache has no such object, or only a version older than this process's own write.
+        """
         ref, key = KindRef(kind), f"{namespace}/{name}" if namespace else name
         self._reader.looked(Look(self._cluster, kind, key))
         if self._expectations.is_unsure(self._reader.request, kind, key):
@@ -253,7 +265,7 @@ class ReconcileClient(NotingClient):
         return None
 
     def is_declared(self, kind: GroupVersionKind, namespace: str) -> bool:
-        """Whether the cache has all of a kind, in a namespace or everywhere."""
+        """Returns True if the cache has all objects of a kind, in a namespace or everywhere."""
         return self._whole(KindRef(kind), namespace) is not None
 
     @overload
@@ -263,7 +275,7 @@ class ReconcileClient(NotingClient):
         self, kind: GroupVersionKind | str | KindRef, namespace: str = "", **how: Unpack[ListOptions]
     ) -> Listing[Object]: ...
     async def list(self, kind: Kind[Any], namespace: str = "", **how: Unpack[ListOptions]) -> Listing[Any]:
-        """The objects of a kind, from the cache where it is declared."""
+        """Returns the objects of a kind, from the cache if the kind is declared."""
         ref = kind_of(kind)
         namespace = namespace or self.options.namespace
         informer = self._whole(ref, namespace)
@@ -286,7 +298,7 @@ class ReconcileClient(NotingClient):
         return Listing(items, version)
 
     async def _learn(self, ref: KindRef, found: Iterable[Object]) -> None:
-        """Has the cache show what the server itself showed us, from now on."""
+        """Makes later cache reads wait until the cache shows these versions."""
         resource = await self.mapper.resource(ref.gvk)
         for tree in found:
             place = placed(tree)
@@ -296,14 +308,14 @@ class ReconcileClient(NotingClient):
                 self._cache.writes.note(Target(ref.gvk.group, resource.plural), place.key, written)
 
     def _whole(self, ref: KindRef, namespace: str, labels: LabelsArgument = None) -> Informer[Any] | None:
-        """The informer that has all of a kind, or all of it with some labels, in a namespace or everywhere."""
+        """Returns the informer of all objects of a kind, or all with some labels, in a namespace or everywhere."""
         try:
             return self._cache.informer(ref, namespace, labels=labels)
         except NotCached:
             return None
 
     def _parts(self, ref: KindRef) -> Sequence[Informer[Any]]:
-        """The informers that have some objects of a kind, whole."""
+        """Returns the informers that have some objects of a kind, untransformed."""
         return [each for each in self._cache.informers if each.kind == ref and each.scope.transform is None]
 
     async def _group_resource(self, ref: KindRef) -> GroupResource:
@@ -326,11 +338,11 @@ class ReconcileClient(NotingClient):
         subresource: str = "",
         **how: Unpack[WriteOptions],
     ) -> Any:
-        """Reads an object from the server, has it changed and writes it, anew where somebody else was faster."""
+        """Reads an object from the server, calls `change` and writes the result; repeats this after a conflict."""
         return await self._live.edit(kind_of(kind), name, namespace, change, subresource=subresource, **how)
 
     async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
-        """Puts an object in the place of what is there, unless it is the same."""
+        """Replaces an object. Not sent if the object is equal to the cached one."""
         ref, tree = ref_of(obj), tree_of(obj)
         place = placed(tree)
         held = await self._known(ref, place)
@@ -343,7 +355,7 @@ class ReconcileClient(NotingClient):
         return await super().update(obj, subresource=subresource, **how)
 
     async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
-        """Server-side apply. What was applied before, to what has not changed since, is not sent again."""
+        """Applies an object (server-side apply). Not sent if already applied and the object is unchanged since."""
         ref, tree = ref_of(obj), tree_of(obj)
         place = placed(obj)
         body = configuration(tree)
@@ -360,7 +372,7 @@ class ReconcileClient(NotingClient):
         return cast(Obj, found)
 
     async def _known(self, ref: KindRef, place: Placed) -> Held[Any] | None:
-        """An object as the cache has it, if it has it and it is no older than what we wrote."""
+        """Returns an object from the cache, if present and not older than this process's own write."""
         if self._expectations.is_unsure(self._reader.request, ref.gvk, place.key):
             return None
         for informer in self._cache.informers:
@@ -374,7 +386,7 @@ class ReconcileClient(NotingClient):
         return None
 
     def _is_current(self, held: Held[Any], group: str, plural: str, key: str) -> bool:
-        """Whether what the cache holds is no older than what we wrote."""
+        """Returns True if a cache entry is not older than this process's own write."""
         if not self._cache.writes:
             return True
         written = self._cache.writes.of(Target(group, plural)).get(key)
@@ -382,7 +394,7 @@ class ReconcileClient(NotingClient):
 
 
 def _version_of(found: Any) -> str:
-    """Which version of an object this is; of none there is none."""
+    """Returns the resource version of an object; empty for None."""
     if found is None:
         return ""
     if not isinstance(found, dict):
@@ -392,8 +404,8 @@ def _version_of(found: Any) -> str:
 
 
 def _copy(ref: KindRef, held: Held[Any]) -> Any:
-    """An object of the cache for its reader alone, in whatever form it is held."""
+    """Returns a private copy of a cached object."""
     found = ref.decode(held.raw)
-    # What came in a list may not say what it is.
+    # Items of a list may lack apiVersion and kind.
     own = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind}
     return {**own, **found} if isinstance(found, dict) else found

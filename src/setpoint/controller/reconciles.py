@@ -1,4 +1,4 @@
-"""The reconciles that controllers remember, told to who asks for them: of an object, or by their ids."""
+"""Reports of the reconciles that controllers keep, by object or by ID."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,14 +10,14 @@ from setpoint.objects.times import format_micro_time
 
 
 def remembered(controllers: Iterable[Controller], wanted: Wanted) -> list[Reconciled]:
-    """Those that are wanted and known, the newest first."""
+    """Returns the known reconciles that match, newest first."""
     found = [(run, kind) for each in controllers for run, kind in _of(each) if _is_wanted(run, kind, wanted)]
     found.sort(key=lambda pair: pair[0].began, reverse=True)
     return [told(run, kind) for run, kind in found[: wanted.limit]]
 
 
 def _of(controller: Controller) -> Iterator[tuple[Run, str]]:
-    """What a controller remembers, each once, with the kind that it is for."""
+    """Yields the kept reconciles of a controller, each once, with the kind of the controller."""
     kind = primary_kind(controller)
     runs = {run.id: run for run in (*controller.last_runs.values(), *controller.runs)}
     return ((run, kind) for run in runs.values())
@@ -34,12 +34,12 @@ def _is_wanted(run: Run, kind: str, wanted: Wanted) -> bool:
 
 
 def primary_kind(controller: Controller) -> str:
-    """The kind that a controller is for, `Kind.group`; empty where it is for none."""
+    """Returns the primary kind of a controller as `Kind.group`; empty without one."""
     return str(controller.primary.gvk.group_kind) if controller.primary is not None else ""
 
 
 def told(run: Run, kind: str) -> Reconciled:
-    """What is told of a reconcile of an object of a kind."""
+    """Converts the record of a reconcile to its report."""
     return Reconciled(
         id=run.id,
         controller=run.controller,
@@ -55,7 +55,7 @@ def told(run: Run, kind: str) -> Reconciled:
         attempt=run.attempt,
         because=tuple(map(_because, run.why)),
         more_reasons=run.more,
-        # What was looked at twice in one state was seen once.
+        # Repeated reads of the same version are reported once.
         reads=tuple(dict.fromkeys(map(_seen, run.reads))),
         more_reads=run.more_reads,
         writes=tuple(map(_wrote, run.writes)),

@@ -1,9 +1,9 @@
-"""`GET /admin/reconciles`: what the controllers beside a server remember of their reconciles.
+"""`GET /admin/reconciles`: the reconciles that the server's controllers keep.
 
     GET /admin/reconciles?kind=Shop.shop.dev&object=default/a[&id=ID...][&limit=N]
 
-The answer is `objects.reconcile_report.Reconciles`, the newest first: those of the object or that wrote it, and those
-whose ids begin like the ones that are given. Who else has controllers, in another process, adds to the `sources`.
+The response is `objects.reconcile_report.Reconciles`, newest first: the reconciles of the object, those that wrote the
+object, and those with the given ID prefixes. Controllers of other processes add themselves to `sources`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -17,18 +17,18 @@ from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.request.context import Context
 
-# Tells what some controllers remember, and which these are.
+# Returns the matching reconciles of some controllers, and the names of these controllers.
 Source: TypeAlias = Callable[[Wanted], Awaitable[Reconciles]]
 
 
 class ReconcilesPage:
-    """Answers for all sources."""
+    """Serves the reconciles of all sources."""
 
     def __init__(self, sources: Iterable[Source] = ()) -> None:
         self.sources = list(sources)
 
     async def respond(self, context: Context) -> Response | None:
-        """Raises BadRequest and MethodNotAllowed."""
+        """Responds to a request; None for other paths. Raises BadRequest and MethodNotAllowed."""
         if context.request.path.rstrip("/") != PATH:
             return None
         if context.request.method != "GET":
@@ -43,7 +43,7 @@ class ReconcilesPage:
 def _wanted(context: Context) -> Wanted:
     limit = context.parameter("limit")
     if limit and not (limit.isdecimal() and len(limit) < 6 and int(limit)):
-        raise BadRequest(f"limit must be a number above 0, and {limit!r} is none")
+        raise BadRequest(f"invalid limit {limit!r}: expected a number from 1 to 99999")
     wanted = Wanted(
         context.parameter("kind"),
         context.parameter("object"),
@@ -51,5 +51,5 @@ def _wanted(context: Context) -> Wanted:
         min(int(limit), MOST) if limit else MOST,
     )
     if not wanted.ids and not (wanted.kind and wanted.object):
-        raise BadRequest("say which reconciles: ?kind=KIND.GROUP&object=NAMESPACE/NAME, or ?id=ID")
+        raise BadRequest("select reconciles with ?kind=KIND.GROUP&object=NAMESPACE/NAME, or ?id=ID")
     return wanted

@@ -1,9 +1,9 @@
 """Events that users see: `recorder.normal(website, "Published", "serves at {url}")`.
 
-Recording an event never waits and never fails: it is put into a bounded queue from which a task writes to the server.
-What comes too thick is counted up, combined or left out (`series`, `correlation`); what is dropped because the server
-cannot take it is counted and shown in the metrics. Written are events of events.k8s.io/v1; `legacy` ones are those of
-core/v1, with client-go's older rules.
+Recording an event never waits and never fails: a bounded queue takes the event, and a task writes queued events to the
+server. Repeated events are counted, combined or dropped (`series`, `correlation`). Events dropped because the server is
+unavailable are counted in the metrics. Events are written as events.k8s.io/v1; `legacy` recorders write core/v1 events
+with client-go's older rules.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from setpoint.objects.tree import Object
 
 NORMAL, WARNING = "Normal", "Warning"
 MOST_QUEUED, MOST_TRIES, RETRY_SECONDS = 1000, 12, 10.0
-# What the API allows in the fields of an event.
+# The limits of the API for the fields of an event.
 _NAME_CHARACTERS, _NOTE_BYTES = 128, 1024
 _EVENT, _LEGACY = GroupVersionKind("events.k8s.io", "v1", "Event"), GroupVersionKind("", "v1", "Event")
 
@@ -39,7 +39,12 @@ _log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Records the events of one reporter."""
+    """Records the events of one reporter.
+
+    recorder = events.recorder("websites")
+    recorder.normal(website, "Published", f"serves at {url}")
+    recorder.warning(website, "CertificateExpired", "the certificate expired yesterday")
+    """
 
     def __init__(self, events: "Events", name: str, *, legacy: bool = False) -> None:
         self._events = events
@@ -56,8 +61,11 @@ class Recorder:
         related: AnyObject | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Tells that something happened as it should. `reason` is a word in CamelCase, `note` is for people; `action`
-        says what was done, and is the reason if nothing is given."""
+        """Records a normal event.
+
+        `reason` is a word in CamelCase, and `note` is a text for people. `action` names the action taken; by default
+        the reason.
+        """
         self._record(regarding, NORMAL, reason, note, action, related, annotations)
 
     def warning(
@@ -70,7 +78,7 @@ class Recorder:
         related: AnyObject | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Tells that something may be wrong."""
+        """Records a warning event. See `normal` for the arguments."""
         self._record(regarding, WARNING, reason, note, action, related, annotations)
 
     def _record(
@@ -87,14 +95,14 @@ class Recorder:
             about = reference(regarding)
             beside = reference(related) if related is not None else None
         except ValueError as error:
-            _log.warning("%s: no event %s: %s", self.name, reason, error)
+            _log.warning("%s: cannot record event %s: %s", self.name, reason, error)
             return
         said = _Said(self.name, kind, reason[:_NAME_CHARACTERS], _clipped(note, _NOTE_BYTES), action or reason)
         self._events.put(self._make(about, said, beside, annotations))
 
 
 class _Said(NamedTuple):
-    """What an event says."""
+    """The content of an event."""
 
     reporter: str
     type: str
@@ -104,7 +112,12 @@ class _Said(NamedTuple):
 
 
 class Events:
-    """Writes the events of all recorders of a program to one server."""
+    """Writes the events of all recorders of a program to one server.
+
+    events = Events(client)
+    recorder = events.recorder("websites")
+    await events.run()  # until cancelled
+    """
 
     def __init__(self, client: Client, *, ids: Ids | None = None, host: str = "", queued: int = MOST_QUEUED) -> None:
         self._client = client
@@ -117,36 +130,36 @@ class Events:
         self._series = Series(self._clock)
         self._correlator = Correlator(self._clock)
         self._last_nanos = 0
-        # How many did not get to the server: the queue was full, the server refused them, or was away for too long.
+        # The events that did not reach the server: the queue was full, the server rejected them, or the retries ended.
         self.dropped = self.rejected = self.given_up = 0
-        # How many were written, and how many were left out because too many said the same.
+        # The written events, and those dropped as duplicates.
         self.written = self.filtered = 0
 
     def recorder(self, name: str, *, legacy: bool = False) -> Recorder:
-        """A recorder for who reports under this name. Raises ValueError for one that no event may have."""
+        """Returns a recorder for the reporter of this name. Raises ValueError for an invalid name."""
         if wrong := qualified_name(name):
-            raise ValueError(f"{name!r} cannot be the reporter of events: {'; '.join(wrong)}")
+            raise ValueError(f"invalid event reporter {name!r}: {'; '.join(wrong)}")
         return Recorder(self, name, legacy=legacy)
 
     def put(self, event: Object) -> None:
-        """Queues an event that is to be written; drops it if too many wait."""
+        """Queues an event to be written; drops the event if the queue is full."""
         if len(self._queue) >= self._most:
             self.dropped += 1
             if self.dropped == 1 or self.dropped % 1000 == 0:
-                _log.warning("too many events wait to be written; %d were dropped", self.dropped)
+                _log.warning("event queue is full; %d events dropped", self.dropped)
             return
         self._queue.append(event)
         self._more.set()
 
     async def run(self) -> None:
-        """Writes events until it is cancelled."""
+        """Writes events until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._write_all())
             group.create_task(self._every(FINISH_SECONDS, self._series.finish))
             group.create_task(self._every(REFRESH_SECONDS, self._series.refresh))
 
     async def flush(self, seconds: float = 5.0) -> None:
-        """At the end: writes what waits, trying each once, for so many seconds at most."""
+        """Writes the queued events at the end: one attempt each, within the given seconds."""
         with suppress(TimeoutError):
             async with timeout(self._clock, seconds):
                 while self._queue:
@@ -172,7 +185,7 @@ class Events:
                 await self._write(_Write(_EVENT, series.event, series.patch))
 
     def _correlated(self, event: Object) -> "Iterator[_Write]":
-        """What is to be written because of an event."""
+        """Yields the writes that result from an event."""
         if "regarding" in event:
             found = self._series.observe(event)
             self.filtered += not found
@@ -185,7 +198,7 @@ class Events:
             yield _Write(_LEGACY, told.event, told.patch, told.key)
 
     def families(self) -> Iterator[MetricFamily]:
-        """What `/metrics` tells of events."""
+        """Yields the event metrics."""
         found = {
             "written": self.written,
             "filtered": self.filtered,
@@ -194,36 +207,36 @@ class Events:
             "given_up": self.given_up,
         }
         samples = [({"result": result}, count) for result, count in found.items()]
-        yield MetricFamily("setpoint_events_total", "counter", "Events by what became of them.", samples)
+        yield MetricFamily("setpoint_events_total", "counter", "Events by result.", samples)
 
     # Writing
 
     async def _write(self, write: "_Write") -> None:
-        """Writes, and tries again for as long as the server cannot be reached."""
+        """Writes an event, and retries while the server is unreachable."""
         for tries in range(1, MOST_TRIES + 1):
             if await self._attempt(write):
                 return
             if tries < MOST_TRIES:
-                # The first wait is by chance, so that not all who lost the server come back at once.
+                # The first delay is random, so that clients do not all return at once.
                 await self._clock.sleep(RETRY_SECONDS * (self._ids.random() if tries == 1 else 1.0))
         self.given_up += 1
-        _log.warning("an event was given up after %d tries: %s", MOST_TRIES, write)
+        _log.warning("dropping an event after %d attempts: %s", MOST_TRIES, write)
 
     async def _attempt(self, write: "_Write") -> bool:
-        """One try. False if another one makes sense."""
+        """Tries to write an event. Returns False if a retry makes sense."""
         try:
             event = await self._send(write)
         except TransportError as error:
-            _log.info("an event could not be written yet: %s", error)
+            _log.info("cannot write an event yet: %s", error)
             return False
         except APIError as error:
-            # The event it should change is made by another of our own tries at this moment.
+            # The event to patch is being created by another attempt of this process.
             if isinstance(error, AlreadyExists) and write.patch is not None:
                 return False
             self.rejected += 1
             _log.log(
                 logging.DEBUG if isinstance(error, AlreadyExists) else logging.WARNING,
-                "the server refuses an event: %s: %s",
+                "the server rejected an event: %s: %s",
                 write,
                 error,
             )
@@ -237,7 +250,7 @@ class Events:
         event = write.event
         metadata = event["metadata"]
         if write.patch is not None:
-            with suppress(NotFound):  # it expired: it is made anew
+            with suppress(NotFound):  # the event expired: create a new one
                 found: Object = await self._client.patch(
                     write.kind, patches.strategic(write.patch), metadata["name"], metadata["namespace"]
                 )
@@ -250,7 +263,7 @@ class Events:
     def event(
         self, about: Object, said: _Said, related: Object | None, annotations: Mapping[str, str] | None
     ) -> Object:
-        """An event of events.k8s.io/v1."""
+        """Returns an events.k8s.io/v1 event."""
         found: Object = {
             "apiVersion": _EVENT.api_version,
             "kind": "Event",
@@ -271,7 +284,7 @@ class Events:
     def legacy_event(
         self, about: Object, said: _Said, related: Object | None, annotations: Mapping[str, str] | None
     ) -> Object:
-        """An event of core/v1."""
+        """Returns a core/v1 event."""
         moment = format_time(self._clock.now())
         found: Object = {
             "apiVersion": _LEGACY.api_version,
@@ -299,7 +312,7 @@ class Events:
         return metadata
 
     def _name(self, about: str) -> str:
-        """A name for an event about an object: that of the object and the time, which is never the same twice."""
+        """Returns a unique event name: the object's name and the time in nanoseconds."""
         nanos = max(round(self._clock.now().timestamp() * 1_000_000) * 1000, self._last_nanos + 1)
         self._last_nanos = nanos
         name = f"{about}.{nanos:x}"
@@ -307,12 +320,12 @@ class Events:
 
 
 class _Write(NamedTuple):
-    """One event to be created, or patched, if it can be."""
+    """One event to create, or to patch."""
 
     kind: GroupVersionKind
     event: Object
     patch: Object | None
-    # Under which the correlator remembers it, if it does.
+    # The key in the correlator, if any.
     key: str = ""
 
     def __str__(self) -> str:
@@ -322,7 +335,7 @@ class _Write(NamedTuple):
 
 
 def reference(obj: AnyObject) -> Object:
-    """What an event calls an object. Raises ValueError for what does not say its kind and name."""
+    """Returns the object reference of an event. Raises ValueError for an object without apiVersion, kind or name."""
     tree = tree_of(obj)
     metadata = tree.get("metadata") or {}
     found = {
@@ -334,11 +347,11 @@ def reference(obj: AnyObject) -> Object:
         "resourceVersion": metadata.get("resourceVersion"),
     }
     if not (found["kind"] and found["apiVersion"] and found["name"]):
-        raise ValueError("the object does not say its apiVersion, kind and name")
+        raise ValueError("the object has no apiVersion, kind or name")
     return {name: value for name, value in found.items() if value}
 
 
 def _clipped(text: str, limit: int) -> str:
-    """As much of a text as fits into so many bytes."""
+    """Truncates a text to a number of bytes."""
     data = text.encode()
     return text if len(data) <= limit else data[: limit - 3].decode(errors="ignore") + "…"

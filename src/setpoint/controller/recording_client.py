@@ -1,4 +1,4 @@
-"""A client whose writes are noted: for `why`, and so that reads can be asked to have seen them."""
+"""A client that records its reads and writes: for `why`, and so that later reads show its writes."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -20,7 +20,7 @@ from setpoint.schema.types.resource import Resource
 
 
 class Placed(msgspec.Struct, rename="camel"):
-    """Where an object is, and which version of it this is."""
+    """The key, UID and resource version of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -37,7 +37,7 @@ class _Head(msgspec.Struct):
 
 
 class _ListHead(_Head):
-    # There is nothing of them that has to be read.
+    # The items are not decoded.
     items: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
@@ -46,7 +46,7 @@ _read_list_head = msgspec.json.Decoder(_ListHead).decode
 
 
 def placed(obj: AnyObject) -> Placed:
-    """Where an object says that it is."""
+    """Returns the key, UID and resource version of an object."""
     if isinstance(obj, Resource):
         meta = obj.metadata
         return Placed(meta.name, meta.namespace, meta.uid, meta.resource_version)
@@ -54,21 +54,24 @@ def placed(obj: AnyObject) -> Placed:
 
 
 class Noting(Protocol):
-    """The reconcile, as its clients know it."""
+    """The reconcile, as seen by its clients."""
 
     request: Request
-    # Something was read.
+    # Records a read.
     saw: Callable[[Read], None]
 
     def accessed(self, access: Access) -> None:
-        """The server was asked for something."""
+        """Records an API access."""
 
     def wrote(self, write: Write) -> None:
-        """Something was written, or not, because it was so already."""
+        """Records a write, or a write that was skipped as unnecessary."""
 
 
 class NotingClient(Client):
-    """The client that a reconcile is given as `ctx.api`: reads and writes at the server."""
+    """The client of a reconcile without the cache, `ctx.api`.
+
+    live = await ctx.api.get(Website, request.name, request.namespace)
+    """
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class NotingClient(Client):
         expectations: Expectations,
         primary: GroupVersionKind | None = None,
     ) -> None:
-        # All that the other client has, the connections among it.
+        # Shares all attributes of the other client, including its connections.
         self.__dict__.update(client.__dict__)
         self.options = options
         self._noting = noting
@@ -98,7 +101,7 @@ class NotingClient(Client):
         content_type: str = JSON,
         accept: str = JSON,
     ) -> Answer:
-        """Every request: those that change something are noted."""
+        """Sends a request, and records reads and writes."""
         sent = super()._call(
             ref,
             method,
@@ -155,7 +158,7 @@ class NotingClient(Client):
 
 
 def _read_of(kind: GroupVersionKind, key: str, namespace: str, query: Query | None, answer: Answer) -> Read:
-    """What was read at the server."""
+    """Returns the record of a read from the server."""
     try:
         head = _read_list_head(answer.body)
     except msgspec.MsgspecError:
@@ -175,14 +178,14 @@ def _verb(method: str, name: str, content_type: str) -> str:
 
 
 def _leaves_doubt(error: TransportError | APIError) -> bool:
-    """Whether a request that failed may have changed something all the same, or shows that the cache is behind."""
+    """Returns True if a failed request may have changed data anyway, or shows that the cache is behind."""
     if isinstance(error, TransportError):
         return error.sent
     return error.code >= 500 or error.code == 409
 
 
 def _version_in(body: bytes) -> str:
-    """The version that a write was conditional on; empty where it was not."""
+    """Returns the resource version that a write was conditional on; empty for an unconditional write."""
     try:
         return _read_head(body).metadata.resource_version
     except msgspec.MsgspecError:

@@ -1,7 +1,7 @@
-"""Sources for what is related to the objects of a controller: what they name, and what concerns all of them.
+"""Sources for objects related to those of a controller: objects that they name, and objects that affect all of them.
 
-UsedBy("v1/ConfigMap", names=lambda app: [app.spec.settings])   a change means the apps that name it
-Everyone(Watch("v1/ConfigMap", labels="defaults"))              a change means every app, once
+UsedBy("v1/ConfigMap", names=lambda app: [app.spec.settings])   # a change triggers the apps that name the ConfigMap
+Everyone(Watch("v1/ConfigMap", labels="defaults"))              # a change triggers every app, once
 """
 
 import asyncio
@@ -26,11 +26,12 @@ def _no_names(obj: Any) -> Iterable[str]:
 
 @dataclass(frozen=True, eq=False)
 class UsedBy(Watch):
-    """The objects of a kind that others name; what changes means those of the controller, in the same cluster, that
-    name it.
+    """A watch of objects that the controller's objects name; a change triggers those that name the changed object.
 
-    `names` gives what an object of the controller names: `name`, in its own namespace or in none, or
-    `namespace/name`. It is kept as an index, so that a change finds who it means at once, however many there are.
+    `names` returns the names that an object of the controller uses: `name`, in its own namespace or cluster-scoped, or
+    `namespace/name`. The names are indexed, so that lookups stay fast for any number of objects.
+
+        UsedBy("v1/ConfigMap", names=lambda app: [app.spec.settings])
     """
 
     names: Callable[[Any], Iterable[str]] = _no_names
@@ -38,7 +39,7 @@ class UsedBy(Watch):
     async def attach(self, host: Host) -> Attached:
         primary = host.primary
         if primary is None:
-            raise ValueError(f"{self.name} is used by what? Only a controller for one kind can say")
+            raise ValueError(f"{self.name}: UsedBy needs a controller with exactly one primary kind")
         index = f"{kind_of(self.kind)} of {id(self.names):x}"
         keys = self._keys
         cache = host.cache(self.cluster)
@@ -53,7 +54,7 @@ class UsedBy(Watch):
         return await self.with_handler(who).attach(host)
 
     def _keys(self, obj: Any) -> Iterable[str]:
-        """The keys of what an object names; of a bare name it is not known whether that is in a namespace."""
+        """Yields the keys of the named objects; a bare name may be namespaced or cluster-scoped."""
         namespace = placed(obj).namespace
         for name in self.names(obj):
             if name:
@@ -63,8 +64,12 @@ class UsedBy(Watch):
 
 
 class Everyone:
-    """Whatever another source tells, it means every object of the controller, in its own cluster or in one of a name.
-    However much it tells at once, that is gathered: each object waits once."""
+    """Wraps another source, so that each of its changes triggers every object of the controller.
+
+    `cluster` selects the objects of another cluster. Changes at the same time are combined: each object is queued once.
+
+        Everyone(Watch("v1/ConfigMap", labels="defaults"))
+    """
 
     def __init__(self, source: Source, *, cluster: str = "") -> None:
         self._source = source
@@ -76,12 +81,12 @@ class Everyone:
 
     async def attach(self, host: Host) -> Attached:
         if host.primary is None:
-            raise ValueError(f"{self.name}: only a controller for one kind has objects to mean")
+            raise ValueError(f"{self.name}: Everyone needs a controller with exactly one primary kind")
         return await self._source.attach(_Sweep(host, host.primary, self._cluster))
 
 
 class _Sweep:
-    """Stands before a controller, and makes of any request all of them."""
+    """A host for the wrapped source, which turns any request into requests for all objects."""
 
     def __init__(self, host: Host, primary: KindRef, cluster: str) -> None:
         self._host = host

@@ -1,4 +1,4 @@
-"""What a reconcile is asked, why, and what it answers."""
+"""The request, triggers and result of a reconcile."""
 
 from typing import Any, NamedTuple
 
@@ -10,21 +10,24 @@ from setpoint.objects.provenance import Reason
 
 
 class Request(NamedTuple):
-    """The object to reconcile, by name: what it looks like is for the reconcile to find out."""
+    """The object to reconcile, by name. The reconcile reads the object itself.
+
+    Request("web", "default")
+    """
 
     name: str
     namespace: str = ""
-    # Which cluster it lives in, for controllers of several; empty for the only one.
+    # The cluster of the object, for controllers of several clusters; empty for the default one.
     cluster: str = ""
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone; with several clusters, `cluster:` before it."""
+        """`namespace/name`, or the name of a cluster-scoped object; prefixed with `cluster:` for another cluster."""
         return f"{self.cluster}:{self.object}" if self.cluster else self.object
 
     @property
     def object(self) -> str:
-        """The key of the object where it lives."""
+        """The key of the object within its cluster."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
@@ -32,10 +35,11 @@ class Request(NamedTuple):
 
 
 class Trigger:
-    """One reason to reconcile: what happened to which object. A request gathers them until its turn comes.
+    """One reason to reconcile: an event of an object. A waiting request collects triggers.
 
-    `fields` are the paths that an update changed, the first few of them. They are found when somebody asks: most never
-    do.
+    `fields` are the first paths that an update changed. They are computed on first access, because most are never read.
+
+        controller.enqueue(Request("web", "default"), Trigger("requested", "billing"))
     """
 
     __slots__ = ("_change", "_fields", "event", "kind", "object", "previous_version", "resource_version", "source")
@@ -45,28 +49,28 @@ class Trigger:
         event: str,
         source: str = "",
         kind: GroupVersionKind | None = None,
-        object: str = "",  # noqa: A002 - what it is
+        object: str = "",  # noqa: A002 - the field's own name
         resource_version: str = "",
         change: Change[Any] | None = None,
     ) -> None:
         # created, updated, deleted, resync, initial, tracked, timer, retry, requeue, requested
         self.event = event
-        # The name of the source that told of it.
+        # The name of the source.
         self.source = source
         self.kind = kind
-        # `namespace/name` of the object that changed; empty for what is no object.
+        # The `namespace/name` of the changed object; empty for other events.
         self.object = object
         self.resource_version = resource_version
         old = change.old if change is not None else None
-        # The version before that change, where there was one that we saw.
+        # The version before the change, if known.
         self.previous_version = "" if old is None else old.meta.resource_version
-        # Only for what an update changed: reasons are kept for a while, and objects that are gone should not be.
+        # Kept for updates only: triggers live for a while, and must not keep deleted objects in memory.
         self._change = change if event == "updated" else None
         self._fields: tuple[str, ...] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The paths that differ, for an update."""
+        """The paths that an update changed."""
         if self._fields is None:
             change = self._change
             if change is None or change.old is None or change.new is None or change.old is change.new:
@@ -76,12 +80,12 @@ class Trigger:
         return self._fields
 
     def let_go(self) -> None:
-        """Keeps the objects no longer; the fields that differ are known only if somebody has asked for them."""
+        """Releases the objects. `fields` stays available only if read before."""
         self._change = None
 
     @property
     def reason(self) -> Reason:
-        """As the log keeps it beside what the reconcile writes."""
+        """The trigger as recorded in the log of writes."""
         if self.kind is None:
             return Reason(self.event, "", self.object or self.source)
         kind = f"{self.kind.kind}.{self.kind.group}" if self.kind.group else self.kind.kind
@@ -107,21 +111,30 @@ class Trigger:
 
 
 class Result(NamedTuple):
-    """What a reconcile asks for when it ends well. None is the same as `Result()`: nothing until something changes."""
+    """The result of a successful reconcile. None is the same as `Result()`: wait for the next change.
 
-    # Seconds until the next reconcile; None: only when something changes.
+    return Result(requeue_after=60.0)
+    """
+
+    # Seconds until the next reconcile; None: only when a watched object changes.
     requeue_after: float | None = None
-    # The priority of that reconcile; None: that of this one.
+    # The priority of that reconcile; None: the priority of this one.
     priority: int | None = None
 
 
 class TerminalError(Exception):
-    """A failure that trying again cannot mend: it is reported, and the object waits for its next change."""
+    """A failure that a retry cannot fix: logged, and not retried before the next change.
+
+    raise TerminalError(f"unknown region {website.spec.region!r}")
+    """
 
 
 class Requeue(Exception):  # noqa: N818 - a signal, no error
-    """Raised to end a reconcile at once and have it again: after some seconds, or with backoff if none are given."""
+    """Raised to end a reconcile at once and to requeue the request: after some seconds, or with backoff.
+
+    raise Requeue(5.0, "waiting for the load balancer")
+    """
 
     def __init__(self, after: float | None = None, why: str = "") -> None:
-        super().__init__(why or "asked for another turn")
+        super().__init__(why or "requeue requested")
         self.after = after

@@ -1,5 +1,8 @@
-"""What is kept of each reconcile: why it ran, what it read and wrote, how it ended and how long it took. A controller
-keeps the last few hundred, and of each object the last; `trace`, the debug page and the hot-loop detector read them."""
+"""The record of each reconcile: its triggers, reads, writes, result and duration.
+
+A controller keeps the last few hundred records and the last one of each object; `trace`, the debug page and the hot
+loop detection read them.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,45 +13,45 @@ import msgspec
 from setpoint.controller.request import Request, Trigger
 from setpoint.objects.gvk import GroupVersionKind
 
-# How a reconcile ends; the first four are the words of controller-runtime's metrics.
+# The results of a reconcile; the first four are those of controller-runtime's metrics.
 SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER = "success", "error", "requeue", "requeue_after"
 TERMINAL, TIMEOUT, CONFLICT, CANCELLED = "terminal", "timeout", "conflict", "cancelled"
-# So many of its reads are told one by one.
+# The number of reads that are kept individually.
 MOST_READS = 32
 
 
 class Access(NamedTuple):
-    """What a server was asked for: what it takes rights to do."""
+    """An API access, which requires a permission."""
 
     kind: GroupVersionKind
     subresource: str
-    verb: str  # as RBAC says it; an apply is a patch
+    verb: str  # as in RBAC; an apply is a patch
 
 
 class Read(msgspec.Struct, gc=False):
-    """One look at what is: at an object, or at all of a kind in a namespace (or everywhere) with some labels."""
+    """One read: an object, or a list of a kind in a namespace (or all) with a label selector."""
 
     kind: GroupVersionKind
     # Empty for a list.
     object: str
-    # Of the object, or of the list; an object that is not there has none.
+    # The version of the object or list; empty for a missing object.
     resource_version: str
     from_server: bool = False
     namespace: str = ""
     selector: str = ""
-    # How many a list had.
+    # The number of items of a list.
     count: int = 0
 
 
 class Write(NamedTuple):
-    """One request that changes something."""
+    """One write request."""
 
     verb: str  # create, update, patch, apply, delete, deletecollection
     kind: GroupVersionKind
     object: str
     subresource: str = ""
     resource_version: str = ""
-    # It would have changed nothing, and was not sent.
+    # True if not sent, because the write would change no field.
     skipped: bool = False
 
     def __str__(self) -> str:
@@ -58,22 +61,22 @@ class Write(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """One reconcile."""
+    """The record of one reconcile."""
 
     id: str
     controller: str
     request: Request
     why: tuple[Trigger, ...]
-    # How many more reasons there were.
+    # The number of further triggers.
     more: int
     priority: int
-    # Which attempt this is since the last success: 0 is the first.
+    # The attempt since the last success; 0 is the first.
     attempt: int
-    # Seconds it waited in the queue after it was due.
+    # Seconds in the queue after the request was due.
     waited: float
     began: datetime
     started: float
-    # The how manieth it is of this object, since the controller began.
+    # The number of this reconcile among those of the object, since the controller started.
     number: int = 0
     seconds: float = 0.0
     result: str = ""
@@ -81,18 +84,18 @@ class Run:
     requeue_after: float | None = None
     writes: list[Write] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
-    # How many more there were.
+    # The number of further reads.
     more_reads: int = 0
-    # What higher styles have to tell of it, such as the plans of apply sets.
+    # Notes of higher layers, such as the plans of apply sets.
     notes: list[object] = field(default_factory=list)
 
     @property
     def wrote(self) -> bool:
-        """Whether it changed something."""
+        """True if the reconcile sent a write."""
         return any(not write.skipped for write in self.writes)
 
     def let_go(self) -> None:
-        """Keeps no objects alive any more: of what changed, that it did is remembered."""
+        """Releases references to objects; only the record of the changes stays."""
         for trigger in self.why:
             trigger.let_go()
         if self.error is not None:

@@ -1,4 +1,4 @@
-"""What a manager runs, and groups of it that start and stop together."""
+"""Runnables of a manager, and groups of runnables that start and stop together."""
 
 import asyncio
 import logging
@@ -7,30 +7,33 @@ from typing import Protocol
 
 from setpoint.objects.clock import Clock, timeout
 
-# How long what was cancelled may take before it is complained of.
+# The seconds after which a cancelled task that still runs is logged.
 _PATIENCE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
 
 
 class Runnable(Protocol):
-    """Something that runs for as long as its manager does."""
+    """A component that runs as long as its manager.
+
+    Manager(client, webhooks=WebhookServer(client, [checked], name="websites"))  # a server is a runnable
+    """
 
     @property
     def name(self) -> str: ...
 
     async def start(self) -> None:
-        """Returns when it is ready. Raises what keeps it from that."""
+        """Starts the component, and returns when ready. Raises if the start fails."""
 
     async def wait(self) -> None:
-        """Returns when it has ended by itself, and raises what it failed with. May be cancelled: that ends nothing."""
+        """Waits until the component ends by itself, and raises its error. Cancelling does not stop the component."""
 
     async def stop(self, graceful: float | None) -> None:
-        """Ends it: gives what is under way so many seconds (None: for ever), then cancels it and waits for that."""
+        """Stops the component: waits the given seconds (None: without limit) for running work, then cancels."""
 
 
 class Background:
-    """A coroutine function as a runnable: what runs beside controllers. It is cancelled at the end, and waited for."""
+    """Runs a coroutine function as a runnable, next to the controllers. `stop` cancels the task and awaits its end."""
 
     def __init__(self, name: str, function: Callable[[], Awaitable[None]], clock: Clock) -> None:
         self.name = name
@@ -52,52 +55,52 @@ class Background:
         if task is None or task.done():
             return
         task.cancel()
-        # Nothing is left behind: what does not end when it is cancelled is waited for, but not in silence.
+        # No task is left behind: one that ignores its cancellation is awaited, with a warning.
         try:
             async with timeout(self._clock, max(graceful or 0.0, _PATIENCE_SECONDS)):
                 await asyncio.wait((task,))
         except TimeoutError:
-            _log.warning("%s does not end although it was cancelled; it is still waited for", self.name)
+            _log.warning("%s was cancelled but still runs; waiting for its end", self.name)
             await asyncio.wait((task,))
 
 
 class Group:
-    """Runnables that start and stop together. `on_failure` is told what one of them fails with."""
+    """Runnables that start and stop together. `on_failure` is called with the error of a failed member."""
 
     def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
         self._on_failure = on_failure
         self.members: list[Runnable] = []
-        # What starts a member and then watches over it, for those that run.
+        # The tasks that start and then watch the running members.
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._ready: dict[str, asyncio.Event] = {}
         self.is_running = False
 
     def add(self, runnable: Runnable) -> None:
-        """Adds one; if the group runs, it is started at once. Raises ValueError for a name that is there."""
+        """Adds a runnable, and starts it if the group runs. Raises ValueError for a duplicate name."""
         if any(member.name == runnable.name for member in self.members):
-            raise ValueError(f"there is a {runnable.name!r} already: names are unique in a manager")
+            raise ValueError(f"{runnable.name!r} already exists: names must be unique in a manager")
         self.members.append(runnable)
         if self.is_running:
             self._begin(runnable)
 
     def start(self) -> None:
-        """Starts all."""
+        """Starts all members."""
         self.is_running = True
         for member in self.members:
             self._begin(member)
 
     async def ready(self) -> None:
-        """Returns when all are ready, or have failed."""
+        """Waits until all members are ready or have failed."""
         for ready in list(self._ready.values()):
             await ready.wait()
 
     async def stop(self, graceful: float | None) -> None:
-        """Stops all, at once with each other, and returns when they have ended."""
+        """Stops all members concurrently, and returns when they have ended."""
         self.is_running = False
         await asyncio.gather(*(self._end(member, graceful) for member in list(self.members)))
 
     async def remove(self, runnable: Runnable, graceful: float | None) -> None:
-        """Stops one and takes it out."""
+        """Stops and removes a member."""
         self.members.remove(runnable)
         await self._end(runnable, graceful)
 
@@ -126,4 +129,4 @@ class Group:
         try:
             await member.stop(graceful)
         except Exception:
-            _log.exception("%s failed while it was stopped", member.name)
+            _log.exception("%s failed while stopping", member.name)

@@ -1,8 +1,9 @@
-"""Events of events.k8s.io/v1 that come again: the second of a kind makes the first a series, later ones are counted.
+"""Repeated events.k8s.io/v1 events: the second occurrence starts a series, later ones are counted.
 
-A series is told to the server when it begins, every half hour, and when nothing came for six minutes: then it ends, and
-the next event is a new one. client-go's rules, but for one: which version of the object an event is about makes no
-difference, or the events of an object that changes would never be a series. Plain computing over an injected clock.
+A series is sent to the server when the series begins, every 30 minutes, and when no event came for 6 minutes: then the
+series ends, and the next event starts a new one. The rules are client-go's with one exception: the resource version of
+the object is ignored, or the events of a changing object would never form a series. The module does no I/O and takes an
+injected clock.
 """
 
 from datetime import datetime, timedelta
@@ -13,13 +14,13 @@ from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
 
 FINISH_SECONDS, REFRESH_SECONDS = 6 * 60.0, 30 * 60.0
-# How many different events are remembered; of more, the oldest are told as they stand and begin anew.
+# The number of events that are tracked; beyond that, the oldest are sent as they are and start anew.
 MOST_SERIES = 4096
 _FINISH = timedelta(seconds=FINISH_SECONDS)
 
 
 class _Entry:
-    """An event, and how often it came."""
+    """An event and the number of its occurrences."""
 
     __slots__ = ("count", "event", "last", "told")
 
@@ -27,12 +28,12 @@ class _Entry:
         self.event = event
         self.count = 1
         self.last = now
-        # The count that was last handed out to be told.
+        # The count that was last sent.
         self.told = 1
 
 
 class Telling(NamedTuple):
-    """What to tell: an event to create, or, if it is a series, to change by its series."""
+    """An event to create, or a series to patch."""
 
     event: Object
 
@@ -50,7 +51,7 @@ class Series:
         self._entries: dict[tuple[str, ...], _Entry] = {}
 
     def observe(self, event: Object) -> list[Telling]:
-        """What is to be told at once: the event, or that it is a series now; nothing if it only counts."""
+        """Returns the writes that are due now: the event, or the start of a series; empty if only the count changed."""
         now = self._clock.now()
         key = _key(event)
         entry = self._entries.get(key)
@@ -66,18 +67,18 @@ class Series:
         return [_tell(entry)] if entry.count == 2 else []
 
     def refresh(self) -> list[Telling]:
-        """How all series stand."""
+        """Returns all series with their current counts."""
         return [_tell(entry) for entry in self._entries.values() if entry.count > 1]
 
     def finish(self) -> list[Telling]:
-        """How those series stand that end now, because nothing came for long."""
+        """Ends the series without an event for 6 minutes, and returns them."""
         before = self._clock.now() - _FINISH
         ended = [key for key, entry in self._entries.items() if entry.last < before]
         entries = [self._entries.pop(key) for key in ended]
         return [_tell(entry) for entry in entries if entry.count > 1]
 
     def untold(self) -> list[Telling]:
-        """What has been counted since it was last told, at the end of all."""
+        """Returns the series with unsent counts, for the shutdown."""
         return [telling for entry in self._entries.values() for telling in _untold(entry)]
 
 

@@ -1,6 +1,7 @@
-"""Sources: where a controller hears of things from. A source is only a description; `attach` brings it to life for one
-controller, and what that gives can be asked whether it has told everything (`synced`), what keeps it from that
-(`trouble`), and be taken away again at any time (`detach`).
+"""Sources: report changes to a controller.
+
+A source is a description; `attach` starts the source for one controller. The attached source reports whether its
+initial state is complete (`synced`) and current problems (`trouble`), and can be detached at any time.
 """
 
 import asyncio
@@ -19,46 +20,49 @@ _log = logging.getLogger(__name__)
 
 
 class Host(Protocol):
-    """The controller, as its sources know it."""
+    """The controller, as seen by its sources."""
 
     clock: Clock
-    # The kind that requests are for, where they are all for one.
+    # The kind of the requests, if there is exactly one.
     primary: KindRef | None
-    # The priority of what was there when a source began, and of what is only told once more.
+    # The priority of objects that exist at the start of a source, and of resyncs.
     initial_priority: int
 
     def cache(self, cluster: str) -> Cache:
-        """The cache of a cluster; that of the controller's own for the empty name. Raises LookupError."""
+        """Returns the cache of a cluster; the default one for an empty name. Raises LookupError."""
 
     def enqueue(self, request: Request, trigger: Trigger, priority: int = 0) -> None:
-        """Has a request reconciled."""
+        """Queues a request."""
 
     def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
-        """Has every request reconciled whose last reconcile looked at what has changed."""
+        """Queues every request whose last reconcile looked up the changed object."""
 
 
 class Attached(Protocol):
-    """A source that is alive."""
+    """A running source."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def synced(self) -> bool:
-        """Whether it has told of everything that was there when it began."""
+        """True if the source has reported all objects that existed at its start."""
 
     @property
     def trouble(self) -> str:
-        """What keeps it from that; empty where nothing does."""
+        """The current problem of the source; empty without one."""
 
     async def wait_synced(self) -> None: ...
 
     async def detach(self) -> None:
-        """Ends it. What it has told stays told."""
+        """Stops the source. Requests that are already queued stay queued."""
 
 
 class Source(Protocol):
-    """What can be attached."""
+    """A description of a source that can be attached to a controller.
+
+    Controller("website", reconcile, kind=Website, watches=[Every(300, Request("all"))])
+    """
 
     @property
     def name(self) -> str: ...
@@ -67,8 +71,7 @@ class Source(Protocol):
 
 
 class Follower:
-    """An attached source that is nothing but a coroutine. When it fails it is begun anew, after a while; when it ends,
-    it has said all it had to say."""
+    """An attached source that runs a coroutine function, and calls the function again with backoff if it fails."""
 
     def __init__(self, name: str, follow: Callable[[], Awaitable[None]], clock: Clock) -> None:
         self.name = name
@@ -86,7 +89,7 @@ class Follower:
             except Exception as error:
                 self._error = error
                 seconds = waits.delay(self.name)
-                _log.exception("the source %s failed; again in %.3g s", self.name, seconds)
+                _log.exception("the source %s failed; restarting in %.3g s", self.name, seconds)
             await self._clock.sleep(seconds)
 
     @property
@@ -98,7 +101,7 @@ class Follower:
         return f"{self.name}: {self._error}" if self._error is not None else ""
 
     async def wait_synced(self) -> None:
-        """There is nothing to wait for."""
+        """Returns at once: there is no initial state to wait for."""
 
     async def detach(self) -> None:
         self._task.cancel()

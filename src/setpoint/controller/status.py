@@ -1,11 +1,11 @@
-"""The status that a reconcile reports: gathered while it runs, written once at its end, and only if it changed.
+"""The status that a reconcile reports: collected during the run, written once at the end, and only if changed.
 
     ctx.status["replicas"] = 3
     ctx.status.condition("Ready", True, "AllUp", "3 of 3 replicas are up")
 
-`observedGeneration` is set by itself, where the kind has it. The write is conditional on the version that was read, so
-that it is known to be nothing but our own report and does not bring the request back; when somebody else was faster,
-what changed is put on top of what they wrote, condition by condition.
+`observedGeneration` is set automatically if the kind has the field. The write is conditional on the version that was
+read, so that the controller recognizes its own status write and does not reconcile again. After a conflict, the changes
+are applied on top of the other client's version, condition by condition.
 """
 
 from collections.abc import Collection, Iterator, MutableMapping
@@ -21,12 +21,12 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.types.model import Model
 
-# How often a report is put on top of what somebody else wrote meanwhile, before the reconcile is repeated.
+# The number of attempts to apply the changes on top of newer versions, before the reconcile is repeated.
 ATTEMPTS = 5
 
 
 class Reporting(Protocol):
-    """What the report is written with."""
+    """The client that writes the status."""
 
     async def patch_status(self, patch: Patch) -> Object: ...
 
@@ -34,14 +34,18 @@ class Reporting(Protocol):
 
 
 class Status(MutableMapping[str, Json]):
-    """The status of the object of a request, as a mapping that may be changed."""
+    """The status of the object of a request, as a mutable mapping.
+
+    ctx.status["replicas"] = 3
+    ctx.status.condition("Ready", True, "AllUp", "3 of 3 replicas are up")
+    """
 
     def __init__(self, obj: Object, clock: Clock) -> None:
         self._object = obj
         self._clock = clock
         self._before: Object = obj.get("status") or {}
         self._tree: Object = thaw(self._before)
-        # Where a kind drops it, it is not sent again.
+        # True if `observedGeneration` was set.
         self._observed = False
 
     def __getitem__(self, field: str) -> Json:
@@ -60,7 +64,7 @@ class Status(MutableMapping[str, Json]):
         return len(self._tree)
 
     def put(self, status: Model | Object) -> None:
-        """Puts a whole status in the place of this one. Conditions that it does not have stay."""
+        """Replaces the whole status. Keeps conditions and `observedGeneration` if the new status has none."""
         tree = status.to_json() if isinstance(status, Model) else thaw(status)
         kept: Object = {name: self._tree[name] for name in ("conditions", "observedGeneration") if name in self._tree}
         self._tree = {**kept, **tree}
@@ -72,7 +76,7 @@ class Status(MutableMapping[str, Json]):
         reason: str,
         message: str = "",
     ) -> bool:
-        """Sets a condition; whether that changed it. None stands for `Unknown`."""
+        """Sets a condition, and returns True if the condition changed. None stands for `Unknown`."""
         if not isinstance(status, str):
             status = conditions.UNKNOWN if status is None else conditions.TRUE if status else conditions.FALSE
         return conditions.set_condition(
@@ -86,24 +90,26 @@ class Status(MutableMapping[str, Json]):
         )
 
     def is_true(self, type: str) -> bool:  # noqa: A002 - the field's own name
-        """Whether a condition is true."""
+        """Returns True if a condition is true."""
         return conditions.is_true(self._tree.get("conditions", []), type)
 
     def observe(self) -> None:
-        """Says that this status is about the object as it was read."""
+        """Sets `observedGeneration` to the generation of the object as read."""
         generation = self._object.get("metadata", {}).get("generation", 0)
         if generation:
             self._observed = True
             self._tree["observedGeneration"] = generation
 
     def moved_to(self, obj: AnyObject) -> None:
-        """The object has been changed by us since, and its status has not."""
+        """Records a newer version of the object after a write of this process that did not touch the status."""
         version = meta.resource_version(metadata_of(obj))
         self._object = {**self._object, "metadata": {**self._object.get("metadata", {}), "resourceVersion": version}}
 
     def tell_flips(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:
-        """Records an event for each of these conditions whose status is another than it was: a warning where it is not
-        true because the reconcile `failed`."""
+        """Records an event for each of these conditions with a changed status.
+
+        The event is a warning if the condition is not true and the reconcile `failed`.
+        """
         was = {each.get("type"): each.get("status") for each in self._before.get("conditions") or ()}
         for each in self._tree.get("conditions") or ():
             kind, now = each.get("type"), each.get("status")
@@ -116,7 +122,7 @@ class Status(MutableMapping[str, Json]):
         return self._tree != self._before
 
     async def write(self, through: Reporting) -> bool:
-        """Writes what changed. Returns whether the kind has kept `observedGeneration`."""
+        """Writes the changes. Returns True unless the kind dropped `observedGeneration`."""
         if not self.changed:
             return True
         change = mergepatch.diff(self._before, self._tree)
@@ -130,7 +136,7 @@ class Status(MutableMapping[str, Json]):
                     raise
                 live = await through.live()
                 if live["metadata"].get("uid") != self._object.get("metadata", {}).get("uid"):
-                    raise  # another object has its name now
+                    raise  # another object with the same name
                 version = live["metadata"]["resourceVersion"]
                 if "conditions" in change:
                     theirs = (live.get("status") or {}).get("conditions") or []

@@ -1,8 +1,9 @@
-"""Suspension: an object that asks for it is left alone by every controller, whatever that is made of.
+"""Suspension: every controller ignores an object that is marked as suspended.
 
-`kubectl annotate app shop setpoint.dev/suspend=true`, or the label of the same name, has nothing done for an object any
-more: nothing is written, no finalizer comes or goes. That is told by its condition `Suspended`, an event and the
-metrics, and it ends when the mark goes. Conditions of built-in kinds are for their own controllers to write.
+`kubectl annotate app shop setpoint.dev/suspend=true`, or the label of the same name, suspends an object: controllers
+write no changes, and neither add nor remove finalizers. The condition `Suspended`, an event and the metrics report the
+suspension, which ends when the mark is removed. Conditions are written for custom kinds only, because those of built-in
+kinds belong to their own controllers.
 """
 
 from typing import Any
@@ -11,13 +12,13 @@ from setpoint.cache.entry import Held
 from setpoint.client.kinds import KindRef
 from setpoint.controller.predicate import annotations_of
 
-# The label or annotation that has an object left alone while it is "true".
+# The label or annotation that suspends an object while its value is "true".
 SUSPEND = "setpoint.dev/suspend"
 SUSPENDED, READY = "Suspended", "Ready"
 
 
 def asks(held: Held[Any] | None) -> str:
-    """Why an object is to be left alone, by its marks; empty: it is not."""
+    """Returns why an object is suspended, by its label or annotation; empty: not suspended."""
     if held is None:
         return ""
     if (held.meta.labels or {}).get(SUSPEND) == "true":
@@ -26,5 +27,5 @@ def asks(held: Held[Any] | None) -> str:
 
 
 def is_reported(kind: KindRef | None) -> bool:
-    """Whether objects of a kind tell of it: custom ones do."""
+    """Returns True if the suspension is reported in the status of objects of a kind: custom kinds only."""
     return kind is not None and "." in kind.gvk.group and not kind.gvk.group.endswith(".k8s.io")

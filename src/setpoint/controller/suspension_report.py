@@ -10,7 +10,7 @@ from setpoint.objects import conditions, meta
 
 
 async def tell(ctx: Context, why: str) -> None:
-    """Reports that nothing is done. What was said of this generation still holds; of a later one nothing is known."""
+    """Reports a suspension. The Ready condition becomes Unknown if it does not cover the current generation."""
     obj = await ctx.object()
     if obj is None:
         return
@@ -23,7 +23,7 @@ async def tell(ctx: Context, why: str) -> None:
 
 
 async def lift(ctx: Context, obj: Any) -> None:
-    """Takes the report back, where there is one."""
+    """Removes the report of a suspension, if there is one."""
     status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
     told = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
     if isinstance(told, Iterable) and any(_type(each) == SUSPENDED for each in told):

@@ -1,9 +1,9 @@
-"""Sources that are no kinds: the time, whatever a program says, and whatever a coroutine finds out.
+"""Sources other than kinds: timers, programmatic channels and streams.
 
-Every(300, Request("all"))             once in five minutes
-Every(3600, everybody, aligned=True)   at each full hour, for all that `everybody()` names
+Every(300, Request("all"))             # every five minutes
+Every(3600, everybody, aligned=True)   # at each full hour, for all requests that `everybody()` returns
 channel = Channel("uploads"); channel.send(Request("a", "default"))
-Stream("queue", follow)                calls `await follow(enqueue)`, and again when that fails
+Stream("queue", follow)                # calls `await follow(enqueue)`, and again after a failure
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.source import Attached, Follower, Host
 
-# How many requests a channel keeps while no controller listens, as in controller-runtime.
+# The number of requests that a channel buffers while no controller is attached, as in controller-runtime.
 CHANNEL_SIZE = 1024
 
 Named: TypeAlias = "Request | Iterable[Request]"
@@ -32,16 +32,19 @@ async def _requests(who: Who) -> Iterable[Request]:
 
 @dataclass(frozen=True, eq=False)
 class Every:
-    """The time: every so many seconds, for a request, several, or those that a function names."""
+    """A timer: triggers a request, several, or those that a function returns, at an interval.
+
+    Every(3600, lambda: [Request("a", "default"), Request("b", "default")], aligned=True)
+    """
 
     seconds: float
     who: Who
-    # At full multiples of the seconds, as the clock on the wall counts them, instead of from the start on.
+    # True to fire at full multiples of the interval in wall-clock time, instead of relative to the start.
     aligned: bool = False
 
     def __post_init__(self) -> None:
         if self.seconds <= 0:
-            raise ValueError("a timer needs some seconds between two times")
+            raise ValueError("seconds must be greater than 0")
 
     @property
     def name(self) -> str:
@@ -62,7 +65,14 @@ class Every:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Whatever a coroutine finds out: it is called with a function that has a request reconciled."""
+    """Runs a coroutine that receives a function to queue requests.
+
+    async def follow(enqueue: Callable[[Request], None]) -> None:
+        async for upload in uploads():
+            enqueue(Request(upload.name, "default"))
+
+    Stream("uploads", follow)
+    """
 
     name: str
     follow: Callable[[Enqueue], Awaitable[None]]
@@ -75,7 +85,14 @@ class Stream:
 
 
 class Channel:
-    """Whatever the program says, from the event loop it runs in or, with `send_from_thread`, from any thread."""
+    """A channel through which a program triggers requests.
+
+    Use `send` from the event loop and `send_from_thread` from other threads.
+
+        channel = Channel("uploads")
+        controller = Controller("website", reconcile, kind=Website, watches=[channel])
+        channel.send(Request("web", "default"))
+    """
 
     def __init__(self, name: str = "channel") -> None:
         self.name = name
@@ -83,16 +100,16 @@ class Channel:
         self._kept: dict[Request, int] = {}
 
     def send(self, request: Request, priority: int = 0) -> None:
-        """Has a request reconciled. While nobody listens it is kept; raises BufferError when too many are."""
+        """Triggers a request. Buffers requests until a controller is attached; raises BufferError if full."""
         if not self._hosts:
             if request not in self._kept and len(self._kept) >= CHANNEL_SIZE:
-                raise BufferError(f"nobody listens to {self.name}, and {CHANNEL_SIZE} requests wait already")
+                raise BufferError(f"no controller is attached to {self.name}, and {CHANNEL_SIZE} requests are buffered")
             self._kept[request] = max(priority, self._kept.get(request, priority))
         for host in self._hosts:
             host.enqueue(request, Trigger("requested", self.name), priority)
 
     def send_from_thread(self, request: Request, priority: int = 0) -> None:
-        """The same from another thread. Who listens must do so already."""
+        """Triggers a request from another thread. Has no effect unless a controller is attached."""
         for host, loop in list(self._hosts.items()):
             loop.call_soon_threadsafe(host.enqueue, request, Trigger("requested", self.name), priority)
 
@@ -105,7 +122,7 @@ class Channel:
 
 
 class _Listening:
-    """A channel that somebody listens to."""
+    """A channel with an attached controller."""
 
     synced = True
     trouble = ""
@@ -115,7 +132,7 @@ class _Listening:
         self._end = end
 
     async def wait_synced(self) -> None:
-        """There is nothing to wait for."""
+        """Returns at once: there is no initial state to wait for."""
 
     async def detach(self) -> None:
         self._end()

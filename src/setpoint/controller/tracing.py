@@ -1,8 +1,8 @@
-"""Traces by OpenTelemetry, where its API is installed: from the event that caused a reconcile to what it wrote.
+"""OpenTelemetry traces, if its API is installed: from the event that triggered a reconcile to the resulting writes.
 
-A reconcile is one span that begins when its request became due; in it are the wait in the queue and every request to
-the API server, which is told the trace (`traceparent`). Which spans are kept, and where they go, is the business of the
-program: it sets up the SDK, and without one nothing is recorded.
+A reconcile is one span that begins when its request became due. The span contains the wait in the queue and every
+request to the API server, which receives the trace context (`traceparent`). The program configures the SDK, sampling
+and exporters; without an SDK no spans are recorded.
 """
 
 from collections.abc import Iterator
@@ -19,29 +19,31 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Tracer(Protocol):
-    """What makes spans: a tracer of OpenTelemetry."""
+    """Creates spans: an OpenTelemetry tracer."""
 
     def start_span(self, name: str, **how: Any) -> Any:
-        """A span, which whoever began it ends."""
+        """Returns a span, which the caller must end."""
 
     def start_as_current_span(self, name: str, **how: Any) -> AbstractContextManager[Any]:
-        """A span that those inside belong to."""
+        """Returns a span that becomes the parent of spans created within its block."""
 
 
 def find_tracer(provider: Any = None) -> Tracer:
-    """A tracer of a provider, or of the one that the program has set up. Raises ImportError, with the remedy, where
-    there is no OpenTelemetry."""
+    """Returns a tracer of a provider, or of the program's global provider.
+
+    Raises ImportError with instructions if OpenTelemetry is not installed.
+    """
     try:
         from opentelemetry import trace
     except ImportError as error:
-        raise ImportError(f"traces need OpenTelemetry ({error}): pip install 'setpoint[tracing]'") from error
+        raise ImportError(f"tracing requires OpenTelemetry ({error}): pip install 'setpoint[tracing]'") from error
     found: Tracer = (provider or trace).get_tracer("setpoint")
     return found
 
 
 @contextmanager
 def span_of(tracer: Tracer | None, run: Run) -> Iterator[None]:
-    """The span of a reconcile, which is over when this is: with its reasons, its writes and how it ended."""
+    """The span of a reconcile, with its triggers, writes and result."""
     if tracer is None:
         yield
         return
@@ -68,14 +70,14 @@ def span_of(tracer: Tracer | None, run: Run) -> Iterator[None]:
 
 
 def traced(client: Client, tracer: Tracer) -> Client:
-    """The same client, with a span for every request."""
+    """Returns a copy of the client with a span for every request."""
     made = copy(client)
     made.transport = TracedTransport(client.transport, tracer)
     return made
 
 
 class TracedTransport(Forwarding):
-    """Makes a span of each request, but not of streams: a watch lasts for hours."""
+    """Creates a span for each request, except for streams: a watch lasts for hours."""
 
     def __init__(self, transport: Transport, tracer: Tracer) -> None:
         super().__init__(transport)

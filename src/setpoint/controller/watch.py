@@ -1,9 +1,9 @@
-"""The source that most controllers live on: the objects of a kind, as a cache has them.
+"""The most common source: the objects of a kind, watched through a cache.
 
     Watch("v1/ConfigMap", mapped(who_uses_it), labels="app", predicates=[changed("data")])
 
-A kind that the server may not have (yet) is `optional`: the watch attaches when the kind appears and lets go when it
-disappears; nobody waits for it.
+Use `optional` for a kind that the server may not have (yet): the watch starts when the kind appears and stops when the
+kind disappears, and the controller starts without waiting for the kind.
 """
 
 import asyncio
@@ -30,33 +30,36 @@ from setpoint.controller.source import Attached, Host
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 
-# How often it is asked whether a kind has appeared, as in controller-runtime.
+# The interval at which the server is asked for an optional kind, as in controller-runtime.
 KIND_SECONDS = 10.0
-# How often a server that does not answer is asked what it takes to begin.
+# The interval at which an unresponsive server is asked again at the start.
 ANSWER_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
 
 def for_nobody(held: Held[Any]) -> tuple[Request, ...]:
-    """The handler of what is only looked up: who looked is told, and nobody else."""
+    """The handler of kinds that are only looked up: a change triggers only the requests that looked up the object."""
     return ()
 
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """The objects of a kind, and what a change of one means. Without a handler it means the object itself."""
+    """A source of the objects of a kind. By default a change triggers the object itself.
+
+    Watch("v1/ConfigMap", mapped(who_uses_it), labels="app", predicates=[changed("data")])
+    """
 
     kind: Kind[Any]
     handler: Handler = for_object
     predicates: Sequence[Predicate] = ()
-    # In which namespaces; none: in all.
+    # The watched namespaces; empty: all.
     namespaces: Sequence[str] = ()
     labels: LabelsArgument = None
     fields: FieldsArgument = None
     optional: bool = False
     cluster: str = ""
-    # Every so many seconds, give or take a tenth by chance, all of them are told once more; None: never.
+    # All objects are reported again after this many seconds (± 10 %, random); None: never.
     resync: float | None = None
 
     @property
@@ -66,7 +69,7 @@ class Watch:
         return f"{self.cluster}:{text}" if self.cluster else text
 
     def with_handler(self, handler: Handler, predicates: Sequence[Predicate] | None = None) -> "Watch":
-        """The same objects, with another meaning."""
+        """Returns a watch of the same objects with another handler."""
         wanted = self.predicates if predicates is None else predicates
         return Watch(
             self.kind,
@@ -88,9 +91,11 @@ class Watch:
 
 @dataclass(frozen=True, eq=False)
 class Owned(Watch):
-    """The objects of a kind that belong to what the controller is for; what changes means their owner.
+    """A source of objects that the controller's objects own; a change triggers the owner.
 
-    The owner is the one that controls the object; with `every_owner`, each of the kind.
+    The owner is the controlling owner; with `every_owner`, every owner of the controller's kind.
+
+        Owned("v1/ConfigMap", labels="app")
     """
 
     every_owner: bool = False
@@ -99,22 +104,22 @@ class Owned(Watch):
         return await self.with_handler(await self.owners(host)).attach(host)
 
     async def owners(self, host: Host) -> Owners:
-        """What leads from an object to its owners. Raises ValueError for a controller of no kind."""
+        """Returns the handler that maps an object to its owners. Raises ValueError for a controller without a kind."""
         owner = host.primary
         if owner is None:
-            raise ValueError(f"{self.name} is owned by what? Only a controller for one kind can own objects")
+            raise ValueError(f"{self.name}: Owned needs a controller with exactly one primary kind")
         return Owners(owner.gvk.group_kind, await _is_namespaced(host, owner), controller_only=not self.every_owner)
 
     @classmethod
     def like(cls, watch: Watch) -> "Owned":
-        """The objects of a watch, as what belongs to somebody."""
+        """Converts a watch to a source of owned objects."""
         if isinstance(watch, cls):
             return watch
         return cls(**{each.name: getattr(watch, each.name) for each in fields(watch)})
 
 
 async def _is_namespaced(host: Host, kind: KindRef) -> bool:
-    """Whether objects of a kind live in namespaces. Waits for a server that does not answer."""
+    """Returns True if a kind is namespaced. Waits for an unresponsive server."""
     if kind.cls is not None and kind.cls.__resource__.kind:
         return kind.cls.__resource__.scope == "Namespaced"
     while True:
@@ -123,12 +128,12 @@ async def _is_namespaced(host: Host, kind: KindRef) -> bool:
         except NoMatch:
             return True
         except (APIError, TransportError) as error:
-            _log.info("whether %s lives in namespaces is not known yet: %s", kind, error)
+            _log.info("cannot determine the scope of %s yet: %s", kind, error)
             await host.clock.sleep(ANSWER_SECONDS)
 
 
 class _Watching:
-    """A watch that is alive."""
+    """A running watch."""
 
     def __init__(self, watch: Watch, host: Host) -> None:
         self._watch = watch
@@ -177,7 +182,7 @@ class _Watching:
         await self._retries.stop()
         await self._release()
 
-    # Hearing
+    # Events
 
     def _hear(self, change: Change[Any]) -> None:
         if passes(self._predicates, change):
@@ -191,7 +196,7 @@ class _Watching:
         return self._watch.handler(held)
 
     def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
-        """Hands on what a change means."""
+        """Queues the requests that a change triggers."""
         meta, host, cluster = change.held.meta, self._host, self._watch.cluster
         event, priority = _event(change), 0
         if change.initial or change.resync:
@@ -203,7 +208,7 @@ class _Watching:
 
 
 class _Optional(_Watching):
-    """A watch of a kind that comes and goes."""
+    """A running watch of an optional kind."""
 
     def __init__(self, watch: Watch, host: Host) -> None:
         super().__init__(watch, host)
@@ -217,7 +222,7 @@ class _Optional(_Watching):
         while True:
             present = await self._is_present()
             if present and self._informer is None:
-                _log.info("%s has appeared and is watched", self.name)
+                _log.info("%s has appeared; watching", self.name)
                 self._acquire()
             elif not present and self._informer is not None:
                 _log.info("%s has disappeared", self.name)
@@ -227,13 +232,13 @@ class _Optional(_Watching):
     async def _is_present(self) -> bool:
         client = self._cache.client
         if self._informer is not None and self._informer.state == FAILING:
-            client.mapper.forget(self._kind.gvk)  # what failed may be gone: ask again
+            client.mapper.forget(self._kind.gvk)  # the kind may be deleted: ask again
         try:
             await client.mapper.resource(self._kind.gvk)
         except NoMatch:
             return False
         except (APIError, TransportError):
-            return self._informer is not None  # nobody knows: leave it as it is
+            return self._informer is not None  # unknown: keep the current state
         return True
 
     @property
@@ -247,7 +252,7 @@ class _Optional(_Watching):
         )
 
     async def wait_synced(self) -> None:
-        """Nobody waits for it."""
+        """Returns at once: the controller does not wait for an optional kind."""
 
     async def detach(self) -> None:
         task, self._task = self._task, None
@@ -258,8 +263,9 @@ class _Optional(_Watching):
 
 
 class _Retries:
-    """Finds out what changes mean. What fails, or has to wait for something, is brought to an end on the side: an event
-    is never lost because a function failed. Of an object that changes meanwhile, the states between may be passed over.
+    """Calls the handler for changes, and retries failed or async handlers in the background.
+
+    No event is lost because a handler failed. If an object changes again meanwhile, intermediate states may be skipped.
     """
 
     def __init__(self, watching: _Watching) -> None:
@@ -267,7 +273,7 @@ class _Retries:
         self._limiter = Exponential()
         self._pending: dict[str, Change[Any]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        # The answers that a task has yet to take over: one that is cancelled before its first step never does.
+        # Results that a task has not taken over yet: a task cancelled before its first step never does.
         self._asked: dict[str, list[Requests]] = {}
 
     def deliver(self, change: Change[Any]) -> None:
@@ -291,7 +297,7 @@ class _Retries:
         self._tasks[key] = asyncio.ensure_future(self._try(key, error))
 
     async def _try(self, key: str, error: Exception | None) -> None:
-        """Finds out what an object's changes mean, until there are no more. `error` is why the first try failed."""
+        """Calls the handler for the changes of an object until none is left. `error` is the first failure."""
         asked = self._asked.pop(key, None)
         while True:
             if error is not None:
@@ -312,7 +318,7 @@ class _Retries:
         self._limiter.forget(key)
 
     def _ask(self, change: Change[Any]) -> list[Requests]:
-        """The handler's answers for the states of a change. Raises what the handler raises."""
+        """Calls the handler for the states of a change, and returns its results. Raises the handler's exception."""
         asked: list[Requests] = []
         try:
             asked.extend(self._watching.requests(held) for held in _states(change))
@@ -324,7 +330,7 @@ class _Retries:
     async def _rest(self, key: str, error: Exception) -> None:
         seconds = self._limiter.delay(key)
         _log.error(
-            "what a change of %s in %s means could not be found; again in %.3g s",
+            "the handler failed for a change of %s in %s; retrying in %.3g s",
             key,
             self._watching.name,
             seconds,
@@ -349,7 +355,7 @@ def _waits(answer: Requests) -> "TypeGuard[Awaitable[Iterable[Request]]]":
 
 
 async def _answers(asked: list[Requests]) -> list[Request]:
-    """The requests that a handler named. After one answer that fails, the others are not waited for."""
+    """Awaits the requests of a handler. If one result fails, the others are closed."""
     found: list[Request] = []
     try:
         for each in asked:
@@ -360,7 +366,7 @@ async def _answers(asked: list[Requests]) -> list[Request]:
 
 
 def _close(asked: list[Requests]) -> None:
-    """Ends the answers that were not waited for: Python warns of coroutines that are dropped before they begin."""
+    """Closes results that were not awaited: Python warns about coroutines that are never awaited."""
     for each in asked:
         close = getattr(each, "close", None)
         if close is not None and _waits(each):
@@ -368,7 +374,7 @@ def _close(asked: list[Requests]) -> None:
 
 
 def _states(change: Change[Any]) -> list[Held[Any]]:
-    """What an object was and is."""
+    """Returns the old and the new state of an object, if present."""
     old, new = change.old, change.new
     return [held for held in ((old, new) if old is not new else (new,)) if held is not None]
 

@@ -1,6 +1,6 @@
-"""The watchdog: ends reconciles that take too long, and says where they hang.
+"""The watchdog: cancels reconciles that exceed their timeout, and logs where they hang.
 
-One task watches all reconciles of a controller: a reconcile costs it nothing but a note at its start and its end.
+One task watches all reconciles of a controller, so that a reconcile costs only a dict entry.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from setpoint.controller.run_record import Run
 from setpoint.objects.clock import Clock
 
-# How long a reconcile that was told to end may take for it before it counts as stuck.
+# The seconds after its cancellation for which a reconcile may still run before it counts as stuck.
 GRACE_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class Watched(NamedTuple):
-    """A reconcile that runs."""
+    """A running reconcile."""
 
     run: Run
     task: "asyncio.Task[Any]"
@@ -26,18 +26,18 @@ class Watched(NamedTuple):
 
 
 class Watchdog:
-    """Watches over the reconciles of one controller, which all have the same time."""
+    """Watches the reconciles of one controller, which all have the same timeout."""
 
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock = clock
         self._seconds = seconds
-        # In the order they began, which is that of their deadlines.
+        # In the order of their starts, and thus of their deadlines.
         self._watched: dict[str, Watched] = {}
         self._expired: dict[str, Watched] = {}
         self._more = asyncio.Event()
 
     def begin(self, run: Run, task: "asyncio.Task[Any]") -> float | None:
-        """A reconcile begins. Returns when it has to be over."""
+        """Registers a reconcile, and returns its deadline."""
         if self._seconds is None:
             return None
         deadline = run.started + self._seconds
@@ -46,19 +46,19 @@ class Watchdog:
         return deadline
 
     def end(self, run: Run) -> bool:
-        """A reconcile is over. Returns whether it was ended because it took too long."""
+        """Unregisters a reconcile, and returns True if the watchdog cancelled the reconcile."""
         self._watched.pop(run.id, None)
         return self._expired.pop(run.id, None) is not None
 
     def stuck(self) -> list[Watched]:
-        """Reconciles that were told to end a good while ago, and have not."""
+        """Returns the reconciles that were cancelled some time ago and still run."""
         now = self._clock.monotonic()
         return [found for found in self._expired.values() if now > found.deadline + GRACE_SECONDS]
 
     async def watch(self) -> None:
-        """Runs until it is cancelled."""
+        """Cancels expired reconciles until cancelled itself."""
         while True:
-            while not self._watched:  # what woke us may be over already
+            while not self._watched:  # the reconcile may have ended already
                 self._more.clear()
                 await self._more.wait()
             first = next(iter(self._watched.values()))
@@ -70,7 +70,7 @@ class Watchdog:
             if found.deadline > now:
                 return
             _log.error(
-                "%s %s: the reconcile took more than %g s and is ended; it hangs at %s",
+                "%s %s: the reconcile exceeded its timeout of %g s and is cancelled; waiting at %s",
                 found.run.controller,
                 found.run.request,
                 self._seconds,
@@ -82,7 +82,7 @@ class Watchdog:
 
 
 def where(task: "asyncio.Task[Any]") -> str:
-    """Where a task waits: the functions it is in, the outermost first, with their files and lines."""
+    """Returns the position at which a task waits: its functions, outermost first, with files and lines."""
     steps = []
     waiting: Any = task.get_coro()
     while waiting is not None:

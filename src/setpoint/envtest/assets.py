@@ -1,8 +1,8 @@
-"""Writes the executables that envtest starts, for this installation of ours.
+"""Writes the executables that envtest starts, for the current Python installation.
 
-Each is a small shell script that runs the Python which wrote it, with the packages that it had. Questions for help and
-versions they answer by themselves: envtest asks for help at every start, and Python would take longer for it than for
-all the rest.
+Each executable is a small shell script that runs the Python interpreter and packages that wrote the script. The scripts
+answer `--help` and `--version` themselves: envtest calls `--help` at every start, and starting Python would take longer
+than all the rest.
 """
 
 import shlex
@@ -15,7 +15,7 @@ from setpoint.envtest.flags import help_text
 from setpoint.schema.builtin import RELEASE
 from setpoint.server import secret_files
 
-MARK = "# Written by `setpoint envtest-assets`, which writes it anew."
+MARK = "# Written by `setpoint envtest-assets`, which overwrites this file."
 
 _PROGRAMS = Path(__file__).parent
 
@@ -37,7 +37,7 @@ exec {command} "$@"
 _KUBECTL = """\
 #!/bin/sh
 {mark}
-# It runs the kubectl that is on the path, for that one is not ours.
+# Runs the next kubectl on the PATH.
 set -f
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -48,43 +48,43 @@ for place in $PATH; do
         exec "$place/kubectl" "$@"
     fi
 done
-echo "kubectl: there is none on the path; install it (https://kubernetes.io/docs/tasks/tools) to use it in tests" >&2
+echo "kubectl: not found on the PATH; see https://kubernetes.io/docs/tasks/tools to install kubectl" >&2
 exit 127
 """
 
 _ETCD_HELP = """\
-Setpoint in the place of etcd, for tests: it is there, it is well, and objects are kept by kube-apiserver.
+Setpoint's replacement of etcd, for tests: only reports health; kube-apiserver stores the objects.
 
 Flags:
   --listen-client-urls 'http://localhost:2379'
-    Where to answer.
+    The URLs to listen on.
   --data-dir ''
-    Where kube-apiserver leaves its objects for the next one.
+    The directory in which kube-apiserver stores its objects for the next start.
   --advertise-client-urls, --listen-peer-urls, --unsafe-no-fsync and all others
-    Accepted; they change nothing.
+    Accepted without effect.
 """
 
 
 class AssetsError(Exception):
-    """The executables cannot be written there; says why, and what to do."""
+    """The executables cannot be written. The message says why, and how to fix this."""
 
 
 def write(directory: Path) -> None:
-    """Writes `kube-apiserver`, `etcd` and `kubectl` into a directory. Files that are not ours stay: AssetsError."""
+    """Writes `kube-apiserver`, `etcd` and `kubectl` into a directory. Raises AssetsError for files of other origin."""
     if sys.platform == "win32":
-        raise AssetsError("the executables are shell scripts, and Windows runs none: use WSL")
+        raise AssetsError("the executables are shell scripts, which Windows cannot run: use WSL")
     scripts = _scripts()
     for name in scripts:
         path = directory / name
         if path.exists() and MARK not in path.read_text(errors="replace")[:200]:
-            raise AssetsError(f"{path} is not ours and is left as it is: choose another directory")
+            raise AssetsError(f"{path} was not written by setpoint and is not overwritten: choose another directory")
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in scripts.items():
         secret_files.write(directory / name, text.encode(), 0o755)
 
 
 def _scripts() -> Mapping[str, str]:
-    # `-I` and `-S`: whatever the environment of a test says about Python, and without looking for packages again.
+    # `-I` and `-S`: ignores the Python settings of the test's environment, and skips the search for packages.
     python = [sys.executable, "-I", "-S"]
     start = (
         f"import sys; sys.path += {_paths()!r}\n"
@@ -109,8 +109,10 @@ def _scripts() -> Mapping[str, str]:
 
 
 def _paths() -> list[str]:
-    """Where this process finds packages, us first: we may have been found in a way that a path cannot tell. The place
-    where it happened to be started is left out."""
+    """Returns the import path of this process, beginning with the location of setpoint.
+
+    The location of setpoint may come from an import hook instead of the path. The working directory is left out.
+    """
     by_chance = {"", str(Path.cwd()), str(Path(sys.argv[0]).parent)}
     ours = str(Path(setpoint.__file__).parents[1])
     return list(dict.fromkeys((ours, *(path for path in sys.path if path not in by_chance))))

@@ -1,7 +1,7 @@
-"""Stands where envtest expects etcd: it answers that it is well, and waits to be told to stop.
+"""A replacement for etcd in envtest: reports health, and waits for a signal to stop.
 
-Our kube-apiserver keeps the objects itself; this one only tells it of the directory where it may leave them. It is run
-as a file of its own, with nothing of ours imported and little of Python's, and so is there in a few milliseconds.
+Setpoint's kube-apiserver stores the objects itself; this program only tells the server in which directory. The file
+runs alone, without importing setpoint and with few standard modules, and so starts in a few milliseconds.
 """
 
 import os
@@ -17,7 +17,7 @@ _PATIENCE_SECONDS = 1.0
 
 
 def main(arguments: list[str]) -> int:
-    """Serves until SIGTERM or SIGINT comes. Returns the exit code."""
+    """Serves until SIGTERM or SIGINT. Returns the exit code."""
     flags = _flags(arguments)
     urls = flags.get("listen-client-urls") or "http://localhost:2379"
     directory = os.path.abspath(flags.get("data-dir") or "default.etcd")
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         try:
             listeners.append(_listen(url))
         except (OSError, ValueError) as error:
-            sys.stderr.write(f"etcd: cannot listen at {url}: {error}\n")
+            sys.stderr.write(f"etcd: cannot listen on {url}: {error}\n")
             return 1
     while True:
         ready, _, _ = select.select([told, *listeners], [], [])
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _flags(arguments: list[str]) -> dict[str, str]:
-    """The flags, as `--name=value` or `--name value`."""
+    """Returns the flags, given as `--name=value` or `--name value`."""
     found: dict[str, str] = {}
     name = ""
     for argument in arguments:
@@ -59,7 +59,7 @@ def _listen(url: str) -> socket.socket:
     scheme, _, address = url.strip().partition("://")
     host, _, port = address.rstrip("/").rpartition(":")
     if scheme != "http" or not port.isdecimal():
-        raise ValueError("it should read http://HOST:PORT")
+        raise ValueError("expected http://HOST:PORT")
     [(family, kind, protocol, _, where), *_] = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,7 +73,7 @@ def _answer(listener: socket.socket, directory: str) -> None:
     try:
         connection, _ = listener.accept()
     except OSError:
-        return  # who asked has gone again
+        return  # the client has disconnected
     with connection:
         connection.settimeout(_PATIENCE_SECONDS)
         try:
@@ -88,7 +88,7 @@ def _answer(listener: socket.socket, directory: str) -> None:
                 status = b"404 Not Found"
             connection.sendall(_BASE % (status, len(body), body))
         except OSError:
-            pass  # who does not ask, or does not wait for the answer, gets none
+            pass  # the client sent no request, or has disconnected
 
 
 def _version(directory: str) -> bytes:

@@ -1,7 +1,7 @@
-"""The flags of kube-apiserver: how they are written, which of them count here, and what the help says of them.
+"""The flags of kube-apiserver: their syntax, the supported ones, and the help text.
 
-A flag that nobody knows, or that is known and changes nothing here, is no error: a suite that asks for more than we
-have should still run, and be told.
+An unknown flag, or a known flag without effect here, is not an error: a suite that asks for more should still run, with
+a notice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,59 +9,59 @@ from typing import NamedTuple
 
 
 class FlagError(ValueError):
-    """A flag was given a value that it cannot have; the text names both."""
+    """A flag has an invalid value; the message names both."""
 
 
 class Flag(NamedTuple):
-    """One flag: what kind of value it takes, and what it does."""
+    """One flag: the type of its value, and its description."""
 
     kind: str
     text: str
 
 
-# Those that count.
+# The supported flags.
 HONOURED: Mapping[str, Flag] = {
-    "allow-privileged": Flag("bool", "Whether containers may ask for privileges (false)."),
-    "anonymous-auth": Flag("bool", "Whether requests without credentials are let in as system:anonymous (true)."),
-    "api-audiences": Flag("strings", "Whom tokens of service accounts must be for (the issuer)."),
-    "audit-log-compress": Flag("bool", "Whether old files of the audit log are compressed (false)."),
-    "audit-log-maxage": Flag("int", "Days that they are kept (for ever)."),
-    "audit-log-maxbackup": Flag("int", "How many are kept (all)."),
-    "audit-log-maxsize": Flag("int", "Megabytes after which a new one is begun (100)."),
+    "allow-privileged": Flag("bool", "Allow privileged containers (false)."),
+    "anonymous-auth": Flag("bool", "Accept requests without credentials as system:anonymous (true)."),
+    "api-audiences": Flag("strings", "Accepted audiences of service account tokens (the issuer)."),
+    "audit-log-compress": Flag("bool", "Compress rotated audit log files (false)."),
+    "audit-log-maxage": Flag("int", "Days to keep rotated audit log files (forever)."),
+    "audit-log-maxbackup": Flag("int", "Number of rotated audit log files to keep (all)."),
+    "audit-log-maxsize": Flag("int", "Size in megabytes at which the audit log is rotated (100)."),
     "audit-log-mode": Flag("string", "batch, blocking or blocking-strict (blocking)."),
-    "audit-log-path": Flag("string", "The file of the audit log; - is the standard output."),
-    "audit-policy-file": Flag("string", "What the audit log records of which requests."),
+    "audit-log-path": Flag("string", "The audit log file; - for standard output."),
+    "audit-policy-file": Flag("string", "The audit policy file."),
     "authorization-mode": Flag("strings", "AlwaysAllow, RBAC or AlwaysDeny (AlwaysAllow)."),
-    "bind-address": Flag("ip", "The address to serve at (0.0.0.0)."),
-    "cert-dir": Flag("string", "Where apiserver.crt and apiserver.key are, or are made."),
-    "client-ca-file": Flag("string", "The authorities whose certificates are users, by CN and O."),
-    "disable-admission-plugins": Flag("strings", "Admission plugins to do without."),
-    "enable-admission-plugins": Flag("strings", "Admission plugins to have that are off by default."),
-    "etcd-servers": Flag("strings", "The etcd of these assets, or a real one."),
-    "feature-gates": Flag("mapStringBool", "AggregatedDiscoveryEndpoint=false counts; others are accepted."),
-    "max-mutating-requests-inflight": Flag("int", "Writes that are served at once (200)."),
-    "max-requests-inflight": Flag("int", "Reads that are served at once (400)."),
-    "oidc-ca-file": Flag("string", "The authorities of the OpenID issuer."),
-    "oidc-client-id": Flag("string", "Whom its tokens must be for."),
-    "oidc-groups-claim": Flag("string", "The claim with the groups of a user."),
-    "oidc-groups-prefix": Flag("string", "What stands before each group."),
+    "bind-address": Flag("ip", "The address to listen on (0.0.0.0)."),
+    "cert-dir": Flag("string", "Directory of apiserver.crt and apiserver.key, created if missing."),
+    "client-ca-file": Flag("string", "Authorities whose client certificates authenticate users, by CN and O."),
+    "disable-admission-plugins": Flag("strings", "Admission plugins to disable."),
+    "enable-admission-plugins": Flag("strings", "Admission plugins to enable beside the default ones."),
+    "etcd-servers": Flag("strings", "The etcd of these assets, or a real etcd."),
+    "feature-gates": Flag("mapStringBool", "Only AggregatedDiscoveryEndpoint=false has an effect."),
+    "max-mutating-requests-inflight": Flag("int", "Maximum concurrent writes (200)."),
+    "max-requests-inflight": Flag("int", "Maximum concurrent reads (400)."),
+    "oidc-ca-file": Flag("string", "CA certificates of the OpenID issuer."),
+    "oidc-client-id": Flag("string", "The client ID that tokens must be issued for."),
+    "oidc-groups-claim": Flag("string", "The claim that contains the user's groups."),
+    "oidc-groups-prefix": Flag("string", "Prefix of group names."),
     "oidc-issuer-url": Flag("string", "An OpenID issuer whose tokens are accepted."),
     "oidc-required-claim": Flag("mapStringString", "Claims that a token must have, as name=value."),
-    "oidc-signing-algs": Flag("strings", "The algorithms that tokens may be signed with (RS256)."),
-    "oidc-username-claim": Flag("string", "The claim with the name of the user (sub)."),
-    "oidc-username-prefix": Flag("string", "What stands before each name."),
-    "secure-port": Flag("int", "The port to serve at (6443)."),
-    "service-account-issuer": Flag("strings", "Who issues the tokens of service accounts; others are accepted too."),
-    "service-account-jwks-uri": Flag("string", "Where the keys of service accounts are said to be."),
-    "service-account-key-file": Flag("strings", "Keys that the tokens of service accounts may be signed with."),
-    "service-account-signing-key-file": Flag("string", "The key that they are signed with."),
-    "service-cluster-ip-range": Flag("string", "The addresses that Services are given (10.0.0.0/24)."),
-    "tls-cert-file": Flag("string", "The certificate to serve with, instead of the one in --cert-dir."),
+    "oidc-signing-algs": Flag("strings", "Accepted signing algorithms (RS256)."),
+    "oidc-username-claim": Flag("string", "The claim that contains the user name (sub)."),
+    "oidc-username-prefix": Flag("string", "Prefix of user names."),
+    "secure-port": Flag("int", "The port to listen on (6443)."),
+    "service-account-issuer": Flag("strings", "Issuers of service account tokens; the first issues new ones."),
+    "service-account-jwks-uri": Flag("string", "The published URL of the service account keys (JWKS)."),
+    "service-account-key-file": Flag("strings", "Keys that verify service account tokens."),
+    "service-account-signing-key-file": Flag("string", "The key that signs service account tokens."),
+    "service-cluster-ip-range": Flag("string", "The IP range of Services (10.0.0.0/24)."),
+    "tls-cert-file": Flag("string", "The serving certificate, instead of the one in --cert-dir."),
     "tls-private-key-file": Flag("string", "The key of --tls-cert-file."),
     "token-auth-file": Flag("string", "Lines of token,user,uid,groups."),
 }
 
-# Those that a test server has no use for: what they ask for is so anyway, or nobody can tell.
+# Flags that are accepted silently: they are always satisfied, or have no visible effect in a test server.
 SILENT = frozenset(
     (
         "advertise-address",
@@ -83,14 +83,14 @@ _FALSE = ("false", "f", "0")
 
 
 class Flags:
-    """What a command line says."""
+    """The flags of a command line."""
 
     def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
         self._given = given
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> "Flags":
-        """Reads flags as kube-apiserver does: `--name=value`, `--name value`, or `--name` alone for a switch."""
+        """Parses flags as kube-apiserver does: `--name=value`, `--name value`, or `--name` alone for a boolean."""
         given: dict[str, list[str]] = {}
         rest = list(reversed(arguments))
         while rest:
@@ -107,47 +107,47 @@ class Flags:
         return cls(given)
 
     def text(self, name: str, default: str = "") -> str:
-        """The value of a flag that has one; given several times, the last counts."""
+        """Returns the value of a flag. If given several times, the last one counts."""
         return self._given[name][-1] if name in self._given else default
 
     def many(self, name: str, default: Iterable[str] = ()) -> list[str]:
-        """The values of a flag that has many, in one or apart, with commas or without."""
+        """Returns the values of a flag that may be repeated or has comma-separated values."""
         if name not in self._given:
             return list(default)
         return [part.strip() for value in self._given[name] for part in value.split(",") if part.strip()]
 
     def gate(self, feature: str) -> bool:
-        """Whether a feature is on, as it is unless `--feature-gates` says otherwise; the last word counts."""
+        """Returns True unless `--feature-gates` disables the feature. The last value counts."""
         words = [part.partition("=") for part in self.many("feature-gates")]
         return ([value.strip().lower() in _TRUE for name, _, value in words if name.strip() == feature] or [True])[-1]
 
     def switch(self, name: str, default: bool) -> bool:
         value = self.text(name, str(default)).lower()
         if value not in (*_TRUE, *_FALSE):
-            raise FlagError(f"--{name}={value}: it should be true or false")
+            raise FlagError(f"--{name}={value}: expected true or false")
         return value in _TRUE
 
     def number(self, name: str, default: int) -> int:
         value = self.text(name, str(default))
         if not (value.isascii() and value.isdecimal() and len(value) < 10):
-            raise FlagError(f"--{name}={value}: it should be a number")
+            raise FlagError(f"--{name}={value}: expected a number")
         return int(value)
 
     def port(self, name: str, default: int) -> int:
         value = self.number(name, default)
         if not 0 < value < 65536:
-            raise FlagError(f"--{name}={value}: it should be a port, 1 to 65535")
+            raise FlagError(f"--{name}={value}: expected a port from 1 to 65535")
         return value
 
     def ignored(self) -> list[str]:
-        """The flags that were given and change nothing."""
+        """Returns the given flags that have no effect."""
         return sorted(name for name in self._given if name not in HONOURED and name not in SILENT)
 
 
 def help_text() -> str:
-    """What `kube-apiserver --help` prints. envtest looks there for flags that came and went."""
+    """Returns the text of `kube-apiserver --help`. envtest looks there for flags that depend on the version."""
     lines = [
-        "Setpoint in the place of kube-apiserver, for tests.",
+        "Setpoint's replacement of kube-apiserver, for tests.",
         "",
         "Usage:",
         "  kube-apiserver [flags]",
@@ -156,5 +156,5 @@ def help_text() -> str:
     ]
     for name, flag in sorted(HONOURED.items()):
         lines.append(f"      --{name} {flag.kind}".ljust(44) + f"  {flag.text}")
-    lines += ["", "Other flags of kube-apiserver are accepted; those that would matter are named at the start."]
+    lines += ["", "Other flags of kube-apiserver are accepted without effect; relevant ones are listed at the start."]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Who the server is and whom it knows, by the flags of kube-apiserver: certificates, token files, service accounts."""
+"""Certificates and authentication of the server from kube-apiserver's flags: token files, service accounts, OIDC."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ _CERTIFICATES = "/var/run/kubernetes"
 
 
 def certificates(flags: Flags) -> Certificates:
-    """The files to serve with. Where there are none yet in `--cert-dir`, they are made, as the real server does."""
+    """Returns the serving certificate. If `--cert-dir` has none yet, creates one, as kube-apiserver does."""
     authorities = _path(flags, "client-ca-file")
     certificate, key = _path(flags, "tls-cert-file"), _path(flags, "tls-private-key-file")
     if certificate is not None and key is not None:
         return Certificates(certificate, key, authorities)
     if certificate is not None or key is not None:
-        raise FlagError("--tls-cert-file and --tls-private-key-file go together: give both, or neither")
+        raise FlagError("--tls-cert-file and --tls-private-key-file must be given together")
     directory = Path(flags.text("cert-dir", _CERTIFICATES))
     certificate, key = directory / "apiserver.crt", directory / "apiserver.key"
     if not certificate.exists():
@@ -44,7 +44,7 @@ def _make(certificate: Path, key: Path, host: str) -> None:
 
 
 def authentication(flags: Flags) -> AuthenticationSettings:
-    """Whom the server knows beside those who have a certificate."""
+    """Returns the authentication settings beside client certificates."""
     accounts = ServiceAccountSettings(
         issuers=tuple(flags.many("service-account-issuer", [DEFAULT_ISSUER])),
         signing_key=_path(flags, "service-account-signing-key-file"),

@@ -1,8 +1,8 @@
-"""The program that envtest starts as kube-apiserver: our server, told by the flags of the real one.
+"""The program that envtest starts as kube-apiserver: Setpoint's server, configured by kube-apiserver's flags.
 
-It serves with the certificates that it is given and knows users by those of the authority that it is given. SIGTERM or
-SIGINT stops it at once. What it cannot do as it was told it says on standard error, and ends; flags that change nothing
-here it names there, and serves.
+The server uses the given certificates, and authenticates users by client certificates of the given authority. SIGTERM
+or SIGINT stops the server at once. Errors in the flags are printed to standard error and end the program; flags without
+effect are printed there as well, and the server starts.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from setpoint.store.contract import StoreError
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serves until it is told to stop. Returns the exit code."""
+    """Serves until a signal to stop. Returns the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         flags = Flags.parse(arguments)
@@ -42,7 +42,7 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
     servers = flags.many("etcd-servers")
     store = await store_of(servers)
     if servers and store == "memory":
-        _say(f"no etcd answers at {', '.join(servers)}: what is written will be gone with this process")
+        _say(f"no etcd at {', '.join(servers)}: objects are kept in memory only")
     plane = ControlPlane(
         store,
         config=Config(audit=_audit(flags), overload=_overload(flags)),
@@ -53,20 +53,23 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
         with_admission=flags.many("enable-admission-plugins"),
         without_admission=_without_admission(flags),
         aggregated_discovery=flags.gate("AggregatedDiscoveryEndpoint"),
-        # As with the real one, these are another program's.
+        # As with the original, the system controllers belong to another program.
         system=False,
     )
     async with plane:
         host, port = flags.text("bind-address", "0.0.0.0"), flags.port("secure-port", 6443)
         await plane.listen(host, port, tls=certificates(flags))
-        # What is there now stays: the collector need not look at it again and again.
+        # Excludes loaded modules from garbage collection.
         gc.freeze()
         await stop.wait()
 
 
 def _authorization(flags: Flags) -> str:
-    """The mode. Of several the most generous counts, as one authorizer's yes is enough; those that we do not have would
-    only add to what RBAC allows, to nodes and by files and webhooks."""
+    """Returns the authorization mode.
+
+    Of several modes the most permissive counts, because the approval of one authorizer is enough. Unsupported modes
+    (node, ABAC and webhook authorization) would only add to the permissions of RBAC.
+    """
     modes = flags.many("authorization-mode", ["AlwaysAllow"])
     found = [mode for mode in ("AlwaysAllow", "RBAC", "AlwaysDeny") if mode in modes]
     for mode in modes:
@@ -78,11 +81,11 @@ def _authorization(flags: Flags) -> str:
 def _audit(flags: Flags) -> Audit:
     mode = flags.text("audit-log-mode", "blocking")
     if mode not in ("batch", "blocking", "blocking-strict"):
-        raise FlagError(f"--audit-log-mode={mode}: it should be batch, blocking or blocking-strict")
+        raise FlagError(f"--audit-log-mode={mode}: expected batch, blocking or blocking-strict")
     path, policy = flags.text("audit-log-path"), flags.text("audit-policy-file")
     return Audit(
         policy_file=policy,
-        # The real server records nothing until a policy says what.
+        # kube-apiserver records no events without a policy.
         log_path=path if policy else "",
         log_max_size=flags.number("audit-log-maxsize", 100),
         log_max_age=flags.number("audit-log-maxage", 0),
@@ -93,7 +96,7 @@ def _audit(flags: Flags) -> Audit:
 
 
 def _overload(flags: Flags) -> Overload:
-    """How much is served at once. None at all means that nobody counts, here as there."""
+    """Returns the limits of concurrent requests. If both flags are 0 there is no limit, as in kube-apiserver."""
     reads, writes = (
         flags.number(name, default)
         for name, default in (("max-requests-inflight", 400), ("max-mutating-requests-inflight", 200))
@@ -113,7 +116,7 @@ def _without_admission(flags: Flags) -> list[str]:
 def _service_cidr(flags: Flags) -> str:
     first, *others = flags.many("service-cluster-ip-range") or ["10.0.0.0/24"]
     if others:
-        _say(f"Services have addresses of one family here, of {first}")
+        _say(f"only one IP range of Services is supported; using {first}")
     return first
 
 

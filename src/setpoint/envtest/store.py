@@ -1,8 +1,8 @@
-"""Which store `--etcd-servers` means, by what answers there.
+"""Determines the store of `--etcd-servers` from the response of these servers.
 
-Our own stand-in names its directory: the objects are in the memory of the API server, which leaves them there when it
-stops, and the next one over the same etcd goes on with them, as it would with the real pair. An etcd that names none is
-a real one, and is the store.
+The etcd replacement of this package reports its directory: the API server keeps the objects in memory and writes them
+to that directory when stopped, and the next API server with the same etcd loads them, as with the originals. An etcd
+that reports no directory is a real one, and becomes the store.
 """
 
 import asyncio
@@ -15,11 +15,10 @@ _FILE = "setpoint.snapshot"
 
 
 async def store_of(servers: list[str]) -> str:
-    """The store, as a control plane is told it: by the first of the servers that answers. Where none does, the objects
-    are kept nowhere."""
+    """Returns the store argument of a control plane, by the first server that responds; `memory` if none does."""
     for server in servers:
         if server.startswith("https:"):
-            return f"etcd:{server}"  # our own has no certificates
+            return f"etcd:{server}"  # the replacement does not support TLS
         try:
             found = await asyncio.wait_for(_version(server), _PATIENCE_SECONDS)
         except (OSError, TimeoutError, ValueError):
@@ -40,5 +39,5 @@ async def _version(server: str) -> dict[str, Any]:
         writer.close()
     found = json.loads(body)
     if not isinstance(found, dict):
-        raise ValueError("an etcd answers with an object")
+        raise ValueError("the response of etcd is not a JSON object")
     return found

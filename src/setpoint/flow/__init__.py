@@ -1,7 +1,7 @@
-"""The higher ways of writing a controller, on one core: what belongs together is applied, and pruned, together.
+"""Higher-level ways to write controllers, built on apply sets: related objects are applied and pruned together.
 
-The names here are those of relations: `from setpoint.flow import graph, read_graph`. Importing this package imports
-nothing else; each name is looked up when it is first used.
+This package itself exports the names for object relations: `from setpoint.flow import graph, read_graph`. Importing the
+package imports no submodule; each name is loaded on first use.
 """
 
 from importlib import import_module

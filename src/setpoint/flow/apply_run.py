@@ -1,8 +1,8 @@
-"""One run of a set: what is wanted is written, in order, at once or bit by bit, and once all of it is in place, what is
-not wanted is pruned.
+"""One run of an apply set: writes the wanted objects in order, then prunes the unwanted ones.
 
-What goes wrong with one object is told when the others are written; where there is no server any more, the run ends at
-once. Who never comes to `prune` has nothing pruned.
+The objects can be written all at once or in several calls. Pruning happens only after all objects are in place. The
+failure of one object is raised after the others are written; if the server is unreachable, the run ends at once. A run
+that never calls `prune` deletes no objects.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,13 +25,13 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 
-# How often an object is looked at anew because somebody else wrote it meanwhile.
+# The number of attempts to write an object that other clients write meanwhile.
 _TRIES = 4
 DEFINITION = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class ObjectSet(Protocol):
-    """The apply set that a run is of."""
+    """The apply set of a run."""
 
     client: Client
     api: Client
@@ -59,7 +59,7 @@ class ObjectSet(Protocol):
 
 
 class Run:
-    """One run."""
+    """One run of an apply set."""
 
     def __init__(self, owner: ObjectSet, inventory: Inventory, *, exactly: bool = False) -> None:
         self._set, self._exactly = owner, exactly
@@ -73,12 +73,14 @@ class Run:
         self._failures: dict[Identity, Exception] = {}
 
     async def put(self, desired: Sequence[Desired]) -> Mapping[Identity, Object]:
-        """Writes what the set has prepared since: those objects, as the server has them then. Raises ValueError where
-        one of them was put before and differs."""
+        """Writes the newly prepared objects, and returns them as stored by the server.
+
+        Raises ValueError if an object was already put in a different form.
+        """
         for each in desired:
             before = self._desired.get(each.identity)
             if before is not None and before.what != each.what:
-                raise ValueError(f"{each.identity} is wanted twice, and differently: it can only be one of the two")
+                raise ValueError(f"{each.identity} was added twice in different forms: remove one of them")
         new = [each for each in desired if each.identity not in self._desired]
         world = await self._set.world(self.inventory, new, known=self.inventory)
         await self.write(new, [planning.step_for(each, world) for each in new], world)
@@ -87,7 +89,7 @@ class Run:
         return {each.identity: found[each.identity] for each in desired if each.identity in found}
 
     async def finish(self) -> Result:
-        """Prunes what was not put: that was all."""
+        """Ends the run: prunes the objects that were not put."""
         world = await self._set.world(self.inventory, (), wanted=self._objects, known=self._desired)
         return await self.prune(planning.without(self._desired, world), world)
 
@@ -105,7 +107,7 @@ class Run:
         self._steps += steps
 
     async def prune(self, rest: Plan, world: World) -> Result:
-        """Records what was written, and if all of it is in place, deletes what is not wanted any more."""
+        """Records the written objects, and deletes the unwanted ones if all wanted ones are in place."""
         recorded = self.inventory.with_entries(self._entries())
         if self._failures or self._waiting:
             await self._keep(recorded)
@@ -125,7 +127,7 @@ class Run:
         return result
 
     def _entries(self) -> list[Entry]:
-        """What the inventory does not say yet of what is there."""
+        """Returns the inventory entries that are new or changed."""
         found = []
         for identity, obj in self._objects.items():
             known, version, uid = self.inventory.get(identity), self._desired[identity].gvk.version, meta.uid(obj)
@@ -141,10 +143,10 @@ class Run:
         self.inventory = await self._set.write_inventory(inventory, self.inventory)
 
     async def _do(self, step: Step, world: World) -> None:
-        """One wanted object; what goes wrong with it is kept for the end, unless there is no server any more."""
+        """Writes one wanted object. Keeps an error for the end, unless the server is unreachable."""
         missing = [other for other in self._set.after.get(step.identity, ()) if other in self._failures]
         if missing:
-            self._failures[step.identity] = Refused(f"it comes after {missing[0]}, which could not be written")
+            self._failures[step.identity] = Refused(f"depends on {missing[0]}, which could not be written")
             return
         try:
             found = await self._result_of(step, world)
@@ -157,12 +159,12 @@ class Run:
     async def _result_of(self, step: Step, world: World) -> Object | None:
         for tries_left in reversed(range(_TRIES)):
             if step.action is Action.REFUSE:
-                raise Refused(f"{step.identity} is not written: {step.reason}")
+                raise Refused(f"{step.identity} was not written: {step.reason}")
             if step.action is Action.WAIT:
                 self._waiting.append(step)
                 return None
             if step.action is Action.KEEP and step.live is not None:
-                if step.wanted is not None:  # it was looked into
+                if step.wanted is not None:  # the object was compared
                     self._set.learn(self._desired[step.identity], meta.resource_version(step.live))
                 return step.live
             if step.action not in WRITES:
@@ -172,7 +174,7 @@ class Run:
             except ApplyConflict:
                 raise
             except (Conflict, AlreadyExists, NotFound):
-                # Somebody was faster, or what was seen is gone. Whoever asked for a lock wants to know; else look anew.
+                # Another client wrote first, or the object was deleted. Raise if a lock was requested; else try again.
                 if step.how.lock or self._exactly or not tries_left:
                     raise
                 step = await self._anew(step, world)
@@ -208,7 +210,7 @@ class Run:
         return found
 
     async def _replaced(self, step: Step, world: World) -> Object | None:
-        """Deletes an object, and makes it anew where its user waits for that."""
+        """Deletes an object, and creates the object again unless the policy defers that."""
         own, live = self._set, step.live or {}
         entry = Entry(step.identity, step.gvk.version, meta.uid(live))
         gone = await delete(own.api, entry, entry.uid, own.prune.propagation)
@@ -219,14 +221,14 @@ class Run:
             await own.wait_gone(entry)
         anew = await self._anew(step, world)
         if anew.action is not Action.CREATE:
-            raise Conflict(f"{step.identity} was to be made anew, and somebody else was faster")
+            raise Conflict(f"{step.identity} was recreated by another client during its replacement")
         return await self._wrote(anew, await write(own.client, anew, own.manager))
 
     async def _prune(self, recorded: Inventory, rest: Plan, world: World) -> None:
-        """Deletes what is not wanted any more, and then forgets it: what is on its way out only when it is gone."""
+        """Deletes unwanted objects, and removes them from the inventory; terminating ones only after their deletion."""
         own, forgotten, changed = self._set, list[Identity](), list[Entry]()
         now = format_time(world.now)
-        # What is made must be known before something else is deleted.
+        # Record created objects before deleting others.
         await self._keep(recorded)
         for step in rest.steps:
             if step.entry is None:

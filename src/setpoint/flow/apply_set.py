@@ -1,12 +1,12 @@
-"""Apply sets: objects that are written together, and of which those are deleted again that are no longer wanted.
+"""Apply sets: objects that are written together, and deleted when they are no longer wanted.
 
     members = ApplySet(client, "members", owner=team, field_manager="teams")
     members.add(config_map, service)
     result = await members.apply()
 
-An intent is written down before an object is made, and forgotten only once the object is gone: whenever the process
-ends, the next run goes on from there. Nothing is pruned unless everything wanted is in place. A set that has nothing to
-do sends nothing, where its client reads from a cache.
+The set records each object in its inventory before creating the object, and removes the entry only after the object's
+deletion: if the process ends at any time, the next run continues from there. Objects are pruned only if all wanted
+objects are in place. A set without changes sends no requests if its client reads from a cache.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
@@ -39,8 +39,15 @@ Transform = Callable[[Object], Object | None]
 
 
 class ApplySet:
-    """The objects of one set. `client` may read from a cache; `api`, which is asked before something is made or
-    deleted, must not. `memory` is what sets of the same controller share from run to run."""
+    """The objects of one set.
+
+    `client` may read from a cache; `api`, which is used before an object is created or deleted, must not. `memory` is
+    shared by the sets of one controller across runs.
+
+        members = ApplySet(client, "members", owner=team, field_manager="teams")
+        members.add(config_map, service)
+        result = await members.apply()
+    """
 
     def __init__(
         self,
@@ -64,19 +71,19 @@ class ApplySet:
         self.namespace = namespace or (meta.namespace(self._owner) if self._owner is not None else "")
         self.manager = field_manager or client.options.field_manager
         if not self.manager:
-            raise ValueError("an apply set needs a field manager, always the same: give field_manager")
+            raise ValueError("an apply set needs a stable field manager: set field_manager")
         whose = None if self._owner is None else Owner.of(self._owner)
         self.id = set_id(name, whose)
         self._marks = Marks(self.id, self.manager, "" if whose is None else str(whose))
         if record is None and not self.namespace:
-            raise ValueError("the inventory of a set is kept in a ConfigMap: give the set a namespace, or a record")
+            raise ValueError("the inventory ConfigMap needs a namespace: set namespace or record")
         self._memory = memory or Applied()
         self._record = record or ConfigMapRecord(self.id, self.namespace, self._owner, self.manager, memory)
         self._how = how.over(DEFAULT)
         self.prune = prune
         self._transforms = transforms
         self.timeout = timeout
-        # Is told each plan before it is carried out.
+        # Called with each plan before its execution.
         self._on_plan = on_plan
         self._members: dict[Identity, Desired] = {}
         self._waiting: list[tuple[Given, How, tuple[Given, ...]]] = []
@@ -86,41 +93,48 @@ class ApplySet:
 
     @classmethod
     def of(cls, ctx: Context, name: str, owner: AnyObject, **how: Any) -> Self:
-        """The set of an object in a reconcile, which reads from the cache what the controller has declared."""
+        """Returns the set of an object in a reconcile, which reads declared kinds from the cache.
+
+        members = ApplySet.of(ctx, "members", team)
+        """
         how.setdefault("memory", ctx.client.applied)
         how.setdefault("on_plan", ctx.note)
         return cls(ctx.client, name, owner=owner, api=ctx.api, **how)
 
-    # What is wanted
+    # Wanted objects
 
     def add(self, *objects: AnyObject | Given, how: How = AS_THE_SET, after: Iterable[AnyObject] = ()) -> Self:
-        """Wants these objects, each written after those of `after`. The last that is said of an object counts."""
+        """Adds wanted objects, each to be written after those of `after`. A later call replaces an earlier object."""
         needed = tuple(map(Given.of, after))
         self._waiting += [(obj if isinstance(obj, Given) else Given.of(obj), how, needed) for obj in objects]
         return self
 
     def ignore(self, kind: Kind[Any], *pointers: str) -> Self:
-        """Leaves fields of a kind to others, once the object is there: JSON Pointers, with `*` for any item."""
+        """Leaves fields of existing objects of a kind to other managers: JSON Pointers, with `*` for any item."""
         gvk = kind_of(kind).gvk
         self._ignore.setdefault(GroupKind(gvk.group, gvk.kind), []).extend(pointers)
         return self
 
     def on_immutable(self, kind: Kind[Any], replace: Replace) -> Self:
-        """What to do where a field of an object of this kind has to change and cannot."""
+        """Sets the policy for objects of a kind with a change of an immutable field."""
         gvk = kind_of(kind).gvk
         self._replace[GroupKind(gvk.group, gvk.kind)] = replace
         return self
 
     @asynccontextmanager
     async def collect(self) -> AsyncIterator[Self]:
-        """Applies what the block adds, once it has ended well; if it raises, all stays as it was."""
+        """Applies the objects that the block adds, after a successful end; an exception leaves all objects unchanged.
+
+        async with members.collect():
+            members.add(config_map)
+        """
         yield self
         await self.apply()
 
     # Planning
 
     async def plan(self) -> Plan:
-        """What is to be done. Nothing is written."""
+        """Returns the steps that `apply` would perform, without writing."""
         return planning.make(*await self._desired_and_world(await self._record.read(self.client)))
 
     async def _desired_and_world(self, inventory: Inventory) -> tuple[list[Desired], World]:
@@ -129,7 +143,10 @@ class ApplySet:
         return desired, await self.world(inventory, desired)
 
     async def prepare(self) -> list[Desired]:
-        """What was added since, in order: as members of the set. The last word about an object counts."""
+        """Converts newly added objects to members of the set, and returns them in order.
+
+        Of several versions of an object the last one counts.
+        """
         scopes = _scopes_in(given for given, _, _ in self._waiting)
         new: dict[Identity, Desired] = {}
         for given, how, after in self._waiting:
@@ -161,7 +178,7 @@ class ApplySet:
         )
 
     async def _place(self, given: Given, scopes: dict[GroupKind, bool]) -> tuple[Identity, APIResource | None]:
-        """Which object is meant: in the namespace that it says, or else the set's; in none where its kind has none."""
+        """Returns the identity of an object: in its own namespace or else the set's; none if cluster-scoped."""
         said, resource = given.identity, None
         try:
             resource = await self.client.mapper.resource(given.gvk)
@@ -175,7 +192,7 @@ class ApplySet:
         if said.namespace:
             return said, resource
         if not self.namespace:
-            raise ValueError(f"{said} needs a namespace: give it one, or the set")
+            raise ValueError(f"{said} needs a namespace: set the namespace of the object or of the set")
         return said._replace(namespace=self.namespace), resource
 
     async def world(
@@ -186,8 +203,11 @@ class ApplySet:
         wanted: Mapping[Identity, Object] | None = None,
         known: Collection[Identity] | None = None,
     ) -> World:
-        """What is there: what is wanted as the client sees it, the rest as the server does. Of what is `wanted` that is
-        known already; the rest is looked at where it is known which objects are wanted."""
+        """Reads the current state: wanted objects through the client, others from the server.
+
+        `wanted` are wanted objects that are already read. `known` are the identities of wanted objects, which are not
+        looked up as inventory entries.
+        """
         live: dict[Identity, Object] = dict(wanted or {})
         for each in desired:
             try:
@@ -204,7 +224,7 @@ class ApplySet:
         )
 
     async def _see(self, desired: Desired) -> Object | None:
-        """A wanted object. A cache may be behind, and what is not there is made: that must not take over what is."""
+        """Reads a wanted object. Asks the server if the cache has none, to not overwrite an existing object."""
         client, identity, gvk = self.client, desired.identity, desired.gvk
         if isinstance(client, ReconcileClient):
             found = client.current(gvk, desired.plural, identity.name, identity.namespace)
@@ -217,7 +237,7 @@ class ApplySet:
     async def _see_rest(
         self, inventory: Inventory, wanted: Collection[Identity], live: dict[Identity, Object]
     ) -> set[GroupVersionKind]:
-        """Adds what the inventory has beside what is wanted; the kinds that the server does not have at present."""
+        """Adds inventory objects that are not wanted to `live`. Returns the kinds that the server does not serve."""
         unserved = set()
         for entry in inventory.values():
             if entry.identity in wanted:
@@ -242,7 +262,7 @@ class ApplySet:
         return self._memory.is_known(self._key(desired), self._what(desired), version)
 
     def learn(self, desired: Desired, version: str) -> None:
-        """Remembers that in this version an object is as it should be."""
+        """Records that an object is as wanted in this version."""
         self._memory.learn(self._key(desired), self._what(desired), version)
 
     def _key(self, desired: Desired) -> tuple[object, ...]:
@@ -255,16 +275,16 @@ class ApplySet:
     # Applying
 
     async def apply(self, plan: Plan | None = None) -> Result:
-        """Does what is to be done: writes what is wanted, in order, and when all of it is in place, prunes the rest.
+        """Writes the wanted objects in order and, if all of them are in place, prunes the others.
 
-        With a plan, exactly that is done: PlanOutdated is raised where it is not any more what should be done. Raises
-        what the server says of an object (where several fail, ApplyFailed), Refused, and PruneWithheld.
+        With a plan, performs exactly that plan, and raises PlanOutdated if the plan no longer matches the current
+        state. Raises the server's error for an object (ApplyFailed for several), Refused, and PruneWithheld.
         """
         inventory = await self._record.read(self.client)
         desired, world = await self._desired_and_world(inventory)
         current = planning.make(desired, world)
         if plan is not None and _fingerprint(plan) != _fingerprint(current):
-            raise PlanOutdated(f"things have changed since the plan was made; it would now be:\n{current.render()}")
+            raise PlanOutdated(f"objects have changed since the plan was made; the current plan:\n{current.render()}")
         if self._on_plan is not None:
             self._on_plan(current)
         run = Run(self, inventory, exactly=plan is not None)
@@ -272,28 +292,33 @@ class ApplySet:
         return await run.prune(current._replace(steps=current.steps[len(desired) :]), world)
 
     async def begin(self) -> Run:
-        """A run of which not all is known yet: `put` writes what was added so far, and `finish`, when that is all,
-        prunes. Who never comes to that has nothing pruned."""
+        """Starts an incremental run: `put` writes the objects added so far, and `finish` prunes.
+
+        Without `finish`, no object is pruned.
+        """
         return Run(self, await self._record.read(self.client))
 
     # Deleting
 
     async def delete(self, *, wait: bool = True) -> bool:
-        """Deletes all objects of the set, the last written first, and its inventory. Whether all are gone.
+        """Deletes all objects of the set, in reverse order, and the inventory. Returns True if all are deleted.
 
-        What says that it must not be pruned stays, and so does what is not the set's own any more. Raises TimeoutError
-        where it waits and they do not go; what is left is still known then.
+        Keeps objects that are marked as not prunable, and those that do not belong to the set any more. With `wait`,
+        raises TimeoutError if an object is not deleted in time; the remaining objects stay in the inventory.
         """
         return not await self.delete_some(wait=wait)
 
     async def disband(self) -> None:
-        """Forgets the objects of the set, and leaves them where they are."""
+        """Deletes the inventory, and leaves the objects in place."""
         await self._record.read(self.api)
         await self._record.remove(self.api)
 
     async def delete_some(self, *, wait: bool = False, in_order: bool = False) -> list[Entry]:
-        """The same, and which objects are not gone yet. With `in_order`, what others may need is deleted only once
-        those are gone: as many calls as there are ranks of kinds bring it to an end."""
+        """Deletes the objects of the set, and returns those that are not deleted yet.
+
+        With `in_order`, objects that others may need are deleted only after those: call this repeatedly, at most once
+        per rank of kinds.
+        """
         self._members.clear()
         self._waiting.clear()
         inventory = await self._record.read(self.api)
@@ -321,7 +346,7 @@ class ApplySet:
         return []
 
     async def wait_gone(self, entry: Entry) -> None:
-        """Waits until an object is gone, or another one has its name. Raises TimeoutError."""
+        """Waits until an object is deleted or replaced by another of the same name. Raises TimeoutError."""
         identity = entry.identity
         await self.api.wait_for(
             KindRef(entry.gvk),
@@ -345,7 +370,7 @@ class ApplySet:
 
 
 def _scopes_in(objects: Iterable[Given]) -> dict[GroupKind, bool]:
-    """Of the kinds that definitions among the objects define: whether they live in namespaces."""
+    """Returns the scopes (True if namespaced) of kinds defined by CustomResourceDefinitions among the objects."""
     found = {}
     for given in objects:
         if given.identity.group_kind == DEFINITION:
@@ -356,7 +381,7 @@ def _scopes_in(objects: Iterable[Given]) -> dict[GroupKind, bool]:
 
 
 def _fingerprint(plan: Plan) -> list[tuple[Action, Identity, str, str]]:
-    """What a plan does, and to which versions."""
+    """Returns the actions of a plan with the versions that they apply to."""
     return [
         (
             step.action,

@@ -1,5 +1,7 @@
-"""An object as it is wanted: kept as it was given, in bytes, and made a tree with the marks of its set only when
-somebody has to look into it. What is as it should be is found so by its bytes alone."""
+"""A wanted object: kept as encoded bytes, and decoded with the labels of its set only if necessary.
+
+An object that is already as wanted is recognized by its bytes alone.
+"""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,31 +19,31 @@ from setpoint.schema.types.resource import Resource
 
 _SERVERS_OWN = ("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid", "selfLink")
 
-# One text for one tree, so that what was given before is known again.
+# A deterministic encoding, to recognize equal objects.
 encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 
 
 class Marks(NamedTuple):
-    """What the objects of a set bear."""
+    """The labels and annotations of the objects of a set."""
 
     set_id: str
     manager: str
-    # Whom the set belongs to; empty: nobody.
+    # The owner of the set; empty without one.
     owner: str
 
 
 class Given(NamedTuple):
-    """An object as its user gave it: nothing that happens to theirs later changes it."""
+    """An object as given by the user: a copy that later changes of the original do not affect."""
 
     gvk: GroupVersionKind
-    # In the namespace that it says, which may be none.
+    # In the namespace of the object, which may be empty.
     identity: Identity
     body: bytes
 
     @classmethod
     def of(cls, obj: AnyObject) -> "Given":
-        """Raises ValueError for what cannot be of a set."""
+        """Copies an object. Raises ValueError for an object that cannot be a member of a set."""
         if isinstance(obj, Resource):
             gvk, tree = ref_of(obj).gvk, obj.to_json()
         else:
@@ -54,7 +56,7 @@ class Given(NamedTuple):
 
     @property
     def tree(self) -> Object:
-        """A copy of it."""
+        """A copy of the object."""
         found: Object = _decode(self.body)
         return found
 
@@ -67,8 +69,8 @@ def _gvk(api_version: str | None, kind: str | None) -> GroupVersionKind:
 def _nameless(kind: str, metadata: Object) -> str:
     if metadata.get("generateName"):
         return (
-            f"a {kind} of a set needs a name: one that the server makes would be another in every run; "
-            "make one of the owner's name and what the object is for"
+            f"a {kind} of a set needs a name: a generated name would differ in every run; "
+            "derive one from the owner's name and the object's purpose"
         )
     return f"a {kind} of a set needs a name"
 
@@ -84,27 +86,27 @@ class Desired:
         self.identity = identity
         self.gvk = given.gvk
         self.how = how
-        # What the server calls its kind; empty where it does not have that yet.
+        # The resource name of the kind; empty if the server does not serve the kind yet.
         self.plural = plural
         self._given = given
         self._marks = marks
-        # Its kind reports by a status of its own, which is not the set's to write.
+        # True if the kind has a status subresource, which the set does not write.
         self._has_status = has_status
         self._tree: Object | None = None
 
     @property
     def what(self) -> tuple[object, ...]:
-        """What is wanted and how, to be compared."""
+        """The object and its policy, for comparison."""
         return hash(self._given.body), self.how
 
     @property
     def made_of(self) -> str:
-        """The version that the object itself said that it is made of."""
+        """The resource version in the given object, which a write is then conditional on."""
         return meta.resource_version(self._given.tree)
 
     @property
     def tree(self) -> Object:
-        """The object with its marks."""
+        """The object with the labels and annotations of the set."""
         if self._tree is None:
             self._tree = self._marked()
         return self._tree

@@ -1,8 +1,7 @@
-"""What writing an object would change, found out without the server: from what is wanted, what is there, and who owns
-which fields of it.
+"""Computes the changes of a write without the server: from the wanted object, the live one and its managed fields.
 
-`is_applied` never says yes wrongly: where it cannot know (a default inside of a value that is owned as a whole, or no
-record of managers), it says no, and the server is asked.
+`is_applied` has no false positives: in uncertain cases (a default inside an atomic value, or missing managed fields)
+the result is False, and the write is sent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ _SECRETS = ("data", "stringData")
 
 
 class Change(NamedTuple):
-    """One field that would change: None is a field that is not there."""
+    """One field that would change; None stands for a missing field."""
 
     path: str
     before: Json
@@ -36,7 +35,7 @@ class Change(NamedTuple):
 
 
 def applied_fields(live: Object, manager: str) -> FieldSet | None:
-    """What a manager has applied to an object, in the object's own version; None where that is not recorded."""
+    """Returns the fields that a manager has applied, in the object's own version; None if not recorded."""
     for entry in meta.managed_fields(live):
         if (
             entry.get("manager") == manager
@@ -50,7 +49,10 @@ def applied_fields(live: Object, manager: str) -> FieldSet | None:
 
 
 def is_applied(wanted: Object, live: Object, manager: str) -> bool:
-    """Whether server-side apply would change nothing: all values are there, and the manager owns them and no more."""
+    """Returns True if server-side apply would have no effect.
+
+    That is the case if all values match, and the manager owns exactly these fields.
+    """
     fields = applied_fields(live, manager)
     if fields is None or wanted.get("apiVersion") != live.get("apiVersion"):
         return False
@@ -58,7 +60,7 @@ def is_applied(wanted: Object, live: Object, manager: str) -> bool:
 
 
 def _without_name(wanted: Object) -> Object:
-    """What a manager can own of an object: not its place."""
+    """Returns the parts of an object that a manager can own, without its name and namespace."""
     metadata = {name: value for name, value in wanted["metadata"].items() if name not in ("name", "namespace")}
     found = {name: value for name, value in wanted.items() if name not in ("apiVersion", "kind", "metadata")}
     return {**found, "metadata": metadata} if metadata else found
@@ -91,20 +93,20 @@ def _is_same_list(fields: FieldSet, wanted: list[Json], live: list[Json]) -> boo
             if element[0] == "k" and not _is_same_item(element, node, wanted[here], live[there]):
                 return False
             places.append((here, there))
-    # Every item is meant once, and they stand in the order in which they are wanted.
+    # Every item is matched once, and the items are in the wanted order.
     places.sort()
     return len({here for here, _ in places}) == len(wanted) and all(one[1] < two[1] for one, two in pairwise(places))
 
 
 def _is_same_item(element: str, node: FieldSet, wanted: Json, live: Json) -> bool:
-    """The same for an item with keys. A key that has a default is owned though it is not said."""
+    """Compares an item of a keyed list. A key with a default value is owned even if not given."""
     keys = _element_value(element)
     filled = {**{name: value for name, value in keys.items() if f"f:{name}" in node}, **wanted}
     return _is_same(node, filled, live)
 
 
 def find_item(element: str, items: Sequence[Json]) -> int | None:
-    """Where in a list the item is that an element of a path means; None where it is not, or could be several."""
+    """Returns the index of the item that a path element selects; None if there is none, or several."""
     value = _element_value(element)
     if element[0] == "i":
         return value if isinstance(value, int) and value < len(items) else None
@@ -113,13 +115,13 @@ def find_item(element: str, items: Sequence[Json]) -> int | None:
     else:
         found = [at for at, item in enumerate(items) if isinstance(item, dict) and _agrees(item, value)]
         if len(found) > 1:
-            # One that says all of its keys is meant before one of which a default says some.
+            # An item with all keys explicitly set takes precedence over one with defaulted keys.
             found = [at for at in found if all(name in items[at] for name in value)]
     return found[0] if len(found) == 1 else None
 
 
 def _agrees(item: Object, keys: Object) -> bool:
-    """Whether an item has some of the keys, and none with another value."""
+    """Returns True if an item has some of the keys, and none with another value."""
     said = [name for name in keys if name in item]
     return bool(said) and all(equal(item[name], keys[name]) for name in said)
 
@@ -130,7 +132,7 @@ def _element_value(element: str) -> Json:
 
 
 def contains(live: Json, wanted: Json) -> bool:
-    """Whether a value has all that is wanted: maps may have more, lists not. What is wanted to be null is not there."""
+    """Returns True if a value contains the wanted one: maps may have more keys, lists not. Null means missing."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(
             contains(live[name], value) if name in live else value is None for name, value in wanted.items()
@@ -145,7 +147,7 @@ def contains(live: Json, wanted: Json) -> bool:
 
 
 def changes(wanted: Object, live: Object | None, manager: str) -> list[Change]:
-    """What would change for those who look at the object: values, not owners. Values of Secrets are not shown."""
+    """Returns the visible changes: values, not owners. Values of Secrets are hidden."""
     if live is None:
         found = [Change("", None, {name: wanted[name] for name in wanted if name not in ("apiVersion", "kind")})]
     else:
@@ -173,7 +175,7 @@ def _changes(path: str, fields: FieldSet, wanted: Json, live: Json) -> Iterator[
 
 
 def _list_changes(path: str, fields: FieldSet, wanted: list[Json], live: list[Json]) -> Iterator[Change]:
-    """Of a list whose items have names: those that the manager owned, and those that are new."""
+    """Yields the changes of a keyed list: of items that the manager owned, and new ones."""
     old = set()
     for element, node in fields.items():
         if element == MEMBER:
@@ -193,7 +195,7 @@ def _list_changes(path: str, fields: FieldSet, wanted: list[Json], live: list[Js
 
 
 def _hidden(change: Change) -> Change:
-    """A change of a Secret, without the values."""
+    """Returns a change of a Secret without the values."""
     top = change.path.split("/")[1] if change.path else ""
     if top in _SECRETS:
         return Change(change.path, *(None if value is None else _HIDDEN for value in change[1:]))

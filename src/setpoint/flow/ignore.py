@@ -1,7 +1,7 @@
-"""Fields that a set leaves to others once the object is there: replicas to an autoscaler, a bundle to its injector.
+"""Fields that a set leaves to other managers: replicas to an autoscaler, a CA bundle to its injector.
 
-With server-side apply it is not enough to leave them out: what the set itself wrote when it made the object would then
-be taken away. As long as it is the owner, it says what is there; once another one wrote the field, it says nothing.
+With server-side apply, omitting such fields is not enough: fields that the set wrote at the creation would be removed.
+While the set owns a field, the current value is sent; once another manager wrote the field, the field is omitted.
 """
 
 from setpoint.flow.diff import find_item
@@ -13,12 +13,12 @@ _ANY = "*"
 
 
 def leave_to_others(pointer: str, wanted: Object, live: Object, fields: FieldSet, mode: Mode) -> bool:
-    """Takes the fields that a JSON Pointer means out of what is wanted, or has it say there what is there.
+    """Removes the fields of a JSON Pointer from the wanted object, or sets them to their current values.
 
-    Whether it says something of what is there, and so must only be written to that version. Raises ValueError.
+    Returns True if current values were used, so that the write must be conditional on that version. Raises ValueError.
     """
     if not pointer.startswith("/"):
-        raise ValueError(f"{pointer!r} is no field to leave to others: a JSON Pointer begins with a slash")
+        raise ValueError(f"invalid JSON Pointer {pointer!r}: must begin with a slash")
     path = [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
     return _leave(path, wanted, live, fields, mode)
 
@@ -43,7 +43,7 @@ def _leave(path: list[str], wanted: Json, live: Json, fields: FieldSet, mode: Mo
 
 
 def _leave_in_list(path: list[str], wanted: list[Json], live: list[Json], fields: FieldSet, mode: Mode) -> bool:
-    """The same in the items of a list; those of the two that have the same keys, or else place, are the same."""
+    """Applies a pointer to the items of a list. Items are matched by their keys, or else by index."""
     says = False
     for at, item in enumerate(wanted):
         if path[0] not in (_ANY, str(at)) or len(path) == 1:

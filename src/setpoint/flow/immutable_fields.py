@@ -1,4 +1,4 @@
-"""Fields of built-in kinds that the server never lets change: a plan can say before that it would refuse."""
+"""Immutable fields of built-in kinds, so that a plan can predict a rejection by the server."""
 
 from collections.abc import Iterable
 
@@ -19,12 +19,12 @@ _FIELDS: dict[GroupKind, tuple[str, ...]] = {
     GroupKind(_RBAC, "RoleBinding"): ("roleRef",),
     GroupKind(_RBAC, "ClusterRoleBinding"): ("roleRef",),
 }
-# What cannot change once the object says that it is immutable.
+# Fields that become immutable with the field `immutable`.
 _SEALED = {GroupKind("", "ConfigMap"): ("data", "binaryData"), GroupKind("", "Secret"): ("data",)}
 
 
 def must_replace(kind: GroupKind, wanted: Object, live: Object) -> str:
-    """The first field that would have to change and cannot; empty where there is none."""
+    """Returns the first immutable field that would have to change; empty without one."""
     for path in _FIELDS.get(kind, ()):
         said = _at(wanted, path)
         if said is not None and not contains(_at(live, path), said):
@@ -37,7 +37,7 @@ def must_replace(kind: GroupKind, wanted: Object, live: Object) -> str:
 
 
 def is_refusal(error: Invalid) -> bool:
-    """Whether the server refused a write because a field cannot be changed."""
+    """Returns True if the server rejected a write because of an immutable field."""
     texts: Iterable[str] = (error.message, *(cause.message for cause in error.causes))
     return any("immutable" in text or "updates to" in text for text in texts)
 

@@ -1,8 +1,8 @@
-"""The inventory of an apply set: which objects are its own, so that those can be deleted that are no longer wanted.
+"""The inventory of an apply set: its objects, so that those that are no longer wanted can be deleted.
 
-An object is known by group, kind, namespace and name, whatever version it was written in, and by its UID: another
-object that got the same name later is not the same. An entry without UID is an intent: it was written down before the
-object was made, so that a crash in between leaves nothing that nobody knows of.
+An object is identified by group, kind, namespace and name, independent of the version, and by its UID, which
+distinguishes a later object of the same name. An entry without a UID is an intent: recorded before the creation, so
+that a crash in between leaves no unknown object.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from setpoint.objects.tree import Json, Object
 
 
 class Identity(NamedTuple):
-    """Which object, in whatever version."""
+    """The identity of an object, independent of the version."""
 
     group: str
     kind: str
@@ -32,7 +32,7 @@ class Identity(NamedTuple):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone."""
+        """`namespace/name`, or the name of a cluster-scoped object."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
@@ -43,11 +43,11 @@ class Entry(NamedTuple):
     """One object of a set."""
 
     identity: Identity
-    # In which version it was last written.
+    # The version of the last write.
     version: str
-    # Empty: it was to be made, and it is not known whether it was.
+    # Empty for an intent: the object may or may not have been created.
     uid: str = ""
-    # Since when it is not wanted any more.
+    # The time since which the object is not wanted.
     unwanted_since: str = ""
 
     @property
@@ -68,17 +68,17 @@ class Entry(NamedTuple):
 
     @classmethod
     def from_json(cls, tree: Json) -> "Entry":
-        """Raises ValueError for what is no entry."""
+        """Decodes an entry. Raises ValueError for an invalid one."""
         if not isinstance(tree, dict) or not all(isinstance(value, str) for value in tree.values()):
-            raise ValueError("an entry of an inventory is an object of texts")
+            raise ValueError("an inventory entry must be an object of strings")
         if not tree.get("kind") or not tree.get("name") or not tree.get("version"):
-            raise ValueError("an entry of an inventory needs version, kind and name")
+            raise ValueError("an inventory entry needs version, kind and name")
         identity = Identity(tree.get("group", ""), tree["kind"], tree.get("namespace", ""), tree["name"])
         return cls(identity, tree["version"], tree.get("uid", ""), tree.get("unwantedSince", ""))
 
 
 class Inventory(Mapping[Identity, Entry]):
-    """The entries of a set. It does not change; the methods make others."""
+    """The entries of a set. Immutable; the methods return new inventories."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries = {entry.identity: entry for entry in entries}
@@ -99,7 +99,7 @@ class Inventory(Mapping[Identity, Entry]):
         return hash(frozenset(self._entries.values()))
 
     def with_entries(self, entries: Iterable[Entry]) -> "Inventory":
-        """These entries as well, before those that were there for the same objects."""
+        """Returns an inventory with additional entries, which replace those of the same objects."""
         found = list(entries)
         return Inventory((*self._entries.values(), *found)) if found else self
 
@@ -114,7 +114,7 @@ class Inventory(Mapping[Identity, Entry]):
 
     @classmethod
     def from_json(cls, entries: Json) -> "Inventory":
-        """Raises ValueError for what is no inventory: nothing is guessed about what may be deleted."""
+        """Decodes an inventory. Raises ValueError for an invalid one: a guess might delete the wrong objects."""
         if not isinstance(entries, list):
-            raise ValueError("an inventory is a list of entries")
+            raise ValueError("an inventory must be a list of entries")
         return cls(Entry.from_json(entry) for entry in entries)

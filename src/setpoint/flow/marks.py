@@ -1,7 +1,7 @@
-"""What an object of an apply set bears: the set it is of, whom that belongs to, and whether it may be pruned.
+"""The labels and annotations of objects in an apply set: the set, its owner, and whether the object may be pruned.
 
-The inventory decides what is deleted; the marks make sure that an object of the inventory is still the set's own, and
-lead from an object back to the owner where no owner reference can.
+The inventory determines the objects to delete; the labels confirm that an object still belongs to the set, and the
+annotation leads to the owner if there is no owner reference.
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from setpoint.objects.tree import Object
 
 SET_LABEL = "setpoint.dev/apply-set"
 OWNER_ANNOTATION = "setpoint.dev/apply-set-owner"
-# With the value "false", as label or annotation, an object stays when the set no longer has it.
+# A label or annotation with the value "false" prevents pruning.
 PRUNE_MARK = "setpoint.dev/prune"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-# What a label may have, and how much of it.
+# The invalid characters and the maximum length of a label value.
 _NO_LABEL = re.compile(r"[^A-Za-z0-9._-]")
 _LABEL_CHARACTERS = 63
 
 
 class Owner(NamedTuple):
-    """Whom a set belongs to, as its objects say it."""
+    """The owner of a set, as written to its objects."""
 
     gvk: GroupVersionKind
     namespace: str
@@ -39,9 +39,9 @@ class Owner(NamedTuple):
 
 
 def set_id(name: str, owner: Owner | None) -> str:
-    """The identity of a set: of its name and its owner's, in whatever version. Raises ValueError for a bad name."""
+    """Returns the ID of a set, from its name and its owner, without the version. Raises ValueError."""
     if dns1123_label(name) or len(name) > 40:
-        raise ValueError(f"{name!r} cannot name a set: at most 40 lower case letters, digits and dashes")
+        raise ValueError(f"invalid set name {name!r}: use at most 40 lowercase letters, digits and dashes")
     if owner is None:
         return name
     whose = "\n".join((name, owner.gvk.group, owner.gvk.kind, owner.namespace, owner.name))
@@ -49,17 +49,17 @@ def set_id(name: str, owner: Owner | None) -> str:
 
 
 def manager_label(manager: str) -> str:
-    """A field manager as the value of a label, which may be less than what manages fields."""
+    """Returns a field manager as a label value, which permits fewer characters."""
     return _NO_LABEL.sub("-", manager)[:_LABEL_CHARACTERS].strip("._-")
 
 
 def set_of(tree: Object) -> str:
-    """The set that an object says it is of; empty where it says none."""
+    """Returns the set of an object by its label; empty without one."""
     return meta.labels(tree).get(SET_LABEL, "")
 
 
 def find_owner(tree: Object) -> Owner | None:
-    """Whom the set of an object belongs to: the one to reconcile when it changes."""
+    """Returns the owner of an object's set, which is reconciled when the object changes; None without one."""
     kind, colon, place = meta.annotations(tree).get(OWNER_ANNOTATION, "").partition(":")
     namespace, slash, name = place.partition("/")
     api_version, _, kind = kind.rpartition("/")
@@ -69,5 +69,5 @@ def find_owner(tree: Object) -> Owner | None:
 
 
 def is_kept(tree: Object) -> bool:
-    """Whether an object says that it must not be pruned."""
+    """Returns True if an object is marked as not prunable."""
     return "false" in (meta.labels(tree).get(PRUNE_MARK), meta.annotations(tree).get(PRUNE_MARK))

@@ -1,4 +1,4 @@
-"""The order in which the objects of a set are written: what others need comes first. Deleting goes the other way."""
+"""The order in which the objects of a set are written: dependencies first. Deletion uses the reverse order."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -8,7 +8,7 @@ from setpoint.objects.gvk import GroupKind
 
 _APPS, _RBAC, _NETWORK = "apps", "rbac.authorization.k8s.io", "networking.k8s.io"
 _STORAGE, _ADMISSION = "storage.k8s.io", "admissionregistration.k8s.io"
-# What needs nothing of the later rows. Kinds that stand nowhere come where the empty row is.
+# Kinds of a row depend only on earlier rows. Other kinds belong to the empty row.
 _ROWS: Sequence[Sequence[tuple[str, str]]] = (
     [("", "Namespace")],
     [("apiextensions.k8s.io", "CustomResourceDefinition")],
@@ -25,7 +25,7 @@ _ROWS: Sequence[Sequence[tuple[str, str]]] = (
     [("batch", "Job"), ("batch", "CronJob")],
     [],
     [("autoscaling", "HorizontalPodAutoscaler"), (_NETWORK, "Ingress")],
-    # These stand between clients and the server: before what serves them runs, they only refuse.
+    # These intercept requests: without their running server they only fail.
     [("apiregistration.k8s.io", "APIService")],
     [(_ADMISSION, "MutatingWebhookConfiguration"), (_ADMISSION, "ValidatingWebhookConfiguration")],
 )
@@ -36,22 +36,24 @@ T = TypeVar("T", bound=Hashable)
 
 
 def rank(kind: GroupKind) -> int:
-    """How early objects of a kind are written."""
+    """Returns the rank of a kind: lower ranks are written first."""
     return _RANKS.get(kind, _OTHERS)
 
 
 def ordered(identities: Iterable[Identity], after: Mapping[Identity, Collection[Identity]]) -> list[Identity]:
-    """The objects in the order to write them: each after those that it is declared to come after, else by kind, else
-    as they were given. Raises ValueError where they wait for each other."""
+    """Returns the objects in write order: after their declared dependencies, else by kind, else as given.
+
+    Raises ValueError for a dependency cycle.
+    """
     given = sorted(identities, key=lambda identity: rank(identity.group_kind))
     return _sorted(given, lambda identity: after.get(identity, ()))
 
 
 def _sorted(items: Sequence[T], before: Callable[[T], Collection[T]]) -> list[T]:
-    """The items, each behind those that `before` names of them, and otherwise in order."""
+    """Returns the items, each after those that `before` returns, and otherwise in order."""
     known, done, found = set(items), set[T](), list[T]()
     for item in items:
-        # The way down to what has nothing before it; a stack, for chains may be long.
+        # The path to an item without dependencies; a stack, because chains may be long.
         way = [item] if item not in done else []
         on_way = set(way)
         while way:
@@ -62,7 +64,7 @@ def _sorted(items: Sequence[T], before: Callable[[T], Collection[T]]) -> list[T]
                 on_way.discard(way.pop())
             elif needed in on_way:
                 circle = [*way[way.index(needed) :], needed]
-                raise ValueError("these wait for each other: " + " after ".join(str(each) for each in circle))
+                raise ValueError("dependency cycle: " + " after ".join(str(each) for each in circle))
             else:
                 way.append(needed)
                 on_way.add(needed)

@@ -1,4 +1,4 @@
-"""Sets without owner: those whose owner went without deleting them, and whose objects no owner reference took along."""
+"""Sets without an owner: the owner was deleted, and the garbage collector did not delete the objects."""
 
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, tree_of
@@ -9,12 +9,15 @@ from setpoint.objects import meta
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
 
-# The UID of an owner that is gone: nothing has it.
+# A UID that no object has, for a deleted owner.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
 async def purge_orphans(client: Client, namespace: str = "", *, field_manager: str) -> list[str]:
-    """Deletes the sets whose owner is gone without having deleted them, in one namespace or all; the ids of those."""
+    """Deletes sets with a deleted owner, in one namespace or all. Returns the IDs of these sets.
+
+    await purge_orphans(client, field_manager="teams")
+    """
     purged = []
     for found in (await client.list(CONFIG_MAP, namespace, labels={KIND_LABEL: KIND})).items:
         tree = tree_of(found)
@@ -36,7 +39,7 @@ async def purge_orphans(client: Client, namespace: str = "", *, field_manager: s
 
 
 def stand_in(owner: Owner) -> Object:
-    """What takes the place of an owner that is gone, so that its set can still be found."""
+    """Returns a substitute for a deleted owner, to identify its set."""
     return {
         "apiVersion": owner.gvk.api_version,
         "kind": owner.gvk.kind,

@@ -1,7 +1,7 @@
-"""Paths into a JSON tree of any shape, for rules that are data: `spec.volumes[*].secret.secretName`.
+"""Paths into a JSON tree of any shape, for declarative rules: `spec.volumes[*].secret.secretName`.
 
-A path goes down by names, `['quoted/names']` and `[*]` (every item of a list, every value of a map). It finds what is
-there and never raises on a tree: what has another shape than the path expects has nothing at it.
+A path descends by names, `['quoted/names']` and `[*]` (every item of a list, every value of a map). A search never
+raises: a tree of another shape has no value at the path.
 """
 
 import re
@@ -15,11 +15,11 @@ _EVERY = None
 
 
 class PathError(ValueError):
-    """A text is no path."""
+    """An invalid path."""
 
 
 class Path:
-    """A way down a tree. Raises PathError for a text that is none."""
+    """A path into a tree. Raises PathError for an invalid text."""
 
     __slots__ = ("_steps", "text")
 
@@ -30,13 +30,13 @@ class Path:
         while at < len(text):
             found = _STEP.match(text, at)
             if found is None:
-                raise PathError(f"{text!r} is no path: it should read like spec.volumes[*].name or metadata['a/b']")
+                raise PathError(f"invalid path {text!r}: expected e.g. spec.volumes[*].name or metadata['a/b']")
             name, every, quoted = found.groups()
             self._steps.append(_EVERY if every else name if quoted is None else quoted)
             at = found.end()
 
     def find(self, tree: Json) -> list[Any]:
-        """All there is at the path; null counts as not there."""
+        """Returns all values at the path; null counts as missing."""
         values = [tree]
         for step in self._steps:
             following: list[Any] = []
@@ -54,11 +54,11 @@ class Path:
         return [value for value in values if value is not None]
 
     def text_at(self, tree: Json) -> str:
-        """The first text at the path that is not empty; else the empty one."""
+        """Returns the first non-empty string at the path; else an empty one."""
         return next((value for value in self.find(tree) if isinstance(value, str) and value), "")
 
 
 @lru_cache(maxsize=2048)
 def path(text: str) -> Path:
-    """A path, read once. Raises PathError."""
+    """Returns a cached path. Raises PathError."""
     return Path(text)

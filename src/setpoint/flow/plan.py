@@ -1,5 +1,7 @@
-"""The plan of an apply set: what is to be done for each object, and why. Made of what is wanted, what is there and what
-the inventory says, without asking anybody; the same of the same, always."""
+"""The plan of an apply set: the action for each object, and its reason.
+
+A plan is a pure function of the wanted objects, the live objects and the inventory.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -23,47 +25,47 @@ from setpoint.objects.tree import Object
 
 
 class Action(Enum):
-    """What is to be done for an object."""
+    """The action for an object."""
 
     CREATE = "create"
     APPLY = "apply"
     UPDATE = "update"
     PATCH = "patch"
     REPLACE = "replace"
-    # It is as it should be.
+    # The object is as wanted.
     KEEP = "keep"
-    # It cannot be written now: it has to go first.
+    # The object cannot be written before its deletion is complete.
     WAIT = "wait"
-    # It is not made, for its owner is going.
+    # The object is not created, because its owner is terminating.
     SKIP = "skip"
-    # It must not be written: somebody else has it.
+    # The object must not be written: another owner has it.
     REFUSE = "refuse"
     PRUNE = "prune"
-    # It is not wanted any more, and stays, for now.
+    # The object is not wanted any more, but stays for now.
     LEAVE = "leave"
-    # It is not, or no longer, the set's own: only the inventory forgets it.
+    # The object does not belong to the set: only its inventory entry is removed.
     FORGET = "forget"
 
 
 WRITES = frozenset((Action.CREATE, Action.APPLY, Action.UPDATE, Action.PATCH, Action.REPLACE))
-_AS_WANTED = "it is as it should be"
+_AS_WANTED = "up to date"
 _OF_MODE = {Mode.APPLY: Action.APPLY, Mode.UPDATE: Action.UPDATE, Mode.MERGE: Action.PATCH}
 
 
 class Step(NamedTuple):
-    """What is to be done for one object."""
+    """The action for one object."""
 
     action: Action
     identity: Identity
     gvk: GroupVersionKind
     reason: str
     how: How = How()
-    # What is to be written, and what is there.
+    # The object to write, and the live one.
     wanted: Object | None = None
     live: Object | None = None
-    # The version that must still be there; empty: whichever.
+    # The resource version that the write is conditional on; empty: unconditional.
     only_version: str = ""
-    # Of what is to be pruned or left: since when it is not wanted.
+    # The inventory entry of an object to prune or leave.
     entry: Entry | None = None
 
     def __str__(self) -> str:
@@ -71,30 +73,30 @@ class Step(NamedTuple):
 
 
 class World(NamedTuple):
-    """What a plan is made of."""
+    """The input of a plan."""
 
     set_id: str
     manager: str
     owner: Object | None
     policy: Policy
     inventory: Inventory
-    # What is there of all that is wanted or in the inventory.
+    # The live objects among the wanted ones and the inventory.
     live: Mapping[Identity, Object]
     now: datetime
-    # Kinds of the inventory that the server does not have at present.
+    # Kinds of the inventory that the server does not serve at present.
     unserved: frozenset[GroupVersionKind] = frozenset()
-    # Whether exactly this was found to be as it should be in exactly that version.
+    # Returns True if exactly this object was found to be as wanted in exactly that version.
     is_known: Callable[[Desired, str], bool] = lambda desired, version: False
 
 
 class Plan(NamedTuple):
-    """What is to be done, in order."""
+    """The actions in order."""
 
     steps: Sequence[Step]
     manager: str
-    # Why nothing is pruned although something should be; empty where nothing is held back.
+    # Why no object is pruned although some should be; empty if pruning is not withheld.
     withheld: str = ""
-    # After how many seconds something will have been unwanted for long enough; None where nothing waits for that.
+    # The seconds until the grace period of an object ends; None without one.
     again_after: float | None = None
 
     def of(self, *actions: Action) -> list[Step]:
@@ -106,11 +108,11 @@ class Plan(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """True if there is no write and no deletion."""
         return not any(step.action in WRITES or step.action is Action.PRUNE for step in self.steps)
 
     def render(self) -> str:
-        """The plan as text: each step that does or refuses something, with the fields that change."""
+        """Returns the plan as text: each step except unchanged objects, with the changed fields."""
         lines = []
         for step in self.steps:
             if step.action is Action.KEEP:
@@ -124,13 +126,13 @@ class Plan(NamedTuple):
 
 
 def make(desired: Sequence[Desired], world: World) -> Plan:
-    """The plan for the wanted objects, which are in order, and for what is no longer wanted."""
+    """Returns the plan for the wanted objects, which are in order, and for those no longer wanted."""
     rest = without([each.identity for each in desired], world)
     return rest._replace(steps=[*(step_for(each, world) for each in desired), *rest.steps])
 
 
 def without(wanted: Iterable[Identity], world: World) -> Plan:
-    """The plan for what is no longer wanted, when these are."""
+    """Returns the plan for the objects that are no longer wanted."""
     known = set(wanted)
     rest = sorted((identity for identity in world.inventory if identity not in known), reverse=True)
     if not rest:
@@ -141,7 +143,7 @@ def without(wanted: Iterable[Identity], world: World) -> Plan:
     prunes = sum(step.action is Action.PRUNE for step in unwanted)
     withheld, limit = "", world.policy.prune.limit
     if limit is not None and prunes > limit:
-        withheld = f"{prunes} objects are not wanted any more, and at most {limit} may be pruned at once: none is"
+        withheld = f"{prunes} objects would be pruned, more than the limit of {limit}: pruning is withheld"
         unwanted = [
             step._replace(action=Action.LEAVE, reason=withheld) if step.action is Action.PRUNE else step
             for step in unwanted
@@ -150,7 +152,7 @@ def without(wanted: Iterable[Identity], world: World) -> Plan:
 
 
 def step_for(desired: Desired, world: World) -> Step:
-    """What is to be done for one wanted object."""
+    """Returns the step for one wanted object."""
     live, how = world.live.get(desired.identity), desired.how
     if live is not None and world.is_known(desired, meta.resource_version(live)):
         return Step(Action.KEEP, desired.identity, desired.gvk, _AS_WANTED, how, live=live)
@@ -161,12 +163,12 @@ def step_for(desired: Desired, world: World) -> Step:
     owner_is_going = world.owner is not None and meta.is_being_deleted(world.owner)
     if live is None:
         if owner_is_going:
-            return step(Action.SKIP, "its owner is being deleted, and nothing is made for it any more")
-        return step(Action.CREATE, "it is not there", _with_owner(desired, None, world))
+            return step(Action.SKIP, "its owner is being deleted")
+        return step(Action.CREATE, "does not exist", _with_owner(desired, None, world))
     if foreign := _why_foreign(desired, live, world):
         return step(Action.REFUSE, foreign)
     if meta.is_being_deleted(live):
-        return step(Action.WAIT, "it is on its way out; once it is gone it is made anew")
+        return step(Action.WAIT, "being deleted; recreated afterwards")
     wanted, says_live = _without_ignored(_with_owner(desired, live, world), live, desired, world)
     version = meta.resource_version(live)
     if _is_so(desired, wanted, live, world.manager):
@@ -174,7 +176,7 @@ def step_for(desired: Desired, world: World) -> Step:
     if how.replace not in (None, Replace.NEVER) and (field := must_replace(desired.identity.group_kind, wanted, live)):
         return step(Action.REPLACE, f"{field} cannot be changed", wanted)
     only = (desired.made_of or version) if how.lock else version if says_live else ""
-    return step(_OF_MODE[how.mode or Mode.APPLY], "it differs from what is wanted", wanted, only)
+    return step(_OF_MODE[how.mode or Mode.APPLY], "differs from the wanted object", wanted, only)
 
 
 def _is_so(desired: Desired, wanted: Object, live: Object, manager: str) -> bool:
@@ -186,8 +188,7 @@ def _is_so(desired: Desired, wanted: Object, live: Object, manager: str) -> bool
 
 
 def replaced(wanted: Object, live: Object) -> Object:
-    """What an update sends: what is wanted in the place of what is there, except what is not the set's to take away:
-    finalizers, other owners, a status that it does not speak of."""
+    """Returns the body of an update: the wanted object, with the live finalizers, other owners and status."""
     metadata = {**live["metadata"], "labels": {}, "annotations": {}, **merged(wanted, live)["metadata"]}
     for empty in [name for name in ("labels", "annotations") if not metadata[name]]:
         del metadata[empty]
@@ -196,7 +197,7 @@ def replaced(wanted: Object, live: Object) -> Object:
 
 
 def merged(wanted: Object, live: Object) -> Object:
-    """What a merge patch sends: what is wanted, with the finalizers and owners of others, which it would else drop."""
+    """Returns the body of a merge patch: the wanted object, with the finalizers and owners of others."""
     metadata = dict(wanted["metadata"])
     if "finalizers" in metadata:
         others = [item for item in meta.finalizers(live) if item not in metadata["finalizers"]]
@@ -208,8 +209,10 @@ def merged(wanted: Object, live: Object) -> Object:
 
 
 def _with_owner(desired: Desired, live: Object | None, world: World) -> Object:
-    """What is wanted, with a reference to the owner where that is wanted and legal. It is the controller, unless
-    the object has another one already."""
+    """Returns the wanted object with an owner reference, if wanted and permitted.
+
+    The owner becomes the controller, unless the object has another one.
+    """
     tree, owner = desired.tree, world.owner
     if owner is None or not desired.how.owner_references:
         return tree
@@ -225,7 +228,7 @@ def _with_owner(desired: Desired, live: Object | None, world: World) -> Object:
 
 
 def _without_ignored(wanted: Object, live: Object, desired: Desired, world: World) -> tuple[Object, bool]:
-    """What is wanted without what is left to others; and whether it says something of what is there."""
+    """Returns the wanted object without ignored fields, and True if current values were used for some."""
     pointers = world.policy.ignore.get(desired.identity.group_kind, ())
     if not pointers:
         return wanted, False
@@ -236,7 +239,7 @@ def _without_ignored(wanted: Object, live: Object, desired: Desired, world: Worl
 
 
 def _is_own(entry: Entry | None, live: Object, world: World) -> bool:
-    """Whether an object is the set's: it says so, or it is the very one of the inventory and says nothing else."""
+    """Returns True if an object belongs to the set: by its label or, without a label, by UID or controller."""
     said = set_of(live)
     if said:
         return said == world.set_id
@@ -246,19 +249,19 @@ def _is_own(entry: Entry | None, live: Object, world: World) -> bool:
 
 
 def _why_foreign(desired: Desired, live: Object, world: World) -> str:
-    """Why an object must not be taken into the set; empty where it may, or is in it."""
+    """Returns why an object must not be adopted by the set; empty if permitted, or already a member."""
     if _is_own(world.inventory.get(desired.identity), live, world) or desired.how.adopt is Adopt.ALWAYS:
         return ""
     if desired.how.adopt is Adopt.NEVER:
-        return "it is there already, and not of this set, which adopts nothing"
+        return "already exists outside this set, which does not adopt objects"
     if other := set_of(live):
-        return f"it is of another set, {other}"
+        return f"belongs to another set, {other}"
     controller = owners.controller_of(live)
     if controller is not None and not _is_owner(controller, world):
-        return f"{controller.get('kind')} {controller.get('name')} controls it"
+        return f"controlled by {controller.get('kind')} {controller.get('name')}"
     tool = meta.labels(live).get(MANAGED_BY, "")
     if tool and tool != meta.labels(desired.tree).get(MANAGED_BY):
-        return f"{tool} manages it, as its label {MANAGED_BY} says"
+        return f"managed by {tool} (label {MANAGED_BY})"
     return ""
 
 
@@ -267,36 +270,36 @@ def _is_owner(reference: Object, world: World) -> bool:
 
 
 def _unwanted(entry: Entry, world: World, wanted_uids: set[str]) -> Step:
-    """What becomes of an object that the inventory has and nobody wants."""
+    """Returns the step for an inventory object that is not wanted."""
     live, prune = world.live.get(entry.identity), world.policy.prune
 
     def step(action: Action, reason: str) -> Step:
         return Step(action, entry.identity, entry.gvk, reason, live=live, entry=entry)
 
     if entry.gvk in world.unserved:
-        return step(Action.LEAVE, "the server does not have its kind at present")
+        return step(Action.LEAVE, "its kind is not served at present")
     if live is None:
-        return step(Action.FORGET, "it is gone")
+        return step(Action.FORGET, "already deleted")
     if meta.uid(live) in wanted_uids:
-        return step(Action.FORGET, "it is wanted, under another kind")
+        return step(Action.FORGET, "wanted under another kind")
     if not _is_own(entry, live, world):
-        return step(Action.FORGET, "it is not, or no longer, of this set")
+        return step(Action.FORGET, "does not belong to this set")
     controller = owners.controller_of(live)
     if controller is not None and not _is_owner(controller, world):
-        return step(Action.FORGET, f"{controller.get('kind')} {controller.get('name')} controls it")
+        return step(Action.FORGET, f"controlled by {controller.get('kind')} {controller.get('name')}")
     if meta.is_being_deleted(live):
-        return step(Action.LEAVE, "it is on its way out")
+        return step(Action.LEAVE, "being deleted")
     if is_kept(live):
-        return step(Action.LEAVE, "it says that it must not be pruned")
+        return step(Action.LEAVE, "marked as not prunable")
     if not prune.enabled:
-        return step(Action.LEAVE, "this set prunes nothing")
+        return step(Action.LEAVE, "pruning is disabled")
     if prune.grace and _seconds_left(entry, world) > 0:
-        return step(Action.LEAVE, f"it must have been unwanted for {prune.grace:g} s")
-    return step(Action.PRUNE, "it is not wanted any more")
+        return step(Action.LEAVE, f"grace period of {prune.grace:g} s has not passed")
+    return step(Action.PRUNE, "no longer wanted")
 
 
 def _seconds_left(entry: Entry, world: World) -> float:
-    """How long an object still has."""
+    """Returns the remaining grace period of an object in seconds."""
     since = parse_time(entry.unwanted_since) if entry.unwanted_since else world.now
     return world.policy.prune.grace - (world.now - since).total_seconds()
 
@@ -307,6 +310,6 @@ def _again_after(unwanted: Sequence[Step], world: World) -> float | None:
     left = [
         _seconds_left(step.entry, world)
         for step in unwanted
-        if step.entry is not None and step.action is Action.LEAVE and step.reason.startswith("it must have been")
+        if step.entry is not None and step.action is Action.LEAVE and step.reason.startswith("grace period")
     ]
     return min(left, default=None)

@@ -1,4 +1,4 @@
-"""What an apply set may do, and how: the choices of its user, for the whole set or for one object of it."""
+"""The policies of an apply set, for the whole set or for single objects."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -8,50 +8,53 @@ from setpoint.objects.gvk import GroupKind
 
 
 class Mode(Enum):
-    """How an object is written."""
+    """The method of writing an object.
 
-    # Server-side apply: what is left out is given up.
+    ApplySet(client, "members", owner=team, field_manager="teams", how=How(mode=Mode.MERGE))
+    """
+
+    # Server-side apply: omitted fields are given up.
     APPLY = "apply"
-    # The whole object is put in the place of what is there: what others added to its maps goes.
+    # Replaces the whole object: additions of others to its maps are removed.
     UPDATE = "update"
-    # A merge patch of what is said: what is left out stays.
+    # A merge patch: omitted fields stay.
     MERGE = "merge"
 
 
 class Adopt(Enum):
-    """Whether an object that is there already, and not of this set, becomes part of it."""
+    """The policy for existing objects that do not belong to the set."""
 
     NEVER = "never"
-    # Unless a controller, another set or another tool has it.
+    # Adopts the object unless another controller, set or tool manages it.
     IF_UNMANAGED = "if-unmanaged"
     ALWAYS = "always"
 
 
 class Replace(Enum):
-    """What happens where a field has to change that cannot change."""
+    """The policy for changes of immutable fields."""
 
-    # The server's refusal is the answer.
+    # Raises the server's rejection.
     NEVER = "never"
-    # The object is deleted, and made anew once it is gone, in the same run.
+    # Deletes the object, and creates the object again in the same run.
     WAIT_GONE = "wait-gone"
-    # The object is deleted; a later run makes it anew.
+    # Deletes the object; a later run creates the object again.
     LATER = "later"
 
 
 class How(NamedTuple):
-    """How one object is written. What is None is as the set says."""
+    """The policies for writing one object. None stands for the policy of the set."""
 
     mode: Mode | None = None
-    # Only if nobody wrote meanwhile: of the version that the object says, or else that the plan has seen.
+    # Makes writes conditional on the version in the given object, or else on the version that the plan has seen.
     lock: bool | None = None
-    # Takes fields over from their managers. Only server-side apply knows managers, and so conflicts about them.
+    # Takes over fields from their managers. Only server-side apply has managers and conflicts.
     force: bool | None = None
     owner_references: bool | None = None
     adopt: Adopt | None = None
     replace: Replace | None = None
 
     def over(self, default: "How") -> "How":
-        """This, and where it says nothing, the other."""
+        """Returns these policies, with unset ones taken from `default`."""
         return default._replace(**{name: value for name, value in self._asdict().items() if value is not None})
 
 
@@ -60,12 +63,12 @@ DEFAULT = How(Mode.APPLY, False, False, True, Adopt.IF_UNMANAGED, Replace.NEVER)
 
 
 class Prune(NamedTuple):
-    """When what a completed run no longer has is deleted."""
+    """The policy for deleting objects that a completed run no longer wants."""
 
     enabled: bool = True
-    # More at once than this look like a mistake, and none is deleted.
+    # If more objects are to be deleted at once, none is: this is likely a mistake.
     limit: int | None = None
-    # For how many seconds it must have been unwanted.
+    # The seconds for which an object must have been unwanted.
     grace: float = 0.0
     propagation: str = "Background"
 
@@ -74,10 +77,10 @@ PRUNE = Prune()
 
 
 class Policy(NamedTuple):
-    """The choices for a whole set."""
+    """The policies of a whole set."""
 
     how: How = DEFAULT
     prune: Prune = PRUNE
-    # JSON Pointers of fields that are left to others once the object is there; `*` is any item or key.
+    # JSON Pointers of fields that are left to other managers on existing objects; `*` is any item or key.
     ignore: Mapping[GroupKind, Sequence[str]] = {}
     replace: Mapping[GroupKind, Replace] = {}

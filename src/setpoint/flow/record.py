@@ -1,7 +1,7 @@
-"""Where the inventory of a set is kept: in a ConfigMap of its own, or in the status of the set's owner.
+"""The storage of a set's inventory: in its own ConfigMap, or in the status of the set's owner.
 
-Every write is on the condition that nobody else wrote since the inventory was read; a set that worked from an old one
-gets a Conflict, and begins anew. So the sets of a controller, which alone writes them, need not read theirs again.
+Every write is conditional on the version that was read; a set with an outdated inventory gets a Conflict and starts
+again. The sets of a controller, which is the only writer, need not read their inventories again.
 """
 
 from typing import NamedTuple, Protocol
@@ -20,36 +20,42 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 
 CONFIG_MAP = KindRef(GroupVersionKind("", "v1", "ConfigMap"))
-# By what the ConfigMaps with inventories are found.
+# The label of ConfigMaps with inventories.
 KIND_LABEL = "setpoint.dev/kind"
 KIND = "apply-set-inventory"
 _KEY = "inventory"
 
 
 class Record(Protocol):
-    """The place of one inventory."""
+    """The storage of one inventory."""
 
     async def read(self, client: Client) -> Inventory:
-        """What is kept; nothing, where nothing is. Raises ValueError where it cannot be read."""
+        """Returns the stored inventory; empty if there is none. Raises ValueError for an invalid one."""
 
     async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
-        """Keeps this instead of what was read. `all_owned` says that every object of it goes with the owner by
-        itself. Raises Conflict."""
+        """Replaces the inventory. Raises Conflict.
+
+        `all_owned` means that the garbage collector deletes all objects of the set with the owner.
+        """
 
     async def remove(self, client: Client) -> None:
-        """Keeps nothing any more."""
+        """Deletes the inventory."""
 
 
 class _Known(NamedTuple):
-    """The ConfigMap as it was last seen or written, which may be none, and what it says."""
+    """The ConfigMap as last read or written (None if missing), and its inventory."""
 
     config_map: Object | None
     inventory: Inventory
 
 
 class ConfigMapRecord:
-    """An inventory in a ConfigMap. It goes with the owner only if all objects of the set do: else it stays, so that
-    whoever looks for sets without owners finds them. With `memory`, it is read once, and again after a conflict."""
+    """An inventory in a ConfigMap.
+
+    The ConfigMap gets an owner reference only if the garbage collector deletes all objects of the set, too; otherwise
+    the ConfigMap stays, so that sets without owners can be found. With `memory`, the ConfigMap is read once, and again
+    after a conflict.
+    """
 
     def __init__(
         self, set_id: str, namespace: str, owner: Object | None, manager: str, memory: Applied | None = None
@@ -91,12 +97,12 @@ class ConfigMapRecord:
         text = msgspec.json.encode(inventory.to_json()).decode()
         tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
         before = self._inventory
-        # Whatever becomes of it, what was known does not hold any more.
+        # The known version is outdated after a write, successful or not.
         self._memory.put_note(self._about, None)
         try:
             found = await self._put(client, tree)
         except Conflict:
-            # What was known may have been old: where it still says the same, only its version has moved.
+            # The known version may be outdated: if the inventory is the same, only the resource version differs.
             if await self.read(client) != before:
                 raise
             found = await self._put(client, tree)
@@ -111,7 +117,7 @@ class ConfigMapRecord:
             try:
                 return await client.create(tree, field_manager=self._manager)
             except AlreadyExists as error:
-                raise Conflict(f"the inventory {self.namespace}/{self.name} was made meanwhile") from error
+                raise Conflict(f"the inventory {self.namespace}/{self.name} was created meanwhile") from error
         tree["metadata"]["resourceVersion"] = meta.resource_version(self._found)
         tree["metadata"]["uid"] = meta.uid(self._found)
         try:
@@ -130,18 +136,18 @@ class ConfigMapRecord:
 
 
 def inventory_in(config_map: Object) -> Inventory:
-    """The inventory that a ConfigMap has. Raises ValueError."""
+    """Returns the inventory in a ConfigMap. Raises ValueError."""
     where = meta.key(config_map)
     try:
         return Inventory.from_json(msgspec.json.decode((config_map.get("data") or {}).get(_KEY, "null")))
     except (msgspec.MsgspecError, ValueError) as error:
         raise ValueError(
-            f"the inventory in ConfigMap {where} cannot be read ({error}): mend it, or delete it to begin without"
+            f"cannot read the inventory in ConfigMap {where} ({error}): repair or delete the ConfigMap"
         ) from None
 
 
 class StatusRecord:
-    """An inventory in a field of the owner's status, which the kind must have: a list of objects."""
+    """An inventory in a field of the owner's status, which the schema of the kind must have: a list of objects."""
 
     def __init__(self, owner: Object, manager: str, field: str = "inventory") -> None:
         self._owner = owner
@@ -164,7 +170,7 @@ class StatusRecord:
         patch = apply_configuration(tree)
         found = await client.patch_status(KindRef(gvk), patch, name, namespace, field_manager=self._manager)
         if self._field not in (found.get("status") or {}):
-            raise ValueError(f"{gvk.kind} has no field status.{self._field}: its schema needs one for the inventory")
+            raise ValueError(f"{gvk.kind} has no field status.{self._field}: add the field to its schema")
         self._owner, self._version = found, meta.resource_version(found)
 
     async def remove(self, client: Client) -> None:

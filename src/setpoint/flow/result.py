@@ -1,4 +1,4 @@
-"""What came of applying a set."""
+"""The result of applying a set."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,49 +12,49 @@ from setpoint.objects.tree import Object
 
 
 class Result(NamedTuple):
-    """What was done. A set that could not be applied raises instead."""
+    """The result of a successful apply. A failed apply raises an exception."""
 
     plan: Plan
-    # Every wanted object that is there, as the server has it; what came from a cache cannot be changed.
+    # The existing wanted objects, as stored by the server; objects from a cache are read-only.
     objects: Mapping[Identity, Object]
-    # What was written, and what was deleted.
+    # The written and the deleted objects.
     written: Sequence[Identity] = ()
     pruned: Sequence[Identity] = ()
-    # What has to go before it can be made anew: the next run does.
+    # The objects that must be deleted before the next run creates them again.
     waiting: Sequence[Step] = ()
-    # After how many seconds there is something to prune.
+    # The seconds until an object is to be pruned.
     again_after: float | None = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything wanted is in place."""
+        """True if all wanted objects are in place."""
         return not self.waiting
 
     def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
-        """A copy of an object of the set; None where it is not there."""
+        """Returns a copy of an object of the set; None if missing."""
         ref = kind_of(kind)
         found = self.objects.get(Identity(ref.gvk.group, ref.gvk.kind, namespace, name))
         return None if found is None else ref.read(thaw(found))
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened
-    """Objects that the set must not write, because somebody else has them."""
+class Refused(Exception):  # noqa: N818 - named after the outcome
+    """An object that the set must not write, because another owner manages the object."""
 
 
-class PruneWithheld(Exception):  # noqa: N818 - it says what happened
-    """Everything wanted is in place, and more would have been pruned than may be. `result` is what was done."""
+class PruneWithheld(Exception):  # noqa: N818 - named after the outcome
+    """All wanted objects are in place, but more would be pruned than permitted. `result` has the completed work."""
 
     def __init__(self, result: Result) -> None:
         super().__init__(result.plan.withheld)
         self.result = result
 
 
-class PlanOutdated(Exception):  # noqa: N818 - it says what happened
-    """The world is not any more as it was when the plan was made; nothing was done."""
+class PlanOutdated(Exception):  # noqa: N818 - named after the outcome
+    """The state has changed since the plan was made; no object was written."""
 
 
-class ApplyFailed(Exception):  # noqa: N818 - it says what happened
-    """Several objects could not be written; the others were. Nothing was pruned."""
+class ApplyFailed(Exception):  # noqa: N818 - named after the outcome
+    """Several objects could not be written; the others were. No object was pruned."""
 
     def __init__(self, failures: Mapping[Identity, Exception]) -> None:
         told = "; ".join(f"{identity}: {error}" for identity, error in failures.items())
@@ -63,7 +63,7 @@ class ApplyFailed(Exception):  # noqa: N818 - it says what happened
 
 
 def failure_of(failures: Mapping[Identity, Exception]) -> Exception:
-    """What to raise for failures: the one there is; where all are conflicts, a conflict, which is no fault."""
+    """Returns the exception for failures: a single one as is, a Conflict if all are conflicts, else ApplyFailed."""
     errors = list(failures.values())
     conflicts = [error for error in errors if isinstance(error, Conflict)]
     return errors[0] if len(errors) == 1 else conflicts[0] if len(conflicts) == len(errors) else ApplyFailed(failures)

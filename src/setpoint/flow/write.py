@@ -1,5 +1,4 @@
-"""How a step of a plan becomes requests. In every mode what is returned is the object as the server has it then, and
-what was given stays as it was."""
+"""Converts a step of a plan to requests. Returns the object as stored by the server; the input is not changed."""
 
 import msgspec
 
@@ -16,7 +15,7 @@ from setpoint.objects.tree import Object
 
 
 async def write(client: Client, step: Step, manager: str) -> Object:
-    """Creates or changes the object of a step. Raises what the server says."""
+    """Creates or updates the object of a step. Raises the server's error."""
     wanted, mode = step.wanted or {}, step.how.mode or Mode.APPLY
     if mode is Mode.APPLY:
         return await _apply(client, step, wanted, manager)
@@ -29,7 +28,7 @@ async def write(client: Client, step: Step, manager: str) -> Object:
             tree["metadata"]["resourceVersion"] = step.only_version
         return await client.update(tree, field_manager=manager)
     patch = merged(wanted, step.live)
-    # The same object, not one that got its name.
+    # Ensures that the object is the same, not a new one of the same name.
     sure = {"uid": meta.uid(step.live)}
     if step.only_version:
         sure["resourceVersion"] = step.only_version
@@ -59,7 +58,7 @@ async def _apply(client: Client, step: Step, wanted: Object, manager: str) -> Ob
 
 
 async def delete(client: Client, entry: Entry, uid: str, propagation: str) -> bool:
-    """Deletes exactly the object with that UID. Whether it is gone; else it is on its way out."""
+    """Deletes exactly the object with that UID. Returns True if deleted; False if terminating."""
     identity, kind = entry.identity, KindRef(entry.gvk)
     try:
         answer = await client.delete(kind, identity.name, identity.namespace, uid=uid, propagation=propagation)
@@ -72,6 +71,6 @@ async def delete(client: Client, entry: Entry, uid: str, propagation: str) -> bo
         except NotFound:
             return True
         if meta.uid(found) == uid:
-            raise  # it is there, and was not deleted for another reason
-        # Another object has the name: the one that was meant is gone.
+            raise  # the object exists, and the conflict has another cause
+        # Another object has the name: the original is deleted.
         return True

@@ -1,4 +1,4 @@
-"""For the tests of controllers: worlds with a server of their own, virtual time, faults, and one reconcile at a time.
+"""Tools to test controllers: isolated worlds with their own server, virtual time, faults, and single reconciles.
 
     from setpoint import testing
 
@@ -6,8 +6,8 @@
         ran = await world.run_once(widgets, widget)
         assert ran.conditions["Ready"]["status"] == "True"
 
-Everything is real but time: the server validates, defaults and keeps history as any other does. With pytest the fixture
-`world` is one, for `async def` tests. Importing this imports nothing else.
+Only the time is simulated: the server validates, defaults and keeps history like any other. In pytest, the fixture
+`world` provides a world to `async def` tests. Importing this package imports no submodule.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Watches that break off, fall silent, or are told that what they ask for is not known any more."""
+"""Watches that break off, stall, or report that their resource version has expired."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,13 +15,13 @@ _EXPIRED = msgspec.json.encode(
 
 
 class EndedStream:
-    """An answer in the place of a stream."""
+    """A response in place of a stream."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
 
     def cut(self, why: str) -> None:
-        """It has ended already."""
+        """Does not apply: the stream has already ended."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         return
@@ -29,7 +29,11 @@ class EndedStream:
 
 
 class BreakingStream:
-    """A stream, event by event. `is_stale` says whether it is held back, `breaks` how it ends after so many events."""
+    """A stream that is processed event by event.
+
+    `is_stale` returns True while the stream is held back, `breaks` returns the way in which the stream ends after a
+    number of events.
+    """
 
     def __init__(
         self, inner: Stream, seen: Seen, is_stale: Callable[[Seen], bool], breaks: Callable[[Seen, int], str]
@@ -46,12 +50,12 @@ class BreakingStream:
         self.look_again()
 
     def look_again(self) -> None:
-        """Whether it is held back may be another now."""
+        """Wakes the stream to check again whether it is held back."""
         self._again.set()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         rest, events = b"", 0
-        # A list that streams is told whole: else it would begin anew for ever.
+        # An initial list is delivered completely: otherwise the watch would start over forever.
         is_listing = ("sendInitialEvents", "true") in self.seen.call.query
         async for piece in self._inner:
             *lines, rest = (rest + piece).split(b"\n")

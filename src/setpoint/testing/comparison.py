@@ -1,17 +1,21 @@
-"""What two runs must have in common: objects without what differs from run to run."""
+"""Compares objects of different runs, without fields that differ from run to run."""
 
 from setpoint.client.kinds import AnyObject, tree_of
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 
-# What the server, or chance, decides: anywhere in an object.
+# Fields set by the server or at random, anywhere in an object.
 _CHANCE = frozenset(("uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"))
 _COUNTED = frozenset(("generation", "observedGeneration"))
 
 
 def comparable(obj: AnyObject, *, generations: bool = False) -> Object:
-    """A copy of an object without uids, versions, times and the record of managers, wherever they are in it; and
-    without generations, unless those are to be compared."""
+    """Returns a copy of an object without UIDs, versions, times and managed fields at any depth.
+
+    Generations are removed as well, unless `generations` is set.
+
+        assert comparable(first) == comparable(second)
+    """
     dropped = _CHANCE if generations else _CHANCE | _COUNTED
     found = _without(thaw(tree_of(obj)), dropped)
     assert isinstance(found, dict)

@@ -1,9 +1,10 @@
-"""Crashes at every step: a process ends after its first write, then after its second, and so on until it gets through;
-each time with that last write done, and not done.
+"""Crashes at every step: the process ends after its first write, then after its second, and so on until success.
 
     async for crash in testing.every_crash(crds=[Widget], objects=[widget]):
         await crash.run(widgets, until=lambda: is_ready(crash.world))
         assert await crash.world.names(ConfigMap) == ["child"]
+
+Each crash happens once with the last write performed, and once without.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -12,25 +13,32 @@ from typing import Any
 from setpoint.testing.virtual_time import ask
 from setpoint.testing.worlds import World, world
 
-# A scenario that takes more writes than this does not come to rest.
+# A scenario with more writes than this does not terminate.
 MOST_WRITES = 500
 
 
 class Crash:
-    """One world in which a process ends once, after so many writes."""
+    """One world in which the process ends once, after a number of writes.
+
+    async for crash in testing.every_crash(crds=[Widget], objects=[widget]):
+        await crash.run(widgets, until=lambda: is_ready(crash.world))
+        print(crash, crash.happened)
+    """
 
     def __init__(self, found: World, writes: int, done: bool) -> None:
         self.world = found
         self.writes = writes
-        # Whether the last write was done, and only its answer lost.
+        # True if the last write was performed and only its response is lost.
         self.done = done
         self.happened = False
         self.ran = False
         found.faults.crash_after(writes, done=done)
 
     async def run(self, *controllers: object, until: Callable[[], Any], within: float = 600.0) -> None:
-        """Has controllers work until something holds. Where the process ends before that, a new one goes on: the same
-        controllers, which know nothing any more. They work no more when this returns."""
+        """Runs controllers until a condition holds, and then stops them.
+
+        If the process crashes before, the same controllers start again without any state, like a new process.
+        """
         self.ran = True
         faults = self.world.faults
 
@@ -56,16 +64,21 @@ class Crash:
 
 
 async def every_crash(**settings: Any) -> AsyncIterator[Crash]:
-    """A world for each write after which a process can end, and for each of its two ways; `settings` are those of
-    `world`. The last one of each way gets through without a crash."""
+    """Yields a world for each write after which the process can end, with the last write performed and without.
+
+    `settings` are those of `world`. The last world of each variant runs without a crash.
+
+        async for crash in testing.every_crash(crds=[Widget], objects=[widget]):
+            await crash.run(widgets, until=lambda: is_ready(crash.world))
+    """
     for done in (True, False):
         for writes in range(1, MOST_WRITES + 1):
             async with world(**settings) as found:
                 crash = Crash(found, writes, done)
                 yield crash
                 if not crash.ran:
-                    raise RuntimeError("nothing was run: a block of every_crash calls `await crash.run(...)`")
+                    raise RuntimeError("no controllers were run: call `await crash.run(...)` in the loop")
             if not crash.happened:
                 break
         else:
-            raise AssertionError(f"there is no end of writes: more than {MOST_WRITES}")
+            raise AssertionError(f"the scenario does not end: more than {MOST_WRITES} writes")

@@ -1,12 +1,12 @@
-"""What goes wrong between a controller and its server, where a test says so.
+"""Faults between a controller and its server, injected by a test.
 
     world.faults.fail("update", Widget, error=Conflict, times=2)
-    world.faults.lose("create")                      # it is done, and nobody hears of it
+    world.faults.lose("create")                      # performed, but the response is lost
     world.faults.cut(Widget)                         # its watches break off
-    with world.faults.stale(ConfigMap): ...          # the cache does not hear of any change
+    with world.faults.stale(ConfigMap): ...          # the cache receives no changes
 
-Requests are told by verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `apply`, `delete`, `deletecollection`;
-`write` and `read` for all of their sort, `*` for any), by kind, name, namespace and subresource.
+Requests are selected by verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `apply`, `delete`,
+`deletecollection`; `write` and `read` for all of their group, `*` for any), kind, name, namespace and subresource.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -36,29 +36,35 @@ Failure = APIError | type[APIError] | TransportError | int
 
 @dataclass(eq=False, kw_only=True)
 class Fault:
-    """Something that goes wrong, for the requests that it is about."""
+    """A fault for selected requests.
+
+    fault = world.faults.fail("update", Widget, error=Conflict, times=None)
+    ...
+    fault.stop()
+    assert fault.hits == 3
+    """
 
     verbs: frozenset[str]
     kind: KindRef | None = None
     name: str | None = None
     namespace: str | None = None
     subresource: str | None = None
-    # What comes in the place of the answer; nothing: the answer does.
+    # The response of the fault; None: the server's response.
     failure: APIError | TransportError | None = None
-    # Whether the server has done it all the same.
+    # True if the server performs the request anyway.
     done: bool = False
-    # Seconds that it takes longer.
+    # The additional delay in seconds.
     seconds: float = 0.0
-    # What happens before it is sent: somebody else is faster.
+    # Called before the request is sent, to simulate a faster client.
     act: Callable[[], Awaitable[Any]] | None = None
-    # How often it happens; None: always. And how likely.
+    # The maximum number of hits (None: no limit), and the probability.
     times: int | None = 1
     chance: float = 1.0
-    # How often it has happened.
+    # The number of hits so far.
     hits: int = 0
 
     def stop(self) -> None:
-        """It does not happen any more."""
+        """Disables the fault."""
         self.times = self.hits
 
     def is_about(self, seen: Seen, resource: tuple[str, str] | None) -> bool:
@@ -73,36 +79,41 @@ class Fault:
 
 
 class Faults(Forwarding):
-    """The transport of a client, on which things go wrong. `seen` are all requests that were sent over it."""
+    """The transport of a client with injected faults. `seen` has all requests sent so far.
+
+    world.faults.fail("update", Widget, error=Conflict, times=2)
+    with world.faults.down():
+        await world.advance(60)
+    """
 
     def __init__(self, client: Client, *, ids: Ids | None = None) -> None:
         super().__init__(client.transport)
         self.clock = client.clock
         self.ids = ids or SeededIds(0)
         self.seen: list[Seen] = []
-        # Whether there is no process any more that could ask.
+        # True after a simulated crash: no more requests are sent.
         self.crashed = False
         self._mapper = client.mapper
         self._faults: list[Fault] = []
         self._streams: list[BreakingStream] = []
         self._breaks: list[tuple[KindRef | None, int, bool, float]] = []
         self._stale: list[KindRef | None] = []
-        # How many more writes there are before the crash, and whether the last of them is done.
+        # The number of writes until the crash, and whether the last one is performed.
         self._writes_left: int | None = None
         self._last_is_done = True
         self._outages = 0
-        # How often something went wrong.
+        # The number of faults that occurred.
         self.hits = 0
-        # How many pieces of streams were handed on: something happens.
+        # The number of stream events delivered, as a sign of activity.
         self.heard = 0
 
     def of(self, client: Client) -> Client:
-        """The same client, whose requests go this way."""
+        """Returns a copy of the client that uses this transport."""
         faulty = copy(client)
         faulty.transport = self
         return faulty
 
-    # What goes wrong
+    # Faults
 
     def fail(
         self,
@@ -115,10 +126,12 @@ class Faults(Forwarding):
         chance: float = 1.0,
         **about: str,
     ) -> Fault:
-        """Answers with an error: a class or an object of `setpoint.objects.errors`, a code, or a TransportError.
+        """Responds with an error: a class or instance of `setpoint.objects.errors`, a status code or a TransportError.
 
-        `done` has the server do it first. `times` says how often (None: always), `chance` how likely; `about` are the
-        name, the namespace and the subresource that are meant.
+        With `done`, the server performs the request first. `times` limits the number of hits (None: no limit), `chance`
+        is the probability; `about` selects the name, namespace and subresource.
+
+            world.faults.fail("update", Widget, error=Conflict, times=2, name="a")
         """
         return self._add(
             Fault(verbs=_verbs(verb), kind=_kind(kind), failure=_failure(error), done=done, times=times, chance=chance),
@@ -128,14 +141,14 @@ class Faults(Forwarding):
     def lose(
         self, verb: str, kind: Kind[Any] | None = None, *, times: int | None = 1, chance: float = 1.0, **about: str
     ) -> Fault:
-        """Has requests done, and their answers lost."""
+        """Performs requests, but loses their responses."""
         lost = TransportError("the answer was lost", sent=True)
         return self.fail(verb, kind, error=lost, done=True, times=times, chance=chance, **about)
 
     def delay(
         self, verb: str, kind: Kind[Any] | None = None, *, seconds: float, times: int | None = 1, **about: str
     ) -> Fault:
-        """Has requests take longer, by the clock of the client."""
+        """Delays requests, by the clock of the client."""
         return self._add(Fault(verbs=_verbs(verb), kind=_kind(kind), seconds=seconds, times=times), about)
 
     def before(
@@ -147,11 +160,11 @@ class Faults(Forwarding):
         times: int | None = 1,
         **about: str,
     ) -> Fault:
-        """Has something happen just before a request reaches the server: somebody else is faster."""
+        """Calls a function just before a request reaches the server, to simulate a faster client."""
         return self._add(Fault(verbs=_verbs(verb), kind=_kind(kind), act=act, times=times), about)
 
     def cut(self, kind: Kind[Any] | None = None) -> int:
-        """Breaks off the watches that are open; how many."""
+        """Breaks off the open watches, and returns their number."""
         meant = [stream for stream in self._streams if self._is_of(stream.seen, _kind(kind))]
         for stream in meant:
             stream.cut("the connection broke")
@@ -160,12 +173,12 @@ class Faults(Forwarding):
     def break_watches(
         self, kind: Kind[Any] | None = None, *, after: int = 1, expired: bool = False, chance: float = 1.0
     ) -> None:
-        """Ends every watch after so many events; `expired` has the server say that it forgot what followed."""
+        """Ends every watch after a number of events; with `expired`, with the error that the version is too old."""
         self._breaks.append((_kind(kind), after, expired, chance))
 
     @contextmanager
     def stale(self, kind: Kind[Any] | None = None) -> Iterator[None]:
-        """Holds back what watches tell, of a kind or of all, while the block runs: caches show what was."""
+        """Holds back the events of watches, of a kind or all, during the block: caches are outdated."""
         ref = _kind(kind)
         self._stale.append(ref)
         try:
@@ -177,7 +190,7 @@ class Faults(Forwarding):
 
     @contextmanager
     def down(self) -> Iterator[None]:
-        """Has the server be out of reach while the block runs: nothing is sent, and every watch breaks off."""
+        """Makes the server unreachable during the block: requests fail, and every watch breaks off."""
         self._outages += 1
         self.cut()
         try:
@@ -186,16 +199,19 @@ class Faults(Forwarding):
             self._outages = max(self._outages - 1, 0)
 
     def crash_after(self, writes: int, *, done: bool = True) -> None:
-        """Ends the process after so many writes: the answer to the last one is lost, and so is, unless it is `done`,
-        the write itself. Nothing more is sent after it, until `revive`. Events and leases do not count."""
+        """Simulates a crash after a number of writes: the response to the last one is lost.
+
+        Unless `done`, the last write itself is lost, too. No more requests are sent until `revive`. Writes of events
+        and leases are not counted.
+        """
         self._writes_left, self._last_is_done = writes, done
 
     def revive(self) -> None:
-        """A new process asks, and does not crash."""
+        """Ends the crash: a new process sends requests again."""
         self.crashed, self._writes_left = False, None
 
     def clear(self) -> None:
-        """Nothing goes wrong any more."""
+        """Removes all faults."""
         self._faults.clear()
         self._outages = 0
         self._breaks.clear()
@@ -248,10 +264,10 @@ class Faults(Forwarding):
                 self._streams.remove(stream)
 
     async def close(self) -> None:
-        """Whoever has the other client closes what is below."""
+        """Does nothing: the owner of the original client closes the transport."""
 
     async def _met(self, seen: Seen) -> Fault | None:
-        """The fault that a request meets. Raises TransportError where there is no process to send it."""
+        """Returns the fault of a request. Raises TransportError after a crash or during an outage."""
         if self.crashed:
             raise TransportError("the process has ended", sent=False)
         if self._outages:
@@ -271,7 +287,7 @@ class Faults(Forwarding):
         return None
 
     async def _resource(self, kind: KindRef | None) -> tuple[str, str] | None:
-        """The group and the resource that requests for a kind name."""
+        """Returns the group and resource of a kind in requests."""
         if kind is None:
             return None
         try:
@@ -282,12 +298,12 @@ class Faults(Forwarding):
     def _add(self, fault: Fault, about: dict[str, str]) -> Fault:
         for name, value in about.items():
             if name not in ("name", "namespace", "subresource"):
-                raise TypeError(f"a fault is not about a {name}: say name, namespace or subresource")
+                raise TypeError(f"unknown selector {name}: expected name, namespace or subresource")
             setattr(fault, name, value)
         self._faults.append(fault)
         return fault
 
-    # What streams ask
+    # Called by streams.
 
     def _is_of(self, seen: Seen, kind: KindRef | None) -> bool:
         if kind is None:
@@ -300,7 +316,7 @@ class Faults(Forwarding):
         return any(self._is_of(seen, kind) for kind in self._stale)
 
     def _breaks_now(self, seen: Seen, events: int) -> str:
-        """How a watch that has told so many events ends now: `ended`, `expired`, or not at all."""
+        """Returns the way in which a watch ends now, after a number of events: `ended`, `expired`, or empty."""
         for kind, after, expired, chance in self._breaks:
             if events >= after and self._is_of(seen, kind) and self.ids.random() < chance:
                 self.hits += 1
@@ -311,7 +327,7 @@ class Faults(Forwarding):
 def _verbs(verb: str) -> frozenset[str]:
     found = _GROUPS.get(verb) or frozenset((verb,))
     if not found <= _GROUPS["*"]:
-        raise ValueError(f"{verb!r} is no verb: {', '.join(sorted(_GROUPS['*']))}, read, write or *")
+        raise ValueError(f"unknown verb {verb!r}: expected {', '.join(sorted(_GROUPS['*']))}, read, write or *")
     return found
 
 
@@ -329,7 +345,7 @@ def _answered(failure: APIError | TransportError, seen: Seen) -> Answer:
     if isinstance(failure, TransportError):
         raise failure
     error = copy(failure)
-    error.name = error.name or seen.name or seen.resource  # without a name, the resource itself would be meant
+    error.name = error.name or seen.name or seen.resource  # else the error would be about the resource itself
     headers = {"content-type": "application/json"}
     if error.retry_after_seconds:
         headers["retry-after"] = str(error.retry_after_seconds)

@@ -1,9 +1,9 @@
-"""The pytest plugin: the fixture `world` for `async def` tests, which run in it.
+"""The pytest plugin: the fixture `world` for `async def` tests, which run inside the world.
 
     @pytest.mark.world(crds=[Widget])
     async def test_a_widget_has_a_child(world: testing.World) -> None: ...
 
-The mark has the arguments of `testing.world`. Tests that do not ask for a world are left to others.
+The mark takes the arguments of `testing.world`. Tests without a world are left to other plugins.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> "World":
-    """A world of the test's own: a server, virtual time and faults. It begins with the test, which is `async def`."""
+    """Provides a world for one `async def` test: a server, virtual time and faults. Starts with the test."""
     if not inspect.iscoroutinefunction(request.function):
-        pytest.fail("the fixture world is for `async def` tests; in others use `setpoint.testing.world()` itself")
+        pytest.fail("the fixture world requires an `async def` test; in others use `setpoint.testing.world()` directly")
     return _Later()  # type: ignore[return-value]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs the tests that ask for a world, each in one."""
+    """Runs the tests that use a world, each inside its own."""
     wanted = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     if not any(isinstance(value, _Later) for value in wanted.values()):
         return None
@@ -51,4 +51,4 @@ async def _run(test: Any, wanted: dict[str, Any], settings: dict[str, Any]) -> N
 
 
 class _Later:
-    """Stands for a world that begins with its test."""
+    """A placeholder for a world that starts with its test."""

@@ -1,4 +1,4 @@
-"""A recorder of events that keeps them for a test to look at, and writes nothing."""
+"""A recorder that keeps events for a test, without writing them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,17 +9,20 @@ from setpoint.objects.tree import Object
 
 
 class Told(NamedTuple):
-    """One event."""
+    """One recorded event.
+
+    assert Told("Normal", "Published", "serves at /a", "Website default/a") in recorder.told
+    """
 
     type: str
     reason: str
     note: str
-    # `Kind namespace/name` of the object that it is about.
+    # `Kind namespace/name` of the object.
     about: str
 
     @classmethod
     def of(cls, event: Object) -> "Told":
-        """An event as a server has it, of either version."""
+        """Converts an event of the server, of either API version."""
         about = event.get("regarding") or event.get("involvedObject") or {}
         where = f"{about['namespace']}/{about.get('name', '')}" if about.get("namespace") else about.get("name", "")
         note = event.get("note") or event.get("message") or ""
@@ -27,7 +30,12 @@ class Told(NamedTuple):
 
 
 class Recorder:
-    """Has what the recorder of a manager has; `told` is what was recorded, in order."""
+    """A replacement for the recorder of a manager; `told` has the recorded events in order.
+
+    controller.recorder = recorder = Recorder()
+    ...
+    assert [told.reason for told in recorder.told] == ["Published"]
+    """
 
     def __init__(self) -> None:
         self.told: list[Told] = []

@@ -1,4 +1,4 @@
-"""A request as the faults of a test see it."""
+"""A request as recorded by `Faults`."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,15 @@ from setpoint.client.transport import Call
 
 READS = frozenset(("get", "list", "watch"))
 WRITES = frozenset(("create", "update", "patch", "apply", "delete", "deletecollection"))
-# What a controller tells beside its work: how much of it there is depends on the moment.
+# Resources outside the controller's actual work: the number of writes depends on timing.
 _ASIDE = frozenset(("events", "leases"))
 
 
 class Seen(NamedTuple):
-    """A request, as it was sent."""
+    """A request as sent.
+
+    assert [str(seen) for seen in world.faults.writes] == ["create configmaps default/a"]
+    """
 
     verb: str
     group: str
@@ -27,7 +30,7 @@ class Seen(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a write that is part of the work: events and leases are not."""
+        """True for a write that is part of the work: not of events or leases."""
         return self.is_write and self.resource not in _ASIDE
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""One reconcile, alone: what it wrote, what it reported, when it wants to come again."""
+"""A single reconcile: its writes, its report, and its requeue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,47 +14,52 @@ from setpoint.testing.seen_request import Seen
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of one reconcile."""
+    """The result of one reconcile.
+
+    ran = await world.run_once(widgets, widget)
+    assert [write.verb for write in ran.writes] == ["apply"]
+    assert ran.conditions["Ready"]["status"] == "True"
+    """
 
     run: Run
-    # The object afterwards, in the form that the controller has of it; None where it is gone.
+    # The object after the reconcile, in the controller's type; None if deleted.
     object: Any
-    # All requests to the server, in order; what came from the cache is not among them.
+    # All requests to the server in order, without reads from the cache.
     requests: Sequence[Seen]
     events: Sequence[Told]
-    # The conditions of the object afterwards, by type.
+    # The conditions of the object after the reconcile, by type.
     conditions: dict[str, Object]
-    # The revision that the server was at before it.
+    # The revision of the server before the reconcile.
     before: int
 
     @property
     def writes(self) -> list[Write]:
-        """What was written, without what was left out because it would have changed nothing."""
+        """The writes that were sent, without skipped ones."""
         return [write for write in self.run.writes if not write.skipped]
 
     @property
     def changes(self) -> list[Write]:
-        """The writes that changed something: an apply that finds all as it should be does not."""
+        """The writes with an effect: an apply without a difference has none."""
         return [write for write in self.writes if int(write.resource_version or self.before + 1) > self.before]
 
     @property
     def skipped(self) -> list[Write]:
-        """What would have changed nothing, and was not sent."""
+        """The writes that were not sent, because they would have had no effect."""
         return [write for write in self.run.writes if write.skipped]
 
     @property
     def reads(self) -> list[Seen]:
-        """What was read from the server, and not from the cache."""
+        """The reads from the server, without those from the cache."""
         return [seen for seen in self.requests if not seen.is_write]
 
     @property
     def plans(self) -> list[Plan]:
-        """The plans of apply sets that were carried out."""
+        """The executed plans of apply sets."""
         return [note for note in self.run.notes if isinstance(note, Plan)]
 
     @property
     def result(self) -> str:
-        """How it ended: `success`, `requeue_after`, `requeue`, `conflict`, `terminal`, `error`, `timeout`."""
+        """The result: `success`, `requeue_after`, `requeue`, `conflict`, `terminal`, `error`, `timeout`."""
         return self.run.result
 
     @property
@@ -63,8 +68,7 @@ class Ran:
 
     @property
     def requeue_after(self) -> float | None:
-        """After how many seconds it wants to come again; None: when something changes, or, after a failure, with
-        backoff."""
+        """The seconds until the next reconcile; None: on a change or, after a failure, with backoff."""
         return self.run.requeue_after
 
     @property
@@ -72,7 +76,7 @@ class Ran:
         return self.run.why
 
     def raise_error(self) -> "Ran":
-        """The same; raises what it ended with, if it did."""
+        """Returns itself, or raises the error of the reconcile."""
         if self.run.error is not None:
             raise self.run.error
         return self

@@ -1,7 +1,7 @@
-"""Time in a test: it stands still until somebody moves it, and goes from one timer to the next.
+"""Virtual time in tests: the clock stands still until moved, and jumps from one timer to the next.
 
-`settle` lets everything happen that needs no time. `eventually` and `never` say what must come to be, or must not,
-within so many seconds; with virtual time those pass at once.
+`settle` runs everything that needs no time. `eventually` and `never` check that a condition becomes true, or stays
+false, within some seconds; virtual seconds pass at once.
 """
 
 import asyncio
@@ -13,22 +13,22 @@ from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.errors import APIError
 
 T = TypeVar("T")
-# After so many turns of the loop in which nothing was seen to happen, nothing will; and after so many, it never ends.
+# The number of event loop turns without activity after which all is settled, and the number after which settling fails.
 _QUIET_TURNS = 40
 _MOST_TURNS = 200_000
-# How often something is looked at in real time.
+# The interval of checks in real time.
 _LOOK_SECONDS = 0.005
 
 
 class Busy(Protocol):
-    """What tells whether something happens."""
+    """Reports activity."""
 
     def pulse(self) -> object:
-        """Another value than before whenever something has happened."""
+        """Returns a value that changes with every activity."""
 
 
 class Passing:
-    """Has time pass. With a clock that is not virtual it only waits."""
+    """Advances the time. With a real clock, only waits."""
 
     def __init__(self, clock: Clock, busy: Busy, *, most_turns: int = _MOST_TURNS) -> None:
         self.clock = clock
@@ -36,7 +36,7 @@ class Passing:
         self._most_turns = most_turns
 
     async def settle(self) -> None:
-        """Returns when everything has happened that needs no time. Raises TimeoutError where that has no end."""
+        """Returns when all work that needs no time is done. Raises TimeoutError if the work never ends."""
         quiet, before = 0, self._busy.pulse()
         for _ in range(self._most_turns):
             await self.clock.sleep(0)
@@ -45,10 +45,10 @@ class Passing:
             before = now
             if quiet >= _QUIET_TURNS:
                 return
-        raise TimeoutError("it never comes to rest: something brings itself back without end, and without waiting")
+        raise TimeoutError("the work never settles: a task triggers itself again and again without waiting")
 
     async def advance(self, seconds: float) -> None:
-        """Lets so many seconds pass, timer by timer."""
+        """Advances the time by some seconds, timer by timer."""
         end = self.clock.monotonic() + seconds
         await self.settle()
         while await self.to_next(end):
@@ -57,8 +57,11 @@ class Passing:
         await self.settle()
 
     async def eventually(self, holds: Callable[[], Any], *, within: float = 60.0) -> Any:
-        """Waits until something holds, and returns what that is: a function, or a coroutine function, whose answer is
-        taken for true. One that raises AssertionError or an error of the API does not hold yet."""
+        """Waits until a condition holds, and returns its value.
+
+        `holds` is a function or a coroutine function with a true result. AssertionError and API errors count as not yet
+        true.
+        """
         end = self.clock.monotonic() + within
         while True:
             await self.settle()
@@ -66,11 +69,11 @@ class Passing:
             if found:
                 return found
             if not await self.to_next(end):
-                told = f"; at last it said: {why}" if why is not None else ""
-                raise AssertionError(f"it did not come to be within {within:g} s: {_text(holds)}{told}")
+                told = f"; last error: {why}" if why is not None else ""
+                raise AssertionError(f"condition not met within {within:g} s: {_text(holds)}{told}")
 
     async def never(self, holds: Callable[[], Any], *, within: float = 60.0) -> None:
-        """Lets so many seconds pass, in which something must not hold at any time."""
+        """Advances the time by some seconds, during which a condition must never hold."""
         start = self.clock.monotonic()
         await self.settle()
         is_over = False
@@ -78,7 +81,7 @@ class Passing:
             found, _ = await ask(holds)
             if found:
                 after = self.clock.monotonic() - start
-                raise AssertionError(f"it must not be, and was after {after:g} s: {_text(holds)}")
+                raise AssertionError(f"condition must never hold, but did after {after:g} s: {_text(holds)}")
             if is_over:
                 return
             is_over = not await self.to_next(start + within)
@@ -87,24 +90,24 @@ class Passing:
             await self.settle()
 
     async def drive(self, awaitable: Awaitable[T]) -> T:
-        """Awaits something, and has time pass as long as it takes."""
+        """Awaits an awaitable, and advances the time as long as necessary."""
         task = asyncio.ensure_future(awaitable)
         try:
             while not task.done():
                 await self.settle()
                 if not task.done() and not await self.to_next(None):
-                    await asyncio.wait((task,), timeout=_LOOK_SECONDS)  # it waits for something that is no timer
+                    await asyncio.wait((task,), timeout=_LOOK_SECONDS)  # waits for I/O instead of a timer
             return await task
         finally:
             task.cancel()
 
     def _to(self, end: float) -> None:
-        """Moves virtual time on to a moment before which there is no timer any more."""
+        """Moves virtual time to a moment before the next timer."""
         if isinstance(self.clock, ManualClock):
             self.clock.advance(max(end - self.clock.monotonic(), 0.0))
 
     async def to_next(self, end: float | None) -> bool:
-        """Goes on to the next timer, or waits a moment; False where the end comes before that."""
+        """Advances to the next timer, or waits a moment in real time. Returns False if the end comes first."""
         now = self.clock.monotonic()
         if not isinstance(self.clock, ManualClock):
             if end is not None and now >= end:
@@ -119,7 +122,7 @@ class Passing:
 
 
 async def ask(holds: Callable[[], Any]) -> tuple[Any, object]:
-    """What a condition says; and what it raised, where that means that it does not hold yet."""
+    """Returns the result of a condition, or the exception that means not yet true."""
     try:
         found = holds()
         if inspect.isawaitable(found):

@@ -1,12 +1,12 @@
-"""A world for one test: a control plane in this process, time that the test moves, and faults that it decides.
+"""A world for one test: a control plane in this process, virtual time and injected faults.
 
     async with testing.world(crds=[Widget]) as world:
         await world.create(widget)
         await world.run(widgets)
         await world.eventually(lambda: ready(widget))
 
-`world.client` is a bystander's: the administrator's, on which nothing goes wrong. What controllers do goes by
-`world.app`, past `world.faults`, as a user with as few rights as the test says.
+`world.client` is the administrator's client, without faults. Controllers use `world.app`, with `world.faults`, as a
+user with the rights that the test defines.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ from setpoint.testing.single_reconcile import Ran
 from setpoint.testing.virtual_time import Passing
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
-# Who controllers are where they have few rights; and the rights that all of them have: to tell events, and to lead.
+# The user of controllers with limited rights, and the rules that all controllers have: events and leader election.
 USER = "controllers"
 _ASIDE: list[Object] = [
     {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch", "update"]},
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
 ]
-# What ends has so many turns of the loop before it is taken to wait for time to pass.
+# The number of event loop turns of a shutdown before virtual time is advanced.
 _ENDING_TURNS = 500
 _RBAC = "rbac.authorization.k8s.io"
 Rights = Sequence[Object] | Literal["declared"] | None
@@ -51,34 +51,39 @@ T = TypeVar("T")
 
 
 class World:
-    """What a test has in its hands. `world()` makes one."""
+    """The world of a test, created by `world()`.
+
+    async with testing.world(crds=[Widget], objects=[widget]) as world:
+        await world.run(widgets)
+        await world.eventually(lambda: world.find(ConfigMap, "child"))
+    """
 
     def __init__(
         self, plane: ControlPlane, clock: Clock, client: Client, app: Client, rights: Rights, seed: int
     ) -> None:
         self.plane = plane
         self.clock = clock
-        # Nothing goes wrong with what it asks.
+        # The client of the test, without faults.
         self.client = client
         self.ids = SeededIds(seed)
         self.faults = Faults(app, ids=self.ids)
-        # What controllers are given.
+        # The client of the controllers.
         self.app = self.faults.of(app)
         self._rights = rights
-        # All that have been here, for the rights that follow from what they declare.
+        # All controllers so far, for the rights derived from their declarations.
         self._declared: list[Controller] = []
         self._managers: list[Manager] = []
         self._passing = Passing(clock, self)
 
-    # What there is
+    # Objects
 
     async def install(self, *kinds: type[Resource]) -> None:
-        """Has the server know kinds."""
+        """Installs kinds at the server."""
         for kind in kinds:
             await self.drive(self.client.install(kind))
 
     async def create(self, *objects: AnyObject) -> list[Any]:
-        """Makes objects, with the status that they say and the namespaces that they need. Returns them as they are."""
+        """Creates objects, with their status and missing namespaces. Returns the created objects."""
         made = []
         for obj in objects:
             tree = tree_of(obj)
@@ -96,19 +101,19 @@ class World:
                 await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     async def find(self, kind: Kind[Any], name: str, namespace: str = "default") -> Any:
-        """An object as the server has it; None where there is none."""
+        """Returns an object from the server; None if missing."""
         try:
             return await self.client.get(kind, name, namespace)
         except NotFound:
             return None
 
     async def names(self, kind: Kind[Any], namespace: str = "default", *, labels: str = "") -> list[str]:
-        """The names of what there is of a kind, sorted."""
+        """Returns the sorted names of the objects of a kind."""
         found = await self.client.list(kind, namespace, labels=labels)
         return sorted(meta.name(tree_of(item)) for item in found.items)
 
     async def state(self, *kinds: Kind[Any], namespace: str = "") -> dict[str, Object]:
-        """What there is of these kinds, without what differs from run to run (`comparable`): to compare two runs."""
+        """Returns the objects of these kinds in comparable form (`comparable`), to compare two runs."""
         found = {}
         for kind in kinds:
             for item in (await self.client.list(kind, namespace)).items:
@@ -117,14 +122,14 @@ class World:
         return found
 
     async def events(self) -> list[Told]:
-        """The events that the server has, in the order in which they were written."""
+        """Returns the events of the server in write order."""
         found = (await self.client.list("events.k8s.io/v1/Event")).items
         return [Told.of(event) for event in sorted(found, key=lambda event: int(meta.resource_version(event)))]
 
     # Controllers
 
     async def run(self, *controllers: object, **options: Any) -> Manager:
-        """Has controllers work, under a manager of their own, until the world ends or `stop` is called."""
+        """Runs controllers under a new manager, until `stop` or the end of the world."""
         made = [as_controller(each) for each in controllers]
         await self._grant(made)
         options = {"graceful": 0.0, "preflight": False, "ids": self.ids, **options}
@@ -135,14 +140,16 @@ class World:
         return manager
 
     async def stop(self, *managers: Manager) -> None:
-        """Ends managers, or all: as a process ends that is told to."""
+        """Stops managers, or all of them, like a process that receives SIGTERM."""
         for manager in managers or reversed(self._managers[:]):
             self._managers.remove(manager)
             await self._passing_meanwhile(manager.__aexit__(None, None, None))
 
     async def run_once(self, target: object, obj: AnyObject | Request, *, world: Sequence[AnyObject] = ()) -> Ran:
-        """Reconciles an object once, and tells what came of it. Objects that are not there are made first: the object
-        itself, and those of `world`. A failure is told as well, and not raised."""
+        """Reconciles an object once, and returns the result, including a failure.
+
+        Creates the object and those of `world` first if they do not exist.
+        """
         controller = as_controller(target)
         for each in world if isinstance(obj, Request) else (*world, obj):
             tree = tree_of(each)
@@ -169,7 +176,7 @@ class World:
         return Ran(run, after, asked, recorder.told, conditions, revision)
 
     async def _grant(self, controllers: Sequence[Controller]) -> None:
-        """Gives controllers the rights that they have here."""
+        """Grants controllers their rights."""
         if self._rights is None:
             return
         if isinstance(self._rights, str):
@@ -190,42 +197,42 @@ class World:
     # Time
 
     async def settle(self) -> None:
-        """Returns when everything has happened that needs no time."""
+        """Returns when all work that needs no time is done."""
         await self._passing.settle()
 
     async def advance(self, seconds: float) -> None:
-        """Lets so many seconds pass, timer by timer."""
+        """Advances the time by some seconds, timer by timer."""
         await self._passing.advance(seconds)
 
     async def eventually(self, holds: Callable[[], Any], *, within: float = 60.0) -> Any:
-        """Lets time pass until something holds, and returns it. Raises AssertionError where it does not in time."""
+        """Advances the time until a condition holds, and returns its value. Raises AssertionError on timeout."""
         return await self._passing.eventually(holds, within=within)
 
     async def never(self, holds: Callable[[], Any], *, within: float = 60.0) -> None:
-        """Lets so many seconds pass, in which something must not hold. Raises AssertionError where it does."""
+        """Advances the time by some seconds, during which a condition must never hold. Raises AssertionError."""
         await self._passing.never(holds, within=within)
 
     async def drive(self, awaitable: Awaitable[T]) -> T:
-        """Awaits something, and has time pass as long as it takes."""
+        """Awaits an awaitable, and advances the time as long as necessary."""
         return await self._passing.drive(awaitable)
 
     def pulse(self) -> object:
-        """Another value whenever something has happened: a request, an event of a watch, a reconcile."""
+        """Returns a value that changes with every request, watch event and reconcile."""
         controllers = [each for manager in self._managers for each in manager.controllers]
         queues = tuple(
             (len(each.queue), len(each.queue.working()), each.runs[-1].id if each.runs else "") for each in controllers
         )
         return len(self.faults.seen), self.faults.heard, queues
 
-    # Its end
+    # Shutdown
 
     async def close(self) -> None:
-        """Ends what runs in it. Nothing goes wrong any more."""
+        """Stops all managers and removes all faults."""
         self.faults.clear()
         await self.stop()
 
     async def _passing_meanwhile(self, ending: Awaitable[Any]) -> None:
-        """Awaits something in this task, as a group of tasks wants it, while time passes beside it."""
+        """Awaits a shutdown in this task, as task groups require, while the time advances in the background."""
 
         async def tick() -> None:
             while True:
@@ -252,11 +259,14 @@ async def world(
     system: bool = False,
     **plane: Any,
 ) -> AsyncIterator[World]:
-    """A world of its own, with kinds and objects in it.
+    """Creates a world with kinds and objects.
 
-    Time is virtual, unless another clock is given. `rights` are the rules of RBAC that controllers have, or
-    `"declared"` for those that follow from what they declare; without, they may do everything. `seed` decides about
-    chance. `system` runs the controllers that every cluster has; what else is given goes to the `ControlPlane`.
+    The time is virtual, unless another clock is given. `rights` are the RBAC rules of controllers, or `"declared"` for
+    rules derived from their declarations; without `rights`, everything is permitted. `seed` initializes the random
+    numbers. `system` runs the built-in controllers of every cluster; other arguments are passed to `ControlPlane`.
+
+        async with testing.world(crds=[Widget], objects=[widget], rights="declared") as world:
+            await world.run(widgets)
     """
     clock = clock or ManualClock(START)
     plane.setdefault("ids", SeededIds(seed))
@@ -272,7 +282,7 @@ async def world(
 
 
 def as_controller(target: object) -> Controller:
-    """A controller of what is one, is declared as one, or makes one: a machine, a generator, a chain."""
+    """Returns a controller for a controller, a declaration, or an object with a `controller` method such as an FSM."""
     make = getattr(target, "controller", None)
     if isinstance(target, Controller) or not callable(make):
         return controller_of(target)

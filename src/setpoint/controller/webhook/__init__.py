@@ -1,4 +1,4 @@
-"""Webhooks: functions that check, complete and convert objects when the API server asks for it.
+"""Webhooks: functions that validate, default and convert objects on requests of the API server.
 
     @validate(Website)
     def checked(website: Website) -> None:
@@ -11,7 +11,8 @@
 
     Manager(client, webhooks=WebhookServer(client, [checked, filled], name="websites", service="system/websites"))
 
-The same functions decide in a server's own process: `ControlPlane(admission=in_process([checked, filled]))`.
+A control plane in the same process calls the functions directly: `ControlPlane(admission=in_process([checked,
+filled]))`.
 """
 
 from setpoint.controller.webhook.admission import AdmissionWebhook, Denied, Question, default, in_process, validate

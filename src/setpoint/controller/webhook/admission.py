@@ -1,9 +1,9 @@
-"""Functions that decide about writes: those that check (`validate`) and those that complete (`default`).
+"""Admission functions: validating ones (`validate`) and mutating ones (`default`).
 
-A function takes the object as its class, or as a tree where the kind is given by name, and, if it wants more, a
-`Question` with all there is to know. It refuses by raising `Denied`, an error of the API, or ValueError; a checking
-function may return warnings. One that completes changes the object it is given, or returns another. Whatever else it
-raises is a mistake: the write is refused with a 500, and the process goes on.
+A function takes the object as an instance of its class, or as a dict if the kind is given by name, and optionally a
+`Question` with the whole admission request. A function rejects the write by raising `Denied`, an API error or
+ValueError; a validating function may return warnings. A mutating function changes the object in place, or returns
+another. Any other exception is a bug: the write is rejected with a 500, and the process continues.
 """
 
 import inspect
@@ -27,8 +27,11 @@ Function = Callable[..., Any]
 _log = logging.getLogger(__name__)
 
 
-class Denied(Exception):  # noqa: N818 - it says what happened
-    """The write is refused: with these words, this code and this reason."""
+class Denied(Exception):  # noqa: N818 - named after the outcome
+    """Rejects a write with a message, a status code and a reason.
+
+    raise Denied("at most 10 replicas", code=422, reason="Invalid")
+    """
 
     def __init__(self, message: str, *, code: int = 403, reason: str = "Forbidden") -> None:
         super().__init__(message)
@@ -38,10 +41,16 @@ class Denied(Exception):  # noqa: N818 - it says what happened
 
 @dataclass(frozen=True)
 class Question:
-    """All there is to know of a write that is decided about."""
+    """The admission request of a write.
+
+    @validate(Website)
+    def checked(website: Website, question: Question) -> None:
+        if question.operation == "UPDATE" and website.spec.name != question.old.spec.name:
+            raise Denied("the name is immutable")
+    """
 
     request: AdmissionRequest
-    # The object as it was, on UPDATE; on DELETE, what is to be deleted.
+    # The old object on UPDATE; the object to delete on DELETE.
     old: Any
 
     @property
@@ -60,7 +69,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class AdmissionWebhook:
-    """A function that decides about the objects of a kind, and when it is asked."""
+    """An admission function for the objects of a kind, with its matching rules. See `validate` and `default`."""
 
     ref: KindRef
     function: Function
@@ -70,15 +79,15 @@ class AdmissionWebhook:
     name: str
     subresources: Sequence[str] = ()
     failure_policy: str = "Fail"
-    # What else to match by, and how: `objectSelector`, `namespaceSelector`, `matchConditions`, `timeoutSeconds`, …
+    # Further matching fields: `objectSelector`, `namespaceSelector`, `matchConditions`, `timeoutSeconds`, …
     match: Object | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """It is still the function that it was."""
+        """Calls the decorated function directly."""
         return self.function(*arguments)
 
     async def decide(self, request: AdmissionRequest) -> AdmissionResponse:
-        """The decision of the function. Raises nothing."""
+        """Returns the decision of the function. Never raises."""
         try:
             return await self._decide(request)
         except Denied as error:
@@ -97,7 +106,7 @@ class AdmissionWebhook:
         if tree is None:
             return allow()
         obj = self.ref.read(copy(tree))
-        # What the class makes of the object before anybody changes it is no change.
+        # Changes from decoding and encoding are not changes of the function.
         before = copy(tree_of(obj))
         old = None if request.old_object is None else self.ref.read(copy(request.old_object))
         arguments = (obj, Question(request, old))[: _arguments_of(self.function)]
@@ -110,7 +119,7 @@ class AdmissionWebhook:
         return allow(patch=jsonpatch.diff(tree, changed))
 
     def in_process(self) -> AdmissionFunction:
-        """The same for a server in this process (`ControlPlane(admission=…)`)."""
+        """Returns the function for a control plane in this process (`ControlPlane(admission=…)`)."""
         gvk = self.ref.gvk
         rules = [
             rule(
@@ -125,7 +134,7 @@ class AdmissionWebhook:
         return made(self.name, self.decide, rules, match)
 
     def resources(self, plural: str) -> list[str]:
-        """What its rule names: the resource, or its subresources."""
+        """Returns the resources of the rule: the resource, or its subresources."""
         return [f"{plural}/{name}" for name in self.subresources] or [plural]
 
 
@@ -142,7 +151,13 @@ def validate(
     failure_policy: str = "Fail",
     match: Object | None = None,
 ) -> Callable[[Function], AdmissionWebhook]:
-    """Makes a function check the objects of a kind."""
+    """Declares a function that validates the objects of a kind.
+
+    @validate(Website)
+    def checked(website: Website) -> None:
+        if website.spec.replicas > 10:
+            raise Denied("at most 10 replicas")
+    """
 
     def made(function: Function) -> AdmissionWebhook:
         return _made(function, kind, False, operations, subresources, path, name, failure_policy, match)
@@ -160,7 +175,12 @@ def default(
     failure_policy: str = "Fail",
     match: Object | None = None,
 ) -> Callable[[Function], AdmissionWebhook]:
-    """Makes a function complete the objects of a kind."""
+    """Declares a function that sets defaults in the objects of a kind.
+
+    @default(Website)
+    def filled(website: Website) -> None:
+        website.spec.color = website.spec.color or "red"
+    """
 
     def made(function: Function) -> AdmissionWebhook:
         return _made(function, kind, True, operations, subresources, path, name, failure_policy, match)
@@ -196,12 +216,15 @@ def _made(
 
 
 def path_of(verb: str, gvk: GroupVersionKind) -> str:
-    """Where controller-runtime serves a webhook for a kind."""
+    """Returns the path of a webhook for a kind, as in controller-runtime."""
     return f"/{verb}-{gvk.group.replace('.', '-')}-{gvk.version}-{gvk.kind.lower()}"
 
 
 def in_process(webhooks: Iterable[AdmissionWebhook]) -> list[AdmissionFunction]:
-    """Functions as what a server in this process asks."""
+    """Returns admission functions for a control plane in this process.
+
+    plane = ControlPlane(admission=in_process([checked, filled]))
+    """
     return [webhook.in_process() for webhook in webhooks]
 
 
@@ -211,12 +234,12 @@ def _plural(ref: KindRef) -> str:
 
 
 def _arguments_of(function: Function) -> int:
-    """How many arguments a function takes: the object, or the object and the question. Raises TypeError."""
+    """Returns the number of arguments of a function: the object, or the object and the question. Raises TypeError."""
     parameters = inspect.signature(function).parameters.values()
     wanted = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     needed = [each for each in wanted if each.default is each.empty]
     if not wanted or len(needed) > 2:
-        raise TypeError(f"{function!r} decides about nothing: it should take (object) or (object, question)")
+        raise TypeError(f"{function!r} has the wrong signature: expected (object) or (object, question)")
     return min(len(wanted), 2)
 
 
@@ -227,4 +250,4 @@ def _warnings(found: object) -> list[str]:
         return [found]
     if isinstance(found, Iterable):
         return [str(each) for each in found]
-    raise TypeError(f"a function that checks returns warnings, or nothing; this one returned {found!r}")
+    raise TypeError(f"a validating function must return None or warnings, not {found!r}")

@@ -1,8 +1,8 @@
-"""The certificates that webhooks serve with: an authority of our own, kept in a Secret that all replicas share.
+"""The serving certificates of webhooks, issued by an authority in a Secret that all replicas share.
 
-Each replica has a serving certificate of its own from that authority. Both are replaced long before they expire: the
-serving certificate by the replica, the authority by whichever comes first. The API server is given the certificates of
-the new authority and of the one before, so that replicas that have not changed over yet are trusted as well.
+Each replica has its own serving certificate. Both are renewed long before they expire: the serving certificate by its
+replica, the authority by the first replica to notice. The API server gets the certificates of the new and of the
+previous authority, so that replicas that still use the previous one stay trusted.
 """
 
 from base64 import b64decode, b64encode
@@ -21,7 +21,7 @@ _AUTHORITY, _KEY, _BUNDLE = "ca.crt", "ca.key", "bundle.crt"
 
 
 class OwnCertificates:
-    """Certificates that are made here. `secret` is `namespace/name`; without it the authority lives in this process."""
+    """Self-issued certificates. `secret` is `namespace/name`; without one, the authority is private to this process."""
 
     renewal_seconds = LOOK_SECONDS
 
@@ -36,19 +36,19 @@ class OwnCertificates:
 
     @property
     def bundle(self) -> bytes:
-        """What clients should trust."""
+        """The CA bundle that clients should trust."""
         if self._authority is None:
             return b""
         return self._authority.pair.certificate + self._old.encode()
 
     async def look(self, client: Client) -> bool:
-        """Finds or makes what is needed, and replaces what will soon expire. True if anything is new."""
+        """Loads or creates the authority and the certificate, and renews expiring ones. Returns True if any changed."""
         before = self.bundle
         await self._find_authority(client)
         return self.renew() or self.bundle != before
 
     def renew(self) -> bool:
-        """Makes a new serving certificate if the one there is will soon expire, or is of another authority."""
+        """Issues a new serving certificate if the current one expires soon, or is from another authority."""
         if self._authority is None:
             return False
         now = self._clock.now()
@@ -67,10 +67,10 @@ class OwnCertificates:
         for _ in range(5):
             try:
                 await self._share_authority(client)
-            except (AlreadyExists, Conflict):  # another replica was quicker: look at what it made
+            except (AlreadyExists, Conflict):  # another replica was faster: read its authority
                 continue
             return
-        raise CertificateError(f"the Secret {self._namespace}/{self._secret} changes all the time")
+        raise CertificateError(f"cannot write the Secret {self._namespace}/{self._secret}: too many conflicts")
 
     async def _share_authority(self, client: Client) -> None:
         try:
@@ -92,7 +92,7 @@ class OwnCertificates:
 
 
 def _read(secret: Object | None) -> Authority | None:
-    """The authority in a Secret; None for none, or for what cannot be used: a new one is the remedy."""
+    """Returns the authority in a Secret; None for a missing or unusable one, which is then replaced."""
     if secret is None:
         return None
     try:

@@ -1,9 +1,9 @@
-"""Conversion of custom resources between their versions, by functions or by a hub and its spokes.
+"""Conversion of custom resources between versions, by a function or by a hub and its spokes.
 
-A function takes a tree, the `apiVersion` it has and the one it is wanted in, and gives it in that one: as
-`server.registry.conversion.functions` has it, so that the same function converts in a server's own process
-(`ControlPlane(conversions={crd: function})`). With a hub, each other version says only how it becomes the hub and how
-the hub becomes it; every way between two versions follows from that.
+A conversion function takes a tree, its `apiVersion` and the desired one, and returns the converted tree, as in
+`server.registry.conversion.functions`. The same function works in a control plane of the same process
+(`ControlPlane(conversions={crd: function})`). With a hub, each spoke version defines only the conversions to and from
+the hub; all others are derived.
 """
 
 import logging
@@ -30,26 +30,31 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ConversionWebhook:
-    """Converts the objects of one definition."""
+    """Converts the objects of one CustomResourceDefinition. See `convert` and `hub_and_spokes`."""
 
     # The name of the definition: `widgets.example.com`.
     crd: str
     function: ConversionFunction
-    # The versions that it knows, where it can say; none: it is taken to know all.
+    # The supported versions, if known; empty: all.
     versions: Sequence[str] = ()
 
     def __call__(self, tree: Object, from_version: str, to_version: str) -> Object:
         return self.function(tree, from_version, to_version)
 
     def check_covers(self, served: Sequence[str]) -> None:
-        """Makes sure that it knows every version of its definition. Raises ValueError."""
+        """Checks that all versions of the definition are supported. Raises ValueError."""
         missing = [version for version in served if self.versions and version not in self.versions]
         if missing:
-            raise ValueError(f"nobody converts {self.crd} of version {', '.join(missing)}: add it to its conversion")
+            raise ValueError(f"no conversion of {self.crd} for version {', '.join(missing)}: add a spoke")
 
 
 def convert(crd: str) -> Callable[[ConversionFunction], ConversionWebhook]:
-    """Makes a function convert the objects of a definition. Raises TypeError for one that cannot."""
+    """Declares a function that converts the objects of a definition. Raises TypeError for a wrong signature.
+
+    @convert("widgets.example.com")
+    def converted(tree: Object, from_version: str, to_version: str) -> Object:
+        return {**tree, "apiVersion": to_version}
+    """
 
     def made(function: ConversionFunction) -> ConversionWebhook:
         check_function(crd, function)
@@ -62,20 +67,24 @@ def hub_and_spokes(
     hub: type[Resource],
     spokes: Mapping[type[Resource], tuple[Callable[[Any], Resource], Callable[[Any], Resource]]],
 ) -> ConversionWebhook:
-    """Converts between classes of one kind: for each spoke, how it becomes the hub, and how the hub becomes it. What
-    they leave of the metadata is carried over. Raises ValueError for classes that are not of one kind."""
+    """Converts between classes of one kind: each spoke has a function to the hub and one from the hub.
+
+    Metadata that the functions do not set is carried over. Raises ValueError for classes of different kinds.
+
+        widgets = hub_and_spokes(WidgetV2, {WidgetV1: (v1_to_v2, v2_to_v1)})
+    """
     center = kind_of(hub).gvk
     ways: dict[str, tuple[type[Resource], Callable[[Any], Resource], Callable[[Any], Resource]]] = {}
     for spoke, (to_hub, from_hub) in spokes.items():
         gvk = kind_of(spoke).gvk
         if (gvk.group, gvk.kind) != (center.group, center.kind) or gvk.version == center.version:
-            raise ValueError(f"{spoke.__name__} is no other version of {hub.__name__}: {gvk}")
+            raise ValueError(f"{spoke.__name__} is not another version of {hub.__name__}: {gvk}")
         ways[gvk.api_version] = (spoke, to_hub, from_hub)
 
     def converted(tree: Object, from_version: str, to_version: str) -> Object:
         for version in (from_version, to_version):
             if version != center.api_version and version not in ways:
-                raise ValueError(f"nobody converts {center.kind} of {version}")
+                raise ValueError(f"no conversion of {center.kind} for version {version}")
         metadata = tree.get("metadata")
         if from_version == center.api_version:
             obj: Resource = hub.from_json(tree)
@@ -96,8 +105,10 @@ def hub_and_spokes(
 
 
 def answer(webhooks: Mapping[tuple[str, str], ConversionWebhook], body: bytes) -> bytes:
-    """The answer to a ConversionReview; `webhooks` by the group and kind of what they convert. Raises ValueError for
-    a body that is none."""
+    """Returns the response to a ConversionReview. Raises ValueError for an invalid body.
+
+    `webhooks` has the conversions by group and kind.
+    """
     try:
         review = codec.decode(body)
     except APIError as error:
@@ -125,5 +136,5 @@ def _converted(webhooks: Mapping[tuple[str, str], ConversionWebhook], tree: Obje
     group = wanted.rpartition("/")[0]
     webhook = webhooks.get((group, str(tree.get("kind", ""))))
     if webhook is None:
-        raise ValueError(f"nobody converts {tree.get('kind')} of {group}")
+        raise ValueError(f"no conversion function registered for {tree.get('kind')} ({group})")
     return webhook(tree, given, wanted)

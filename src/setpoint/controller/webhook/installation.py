@@ -1,6 +1,6 @@
-"""Tells an API server of webhooks: writes their configurations and the conversion of definitions, by apply.
+"""Registers webhooks at the API server: applies their configurations and the conversion of definitions.
 
-What is written is ours alone: fields that others add to the same objects stay.
+Server-side apply preserves fields that other managers add to the same objects.
 """
 
 from base64 import b64encode
@@ -16,17 +16,17 @@ GROUP = "admissionregistration.k8s.io/v1"
 CRD = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 REVIEW_VERSIONS = ("v1", "v1beta1")
 
-# The `clientConfig` for a path.
+# Returns the `clientConfig` of a path.
 ClientConfig = Callable[[str], Object]
 
 
 def at_url(base: str, bundle: bytes) -> ClientConfig:
-    """For webhooks at a URL."""
+    """Returns the client configuration of webhooks at a URL."""
     return lambda path: {"url": f"{base.rstrip('/')}{path}", "caBundle": b64encode(bundle).decode()}
 
 
 def at_service(service: str, port: int, bundle: bytes) -> ClientConfig:
-    """For webhooks behind a Service, given as `namespace/name`."""
+    """Returns the client configuration of webhooks behind a Service, given as `namespace/name`."""
     namespace, _, name = service.rpartition("/")
     return lambda path: {
         "service": {"namespace": namespace, "name": name, "path": path, "port": port},
@@ -37,7 +37,7 @@ def at_service(service: str, port: int, bundle: bytes) -> ClientConfig:
 async def install_admission(
     client: Client, name: str, webhooks: Sequence[AdmissionWebhook], config: ClientConfig
 ) -> None:
-    """Writes the configurations of webhooks that decide; those that there are no webhooks for are left alone."""
+    """Applies the webhook configurations. Existing configurations without webhooks here stay unchanged."""
     for mutates, kind in ((True, "MutatingWebhookConfiguration"), (False, "ValidatingWebhookConfiguration")):
         found = [await _entry(client, webhook, config) for webhook in webhooks if webhook.mutates == mutates]
         if found:
@@ -46,8 +46,10 @@ async def install_admission(
 
 
 async def install_conversions(client: Client, webhooks: Iterable[ConversionWebhook], config: ClientConfig) -> None:
-    """Has definitions converted by webhooks. Raises ValueError where a version is not covered, and NotFound where a
-    definition is not there."""
+    """Configures definitions to be converted by webhooks.
+
+    Raises ValueError for a version that is not covered, and NotFound for a missing definition.
+    """
     for webhook in webhooks:
         spec = (await client.get(CRD, webhook.crd))["spec"]
         webhook.check_covers([version["name"] for version in spec["versions"]])
@@ -60,7 +62,7 @@ async def install_conversions(client: Client, webhooks: Iterable[ConversionWebho
 
 
 async def by_kind(client: Client, webhooks: Iterable[ConversionWebhook]) -> dict[tuple[str, str], ConversionWebhook]:
-    """Webhooks by the group and kind of what they convert. Raises NotFound where a definition is not there."""
+    """Returns the conversions by group and kind. Raises NotFound for a missing definition."""
     found = {}
     for webhook in webhooks:
         spec = (await client.get(CRD, webhook.crd))["spec"]

@@ -1,9 +1,10 @@
-"""Serves webhooks over HTTPS, keeps their certificates, and tells the API server where they are.
+"""Serves webhooks over HTTPS, renews their certificates, and registers the webhooks at the API server.
 
-With `service` (`namespace/name`) they are called through that Service of the cluster, and replicas share their
-authority by a Secret of the same name; without it they are called at our own address, which suits a server on the same
-machine. `certificates` are the files of one that somebody else keeps (cert-manager, say): they are followed, and
-configurations are left to whoever made them. Bodies beyond 7 MiB are refused, as controller-runtime does.
+With `service` (`namespace/name`) the API server calls the webhooks through that Service, and replicas share their
+authority in a Secret of the same name. Without `service`, the API server calls the address of this process, which suits
+a server on the same machine. `certificates` are certificate files maintained by another program such as cert-manager:
+they are reloaded on changes, and the webhook configurations are left to that program's user. Bodies above 7 MiB are
+rejected, as in controller-runtime.
 """
 
 import asyncio
@@ -38,7 +39,11 @@ _log = logging.getLogger(__name__)
 
 
 class WebhookServer:
-    """The webhooks of one manager; a runnable of it."""
+    """The webhook server of a manager; a runnable.
+
+    server = WebhookServer(client, [checked, filled], name="websites", service="system/websites")
+    await Manager(client, controllers=[website], webhooks=server).run()
+    """
 
     def __init__(
         self,
@@ -53,12 +58,12 @@ class WebhookServer:
         certificates: "Certificates | None" = None,
         install: bool = True,
     ) -> None:
-        """`name` is that of the configurations that are written. Raises ValueError."""
+        """Creates the server. `name` is the name of the webhook configurations. Raises ValueError."""
         paths = Counter(webhook.path for webhook in webhooks)
         if twice := [path for path, count in paths.items() if count > 1]:
-            raise ValueError(f"two webhooks for {', '.join(twice)}: give one of them another path")
+            raise ValueError(f"several webhooks with the path {', '.join(twice)}: set another path")
         if service and "/" not in service:
-            raise ValueError(f"{service!r} names no Service: it should read NAMESPACE/NAME")
+            raise ValueError(f"invalid service {service!r}: expected NAMESPACE/NAME")
         self.name = name
         self.metrics = WebhookMetrics()
         self._client = client
@@ -92,7 +97,7 @@ class WebhookServer:
 
     @property
     def url(self) -> str:
-        """Where it serves; empty while it does not."""
+        """The URL while the server runs; else empty."""
         return self._pages.url
 
     @property
@@ -121,7 +126,7 @@ class WebhookServer:
     # Certificates and configurations
 
     async def _look(self) -> None:
-        """Looks after the certificates, and has the API server trust them."""
+        """Renews the certificates, and updates the CA bundle at the API server."""
         assert self._own is not None
         seconds = LOOK_SECONDS
         while True:
@@ -133,7 +138,7 @@ class WebhookServer:
                 seconds = LOOK_SECONDS
             except (APIError, TransportError, OSError, ValueError) as error:
                 self.metrics.certificate_errors += 1
-                _log.warning("%s: the certificates could not be looked after: %s", self.name, error)
+                _log.warning("%s: cannot renew the certificates: %s", self.name, error)
                 seconds = _RETRY_SECONDS
 
     async def _install(self) -> None:
@@ -173,7 +178,7 @@ class WebhookServer:
             metrics.answered(request.path, code, self._clock.monotonic() - began, mistake=mistake)
 
     async def _decide(self, webhook: AdmissionWebhook, request: Request) -> tuple[bytes, bool]:
-        """The body of the answer, and whether a mistake made it."""
+        """Returns the body of the response, and True if the function failed with a bug."""
         if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
             refused = deny("the content type must be application/json", code=400, reason="BadRequest")
             return encode_answer(refused, "", "v1"), False
@@ -186,6 +191,6 @@ class WebhookServer:
         return encode_answer(response, asked.uid, version), mistake
 
     async def _convert(self, request: Request) -> tuple[bytes, bool]:
-        if not self._converts:  # somebody else has installed them
+        if not self._converts:  # the definitions are configured by another program
             self._converts = await by_kind(self._client, self._conversions)
         return answer(self._converts, request.body), False

@@ -7,9 +7,9 @@
 
     Manager(client, controllers=[nodes])
 
-Each gets the object as the one before it left it. Each has its own backoff, time limit and measurements: one that fails
-is tried again without the others. They can be added and removed while the chain runs. `EachKind` has a
-chain, or any controller, for each kind that matches.
+Each handler gets the object as returned by the previous one. Each has its own backoff, timeout and metrics: a failed
+handler is retried without the others. Handlers can be added and removed while the chain runs. `EachKind` runs a chain,
+or any controller, for each matching kind.
 """
 
 from setpoint.flow.chain.chain import Chain

@@ -1,7 +1,7 @@
-"""The chain: several handlers of one kind that share an informer and a queue, and hand the object on to each other.
+"""The chain: several handlers of one kind that share an informer and a queue, and pass the object to each other.
 
-It is a controller like any other. What is its own: it remembers for each object which handlers have to be called again
-and when, so that one that fails is tried again alone, in its own time, and the others go on.
+A chain is a controller. In addition, the chain tracks for each object the handlers to call again and the time of the
+call, so that a failed handler is retried alone, with its own backoff, while the others continue.
 """
 
 import logging
@@ -33,7 +33,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
 
-# The reasons that are only about some handlers; every other one is about all.
+# Trigger events that concern only some handlers; all others concern every handler.
 _OWN = frozenset(("retry", "requeue", "replay"))
 
 _log = logging.getLogger(__name__)
@@ -42,9 +42,14 @@ _log = logging.getLogger(__name__)
 class Chain(Controller, Registrar[Obj]):
     """The handlers of one kind, as a controller.
 
-    `finalizer` is that of all its `on_remove` handlers that have none of their own. `retired` are finalizers that no
-    handler has any more: they are taken off wherever they are found. Other settings are those of a controller; backoff
-    and time limit are each handler's own.
+    `finalizer` is the default finalizer of `on_remove` handlers. `retired` are finalizers that are no longer in use:
+    the chain removes them from all objects. The other settings are those of a controller; backoff and timeout are set
+    per handler.
+
+        nodes = Chain(Node, finalizer="example.com/nodes")
+
+        @nodes.on_change("label-zone", timeout=30)
+        async def label_zone(ctx: HandlerContext, node: Node) -> Node | None: ...
     """
 
     @overload
@@ -76,12 +81,12 @@ class Chain(Controller, Registrar[Obj]):
         retired: Sequence[str] = (),
         **settings: Unpack[Settings],
     ) -> None:
-        """Raises ValueError for what cannot work."""
+        """Creates the chain. Raises ValueError for invalid settings."""
         for each in (*retired, *((finalizer,) if finalizer else ())):
             check_finalizer(each)
         self.finalizer = finalizer
         self.retired = frozenset(retired)
-        # By name; and in the order in which they are called, which is replaced and never changed.
+        # By name; and in call order, as an immutable tuple that is replaced on changes.
         self._handlers: dict[str, AnyHandler] = {}
         self.order: tuple[AnyHandler, ...] = ()
         self._before: dict[AnyHandler, frozenset[AnyHandler]] = {}
@@ -89,9 +94,9 @@ class Chain(Controller, Registrar[Obj]):
         self._todos: dict[Request, Todo] = {}
         self.kind = kind_of(kind.kind if isinstance(kind, Watch) else kind)
         if "limiter" in settings:
-            raise ValueError("a chain has no limiter: each handler has its own, on_change(..., backoff=...)")
+            raise ValueError("a chain has no limiter: set on_change(..., backoff=...) per handler")
         if "timeout" in settings:
-            raise ValueError("a chain has no timeout: each handler has its own, on_change(..., timeout=...)")
+            raise ValueError("a chain has no timeout: set on_change(..., timeout=...) per handler")
         settings["limiter"] = lambda: _Times(self)
         settings["timeout"] = None
         super().__init__(name or self.kind.gvk.kind.lower(), self._walk, kind=kind, **settings)
@@ -100,13 +105,19 @@ class Chain(Controller, Registrar[Obj]):
 
     @property
     def handlers(self) -> tuple[AnyHandler, ...]:
-        """Its handlers, in the order in which they are called."""
+        """The handlers in call order."""
         return self.order
 
     @asynccontextmanager
     async def registration(self) -> AsyncIterator[Staged[Obj]]:
-        """Registers several handlers together: none is called before the block has ended well, and none is there if it
-        has not. For handlers of several chains there is `setpoint.flow.chain.registration`."""
+        """Registers several handlers together at the end of the block; if the block raises, none is registered.
+
+        Use `setpoint.flow.chain.registration` for handlers of several chains.
+
+            async with nodes.registration() as new:
+                new.on_change("first", after=["second"])(first)
+                new.on_change("second")(second)
+        """
         async with registration(self) as (staged,):
             yield staged
 
@@ -118,29 +129,29 @@ class Chain(Controller, Registrar[Obj]):
         self.adopt([handler])
 
     def check(self, handlers: Iterable[AnyHandler]) -> None:
-        """Whether handlers can join. Raises RegistrationError."""
+        """Checks that handlers can join the chain. Raises RegistrationError."""
         every = dict(self._handlers)
         for handler in handlers:
             if handler.name in every:
                 raise RegistrationError(
-                    f"there is a handler {handler.name} of {self.name} already: remove it first, or choose another name"
+                    f"{handler.name} is already a handler of {self.name}: remove it first, or choose another name"
                 )
             every[handler.name] = handler
         for handler in handlers:
             for other in handler.settings.after:
                 if other in every and (every[other].settings.what == DELETE) != (handler.settings.what == DELETE):
                     raise RegistrationError(
-                        f"{handler.name} cannot come after {other}: one is for objects that are gone, one for others"
+                        f"{handler.name} cannot come after {other}: only one of them is an on_delete handler"
                     )
         ordered({name: self._after(each, every) for name, each in every.items()})
 
     def _after(self, handler: AnyHandler, every: dict[str, AnyHandler]) -> list[str]:
-        """Those it comes after. A handler that is there already may have lost one of them since: it goes on without."""
+        """Returns the names that a handler comes after. Ignores removed handlers if the handler is already active."""
         names = handler.settings.after
         return [name for name in names if name in every] if handler.active else list(names)
 
     def adopt(self, handlers: Sequence[AnyHandler]) -> None:
-        """Takes in handlers that were checked; what is there already is told to them alone."""
+        """Adds checked handlers, and calls only them for existing objects."""
         for handler in handlers:
             self._handlers[handler.name] = handler
         self._arrange()
@@ -153,7 +164,7 @@ class Chain(Controller, Registrar[Obj]):
             self._replay([handler for handler in handlers if handler.settings.what != DELETE])
 
     def drop(self, handler: AnyHandler) -> None:
-        """Lets a handler take part no more. Those that waited for it go on."""
+        """Removes a handler. Handlers that waited for the removed one continue."""
         if not handler.active:
             return
         handler.active = False
@@ -178,20 +189,20 @@ class Chain(Controller, Registrar[Obj]):
         self._following = {each: [other for other in self.order if each in self._before[other]] for each in self.order}
 
     def before(self, handler: AnyHandler) -> frozenset[AnyHandler]:
-        """Those that a handler comes after because it, or one of them, said so."""
+        """Returns all handlers that a handler comes after, directly or indirectly."""
         return self._before.get(handler, frozenset())
 
     def following(self, handler: AnyHandler) -> Sequence[AnyHandler]:
-        """Those that said so of this one, or of one that did."""
+        """Returns all handlers that come after a handler, directly or indirectly."""
         return self._following.get(handler, ())
 
     @property
     def finalizers(self) -> list[str]:
-        """What it puts on every object."""
+        """The finalizers that the chain adds to every object."""
         return list(dict.fromkeys(each.settings.finalizer for each in self.order if each.settings.what == REMOVE))
 
     def _replay(self, handlers: Sequence[AnyHandler]) -> None:
-        """Has handlers called for everything that is there."""
+        """Calls handlers for all existing objects."""
         if not handlers:
             return
         now = self.clock.monotonic()
@@ -203,7 +214,7 @@ class Chain(Controller, Registrar[Obj]):
             self.queue.add(request, trigger, priority=self.initial_priority)
 
     def _requests(self) -> list[Request]:
-        """Every object that its caches have."""
+        """Returns the requests of all cached objects."""
         found: dict[Request, None] = {}
         for cluster, cache in self._caches.items():
             for informer in cache.informers:
@@ -212,22 +223,24 @@ class Chain(Controller, Registrar[Obj]):
                         found[Request(held.meta.name, held.meta.namespace, cluster)] = None
         return [request for request in found if self.held(request) is not None]
 
-    # What others ask of it
+    # Requests from other code
 
     def enqueue_object(self, name: str, namespace: str = "", *, cluster: str = "") -> None:
-        """Has all handlers called for an object, at once."""
+        """Calls all handlers for an object soon."""
         self.enqueue(Request(name, namespace, cluster))
 
     def enqueue_after(self, name: str, namespace: str = "", *, seconds: float, cluster: str = "") -> None:
-        """Has all handlers called for an object in some seconds. Of several times the earliest counts; what happens
-        before does not change it."""
+        """Calls all handlers for an object after some seconds. Of several calls the earliest time counts.
+
+        Other changes before that time do not cancel the call.
+        """
         request = Request(name, namespace, cluster)
         todo = self._todos.setdefault(request, Todo())
         todo.wanted = min(todo.wanted, self.clock.monotonic() + seconds)
         self.queue.add_after(request, seconds, Trigger("requeue"))
 
     def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
-        """Hears of every change. How an object was that is gone is kept for who wants to know."""
+        """Records the last state of deleted objects for `on_delete` handlers, and queues requests as any controller."""
         old = change.old
         if old is not None and kind.gvk == self.kind.gvk and (change.new is None or change.is_another):
             self._departs(Request(old.meta.name, old.meta.namespace, cluster), old, change.unseen)
@@ -245,7 +258,7 @@ class Chain(Controller, Registrar[Obj]):
             todo.put(handler, self.clock.monotonic())
 
     def todo(self, request: Request) -> Todo | None:
-        """What is still to be done for a request; None: nothing."""
+        """Returns the pending work of a request; None without any."""
         return self._todos.get(request)
 
     # Running
@@ -253,7 +266,7 @@ class Chain(Controller, Registrar[Obj]):
     def _forget_all(self) -> None:
         super()._forget_all()
         self._todos = {}
-        # Reading an object may fail, which is no handler's fault.
+        # The backoff of failed reads, which are not the failure of a handler.
         self.reading = Exponential()
         for handler in self.order:
             handler.reset(self.clock)
@@ -272,12 +285,12 @@ class Chain(Controller, Registrar[Obj]):
         return [found for handler in self.order for found in handler.stuck()]
 
     def families(self) -> list[MetricFamily]:
-        """What it tells `/metrics`."""
+        """Returns the metrics of the handlers."""
         failing = Counter(handler.name for todo in self._todos.values() for handler in todo.failed)
         return list(metrics.families(self.name, self.order, failing))
 
     async def _walk(self, ctx: Context, request: Request) -> Result | None:
-        """Calls the handlers that are due."""
+        """Calls the due handlers."""
         todo = self._todos.setdefault(request, Todo())
         now = self.clock.monotonic()
         run = ctx.run
@@ -294,7 +307,7 @@ class Chain(Controller, Registrar[Obj]):
         return walk.result()
 
     async def report(self, ctx: Context, *, final: bool) -> None:
-        """Writes the status that handlers have gathered."""
+        """Writes the status that the handlers have collected."""
         await self._report(ctx, final=final)
 
     def _noted(
@@ -308,7 +321,7 @@ class Chain(Controller, Registrar[Obj]):
 
 
 class _Times:
-    """How long a request waits that failed: until one of its handlers is due."""
+    """The delay of a failed request: until the first of its handlers is due."""
 
     def __init__(self, chain: Chain[Any]) -> None:
         self._chain = chain
@@ -319,7 +332,7 @@ class _Times:
         return self._chain.reading.delay(key) if wait is None else wait
 
     def forget(self, key: Hashable) -> None:
-        """Each handler's own limiter is told."""
+        """Does not apply: each handler has its own limiter."""
 
     def retries(self, key: Hashable) -> int:
         return max((handler.limiter.retries(key) for handler in self._chain.order), default=0)

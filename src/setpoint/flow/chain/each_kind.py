@@ -1,4 +1,4 @@
-"""A controller for each kind that matches, as kinds appear and disappear.
+"""A controller for each matching kind, as kinds appear and disappear.
 
     def counted(kind: GroupVersionKind) -> Chain[Object]:
         chain = Chain(kind, name=f"count-{kind.kind.lower()}")
@@ -7,9 +7,9 @@
 
     manager.add(EachKind(manager, counted, match=lambda kind: kind.group.endswith("example.com")))
 
-It looks whenever a definition or an APIService changes, and again, ever more slowly, while that fails. A kind whose
-server does not answer is left as it is: nobody knows that it is gone. One that is gone has its last objects told as
-deleted before its controller ends.
+The controller reads the served kinds whenever a CustomResourceDefinition or an APIService changes, and retries failures
+with backoff. A kind of an unresponsive server keeps its controller, because the kind may still exist. After the removal
+of a kind, its last objects are reported as deleted before its controller stops.
 """
 
 import logging
@@ -33,11 +33,11 @@ from setpoint.objects.gvk import GroupKind, GroupVersionKind
 
 CRD = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 API_SERVICE = "apiregistration.k8s.io/v1/APIService"
-# For so long what happens to definitions is gathered: they rarely come alone.
+# The seconds for which changes of definitions are collected: they often come together.
 DEBOUNCE_SECONDS = 0.5
-# How long a controller whose kind is gone may take to hear of the last deletions.
+# The seconds that a controller of a removed kind has to process the last deletions.
 FINAL_SECONDS = 30.0
-# How often a version is asked for whose server did not answer.
+# The interval at which an unresponsive API version is asked again.
 UNKNOWN_SECONDS = 30.0
 _LOOK_SECONDS = 0.05
 _ALL = Request("all")
@@ -50,10 +50,12 @@ def _all(held: Held[Any]) -> tuple[Request]:
 
 
 class EachKind(Controller):
-    """Has a manager run a controller for each kind that matches.
+    """Runs a controller for each matching kind in a manager.
 
-    `make` gives the controller for a kind, or what is declared as one; None where the kind needs none. Kinds come in
-    the version that the server prefers. `indexes` are kept over the objects of all of them.
+    `make` returns the controller or declaration for a kind; None if the kind needs none. Kinds are passed in the
+    server's preferred version. `indexes` are maintained over the objects of all these kinds.
+
+        manager.add(EachKind(manager, counted, match=lambda kind: kind.group.endswith("example.com")))
     """
 
     def __init__(
@@ -81,31 +83,31 @@ class EachKind(Controller):
 
     @property
     def kinds(self) -> list[GroupVersionKind]:
-        """The kinds that it follows now."""
+        """The kinds that have a controller now."""
         return [running.kind for running in self._running.values()]
 
     def controller_of(self, kind: GroupKind) -> Controller | None:
-        """The controller of a kind; None where it has none now."""
+        """Returns the controller of a kind; None if there is none now."""
         running = self._running.get(kind)
         return None if running is None else running.controller
 
     def refresh(self) -> None:
-        """Looks which kinds there are, soon."""
+        """Reads the served kinds again soon."""
         self.queue.add(_ALL, Trigger("requested"))
 
     # Indexes over all kinds
 
     def add_index(self, name: str, values_of: IndexFunction[Any]) -> None:
-        """Keeps an index over the objects of all kinds, those there are and those that come. Raises IndexExists."""
+        """Adds an index over the objects of all current and future kinds. Raises IndexExists."""
         for running in self._running.values():
             self._index(running, name, values_of)
         self._indexes[name] = values_of
 
     def by_index(self, name: str, value: Any) -> Iterator[Any]:
-        """The objects of all kinds that have a value in an index. Raises KeyError where there is no such index."""
+        """Yields the objects of all kinds with a value in an index. Raises KeyError for an unknown index."""
         if name not in self._indexes:
             known = ", ".join(sorted(self._indexes)) or "none"
-            raise KeyError(f"there is no index {name!r} over all kinds; there are: {known}")
+            raise KeyError(f"no index {name!r} over all kinds; known indexes: {known}")
         for running in self._running.values():
             if running.informer is not None:
                 yield from (held.object for held in running.informer.store.by_index(name, value))
@@ -119,22 +121,22 @@ class EachKind(Controller):
 
     def work(self) -> None:
         super().work()
-        self.refresh()  # there may be no definition at all to tell of
+        self.refresh()  # there may be no definition to trigger this
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         await super().stop(graceful)
-        if self not in self._manager.controllers:  # it was removed, and what it follows goes with it
+        if self not in self._manager.controllers:  # removed from the manager: stop the controllers of all kinds, too
             for running in list(self._running.values()):
                 await self._end(running)
 
     async def _refresh(self, ctx: Context, request: Request) -> Result | None:
-        """Begins and ends controllers. What fails for one kind keeps no other from its own."""
+        """Starts and stops controllers. A failure for one kind does not affect the others."""
         now = await served(ctx.api)
         failures: list[Exception] = []
         for running in list(self._running.values()):
             if self._is_gone(running, now):
                 try:
-                    _log.info("%s: %s is gone", self.name, running.kind)
+                    _log.info("%s: %s is no longer served", self.name, running.kind)
                     self._cache_forgets(running.kind)
                     await self._deliver(running)
                     await self._end(running)
@@ -145,10 +147,10 @@ class EachKind(Controller):
                 try:
                     self._begin(group_kind, resource.gvk)
                 except Exception as error:
-                    error.add_note(f"for the kind {resource.gvk}")
+                    error.add_note(f"while starting the controller of {resource.gvk}")
                     failures.append(error)
         if failures:
-            raise failures[0] if len(failures) == 1 else ExceptionGroup("kinds could not be followed", failures)
+            raise failures[0] if len(failures) == 1 else ExceptionGroup("controllers of several kinds failed", failures)
         return Result(requeue_after=UNKNOWN_SECONDS) if now.unknown else None
 
     def _is_gone(self, running: "_Running", now: Served) -> bool:
@@ -163,16 +165,16 @@ class EachKind(Controller):
         if made is None:
             return
         controller = controller_of(made, ids=self._manager.ids)
-        # A kind that cannot be read (any more) is no reason for everything to end.
+        # A kind that cannot be read must not end the whole manager.
         controller.options = replace(controller.options, sync_timeout=None)
         self._manager.add(controller)
         running = self._running[group_kind] = _Running(kind, controller)
         for name, values_of in self._indexes.items():
             self._index(running, name, values_of)
-        _log.info("%s: %s is followed by %s", self.name, kind, controller.name)
+        _log.info("%s: started the controller of %s: %s", self.name, kind, controller.name)
 
     def _cache_forgets(self, kind: GroupVersionKind) -> None:
-        """Whoever keeps objects of a kind that is gone hears that they are, too."""
+        """Removes the objects of a removed kind from the caches, which reports them as deleted."""
         self.client().mapper.forget(kind)
         for informer in self.cache().informers:
             if informer.kind.gvk == kind:
@@ -180,7 +182,7 @@ class EachKind(Controller):
                     informer.replace((), part, initial=False)
 
     async def _deliver(self, running: "_Running") -> None:
-        """Waits until a controller has worked off what it was told last."""
+        """Waits until a controller has processed its queue."""
         queue = running.controller.queue
         try:
             async with timeout(self.clock, FINAL_SECONDS):
@@ -188,7 +190,7 @@ class EachKind(Controller):
                     await self.clock.sleep(_LOOK_SECONDS)
         except TimeoutError:
             left = len(queue) + queue.delayed + len(queue.working())
-            _log.warning("%s ends with %d requests that it has not ended well with", running.controller.name, left)
+            _log.warning("%s stops with %d unfinished requests", running.controller.name, left)
 
     async def _end(self, running: "_Running") -> None:
         del self._running[running.kind.group_kind]
@@ -199,10 +201,10 @@ class EachKind(Controller):
 
 
 class _Running:
-    """A kind that is followed."""
+    """A kind with a controller."""
 
     def __init__(self, kind: GroupVersionKind, controller: Controller) -> None:
         self.kind = kind
         self.controller = controller
-        # Kept where there are indexes.
+        # Acquired if there are indexes.
         self.informer: Informer[Any] | None = None

@@ -1,7 +1,7 @@
-"""The finalizers of a chain: put on before anything else happens, all at once, and taken off one by one.
+"""The finalizers of a chain: added together before any handler is called, and removed one by one.
 
-Each write is conditional on the version that it changes; where somebody else was faster it is done again on what they
-wrote, and not on the copy that a cache still has. So several who take off theirs do not undo each other's work.
+Each write is conditional on the resource version. After a conflict, the change is repeated on the server's current
+version instead of the cached copy, so that concurrent removals of finalizers do not undo each other.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -14,26 +14,26 @@ from setpoint.objects import meta
 from setpoint.objects.errors import Conflict, NotFound
 from setpoint.schema.types.resource import Resource
 
-# How often a write is done again on what somebody else wrote meanwhile, before the whole is tried again later.
+# The number of attempts to write after conflicts, before the whole reconcile is retried.
 ATTEMPTS = 5
 
 
 def finalizers_of(obj: AnyObject) -> Sequence[str]:
-    """The finalizers of an object."""
+    """Returns the finalizers of an object."""
     return obj.metadata.finalizers or () if isinstance(obj, Resource) else meta.finalizers(obj)
 
 
 def is_terminating(obj: AnyObject) -> bool:
-    """Whether an object is being deleted."""
+    """Returns True if an object is being deleted."""
     return obj.metadata.deletion_timestamp is not None if isinstance(obj, Resource) else meta.is_being_deleted(obj)
 
 
 async def change_finalizers(
     ctx: Context, kind: KindRef, obj: Any, *, add: Iterable[str] = (), remove: Collection[str] = ()
 ) -> Any:
-    """The object with other finalizers, written if that changes any; None where it is gone with that.
+    """Changes the finalizers of an object, and returns the object; None if deleted thereby.
 
-    Raises Conflict where others are faster all the time.
+    Sends no request without a change. Raises Conflict if all attempts fail.
     """
     request, uid = ctx.request, meta.uid(tree_of(obj))
     for attempt in range(ATTEMPTS):
@@ -42,7 +42,7 @@ async def change_finalizers(
             return None
         has = meta.finalizers(tree)
         wanted = [each for each in has if each not in remove]
-        if not meta.is_being_deleted(tree):  # then none can be added any more
+        if not meta.is_being_deleted(tree):  # finalizers cannot be added to a terminating object
             wanted += [each for each in add if each not in wanted]
         if list(has) == wanted:
             return obj

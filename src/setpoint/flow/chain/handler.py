@@ -1,7 +1,7 @@
-"""One handler of a chain: a coroutine function with a name, and what is known of how it does.
+"""One handler of a chain: a named coroutine function with its state.
 
-It has a backoff, a time limit and measurements of its own. It can be called like the function it was made of, which is
-how a test calls it; and taken out of its chain at any time, which waits for the calls that run.
+A handler has its own backoff, timeout and metrics. Tests can call a handler like the decorated function. A handler can
+be removed from its chain at any time; the removal waits for running calls.
 """
 
 import asyncio
@@ -20,65 +20,79 @@ from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.objects.clock import Clock
 from setpoint.objects.metrics import Histogram
 
-# What a handler is called for: objects that live, those that are to be deleted, those that are gone.
+# The objects that a handler is called for: existing, terminating, or deleted ones.
 CHANGE, REMOVE, DELETE = "change", "remove", "delete"
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 
-# What it is called with: an object, or one that is gone.
+# The argument of a handler: an object, or a deleted one.
 A = TypeVar("A")
 
 
 class Gone(NamedTuple, Generic[Obj]):
-    """An object that does not exist any more, as it was last."""
+    """A deleted object in its last known state.
+
+    @nodes.on_delete("forget")
+    async def forget(ctx: HandlerContext, gone: Gone[Node]) -> None:
+        inventory.remove(gone.last_known.metadata.name)
+    """
 
     last_known: Obj
-    # It went while nobody looked: it may have changed before that.
+    # True if the deletion was not observed: the object may have changed before.
     unseen: bool = False
 
 
 class Skip(Exception):  # noqa: N818 - a signal, no error
-    """Raised by a handler to leave an object as it is until its next change: no error, and nothing is tried again. A
-    handler of `on_remove` that skips keeps its finalizer."""
+    """Raised by a handler to ignore an object until its next change, without an error or a retry.
+
+    An `on_remove` handler that raises Skip keeps its finalizer.
+
+        raise Skip
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a handler is registered with."""
+    """The settings of a handler."""
 
     name: str
     what: str = CHANGE
-    # The handlers whose work it builds on.
+    # The handlers that must succeed before.
     after: tuple[str, ...] = ()
-    # Seconds that a call may take; None: as long as it likes.
+    # The timeout of a call in seconds; None: no limit.
     timeout: float | None = None
-    # Makes what says how long its retries wait.
+    # Creates the rate limiter for retries.
     backoff: Callable[[], RateLimiter] = Exponential
-    # Whether it is called for objects that are being deleted, too.
+    # True to call the handler for terminating objects, too.
     deleting: bool = False
     finalizer: str = ""
-    # As whom it applies; by default a name of its own, so that two handlers do not take each other's fields away.
+    # The field manager of applies; by default unique per handler, so that handlers do not remove each other's fields.
     field_manager: str = ""
 
 
 class HandlerContext(Context):
-    """One call of one handler. The status that it reports is that of the object: all handlers write into the same, and
-    it is sent once when the last has ended."""
+    """The context of one call of a handler.
+
+    The status is that of the object: all handlers write to the same status, which is sent once after the last handler.
+
+        async def label_zone(ctx: HandlerContext, node: Node) -> Node | None:
+            ctx.requeue_after(600)
+            return None
+    """
 
     def __init__(self, chain: Host, outer: Context, handler: "Handler[Any]", deadline: float | None) -> None:
         super().__init__(chain, outer.run, deadline)
         self.handler = handler
-        # When it wants to be called again.
+        # The seconds until the requested next call.
         self.again: float | None = None
         self._outer = outer
 
     def requeue_after(self, seconds: float) -> None:
-        """Has this handler, and those that come after it, called again in some seconds, though nothing changes. Of
-        several times the earliest counts."""
+        """Calls this handler, and those that come after it, again after some seconds. The earliest call counts."""
         self.again = seconds if self.again is None else min(self.again, seconds)
 
     @property
     def attempt(self) -> int:
-        """How often this handler was tried since it last succeeded; 0 the first time."""
+        """The number of failed attempts of this handler since its last success; 0 for the first attempt."""
         return self.handler.limiter.retries(self.request)
 
     def about(self) -> dict[str, str]:
@@ -94,7 +108,7 @@ class HandlerContext(Context):
 
 
 class HandlerChain(Protocol):
-    """The chain that handlers are of."""
+    """The chain of a handler."""
 
     name: str
     finalizer: str
@@ -107,7 +121,7 @@ class HandlerChain(Protocol):
 
 
 class Handler(Generic[A]):
-    """A handler. `await handler.remove()`, or leaving `async with handler`, takes it out."""
+    """A handler. `await handler.remove()`, or the end of `async with handler`, removes the handler from its chain."""
 
     def __init__(
         self, chain: HandlerChain, function: Callable[[HandlerContext, A], Awaitable[Any]], settings: Settings
@@ -116,11 +130,11 @@ class Handler(Generic[A]):
         self.function = function
         self.settings = settings
         self.name = settings.name
-        # Whether it takes part. One that waits for the end of a registration, or was removed, does not.
+        # True while the handler takes part: false before the end of a registration, and after its removal.
         self.active = False
         self.results: Counter[str] = Counter()
         self.seconds = Histogram(_SECONDS)
-        # The tasks that are in it, and what says that they are out again.
+        # The running calls, each with an event for its end.
         self._calls: dict[asyncio.Task[Any], asyncio.Event] = {}
         self._watching: asyncio.Task[None] | None = None
         self.limiter: RateLimiter = settings.backoff()
@@ -141,25 +155,25 @@ class Handler(Generic[A]):
         await self.remove()
 
     async def remove(self) -> None:
-        """Takes it out: no call begins from now on, and when this returns none runs any more. Again is the same.
+        """Removes the handler: no new call begins, and running calls have ended when this returns. May be called again.
 
-        The finalizers that it has put on objects stay on them: name them to `Chain(retired=...)`.
+        Its finalizers stay on the objects: list them in `Chain(retired=...)`.
         """
         self.chain.drop(self)
         for task, over in list(self._calls.items()):
-            if task is not asyncio.current_task():  # one that removes itself cannot wait for itself
+            if task is not asyncio.current_task():  # a handler that removes itself cannot wait for itself
                 await over.wait()
         await self.stop()
 
-    # What the chain calls.
+    # Called by the chain.
 
     def reset(self, clock: Clock) -> None:
-        """Begins anew, as its chain does."""
+        """Resets the state at the start of the chain."""
         self.limiter = self.settings.backoff()
         self.watchdog = Watchdog(clock, self.settings.timeout)
 
     def start(self) -> None:
-        """Has its calls watched over."""
+        """Starts the watchdog of its calls."""
         if self._watching is None and self.watchdog is not None and self.settings.timeout is not None:
             self._watching = asyncio.ensure_future(self.watchdog.watch())
 
@@ -170,12 +184,12 @@ class Handler(Generic[A]):
             await asyncio.gather(watching, return_exceptions=True)
 
     def begin(self, run: Run, task: "asyncio.Task[Any]") -> float | None:
-        """A call begins. Returns when it has to be over."""
+        """Registers a call, and returns its deadline."""
         self._calls[task] = asyncio.Event()
         return None if self.watchdog is None else self.watchdog.begin(run, task)
 
     def end(self, run: Run, task: "asyncio.Task[Any]") -> bool:
-        """A call is over. Returns whether it was ended because it took too long."""
+        """Unregisters a call, and returns True if the call exceeded its timeout."""
         over = self._calls.pop(task, None)
         if over is not None:
             over.set()

@@ -1,4 +1,4 @@
-"""What a chain tells `/metrics`: how often each handler was called, how that ended, and how long it took."""
+"""The metrics of a chain: calls of each handler, their results and durations."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,12 +7,12 @@ from setpoint.objects.metrics import MetricFamily
 
 
 def families(chain: str, handlers: Iterable[AnyHandler], failing: dict[str, int]) -> Iterator[MetricFamily]:
-    """The measurements of the handlers of one chain; `failing` says how many objects each has not done well by."""
+    """Yields the metrics of the handlers of one chain; `failing` has the number of failing objects by handler."""
     found = [({"controller": chain, "handler": handler.name}, handler) for handler in handlers]
     yield MetricFamily(
         "setpoint_handler_total",
         "counter",
-        "Calls of a handler, by how they ended.",
+        "Calls of a handler by result.",
         [
             ({**labels, "result": result}, count)
             for labels, handler in found
@@ -22,12 +22,12 @@ def families(chain: str, handlers: Iterable[AnyHandler], failing: dict[str, int]
     yield MetricFamily(
         "setpoint_handler_duration_seconds",
         "histogram",
-        "How long calls of a handler took.",
+        "Duration of handler calls.",
         [(labels, handler.seconds) for labels, handler in found],
     )
     yield MetricFamily(
         "setpoint_handler_failing",
         "gauge",
-        "Objects that a handler has not ended well with.",
+        "Objects for which a handler fails.",
         [(labels, failing.get(handler.name, 0)) for labels, handler in found],
     )

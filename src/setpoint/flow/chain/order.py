@@ -1,16 +1,16 @@
-"""The order of handlers: that of their registration, unless one says that it comes after others."""
+"""The order of handlers: the order of registration, unless a handler must come after others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 
 class RegistrationError(ValueError):
-    """Handlers that do not fit together."""
+    """Handlers that cannot be registered together."""
 
 
 def ordered(after: Mapping[str, Iterable[str]]) -> list[str]:
-    """The names in an order in which each comes after those it names; else they stay as they were given.
+    """Returns the names in an order in which each comes after its dependencies; otherwise as given.
 
-    Raises RegistrationError for names that nobody has, and for circles.
+    Raises RegistrationError for unknown names and for cycles.
     """
     waits = {name: set(others) for name, others in after.items()}
     for name, others in waits.items():
@@ -18,15 +18,15 @@ def ordered(after: Mapping[str, Iterable[str]]) -> list[str]:
         if unknown:
             known = ", ".join(each for each in waits if each != name) or "none"
             raise RegistrationError(
-                f"{name} is to come after {', '.join(unknown)}, and no handler is called that; there are: {known}. "
-                "Register that one before, or both in one `registration()`"
+                f"{name} must come after unknown handlers: {', '.join(unknown)}; known handlers: {known}. "
+                "Register them before, or together in one `registration()`"
             )
     found: list[str] = []
     while waits:
         first = next((name for name, others in waits.items() if not others), None)
         if first is None:
             circle = " after ".join(_circle(waits))
-            raise RegistrationError(f"handlers wait for each other: {circle}. Take one `after` out of that circle")
+            raise RegistrationError(f"handlers form a cycle: {circle}. Remove one `after` of the cycle")
         del waits[first]
         found.append(first)
         for others in waits.values():
@@ -35,7 +35,7 @@ def ordered(after: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _circle(waits: Mapping[str, set[str]]) -> Sequence[str]:
-    """Names that wait for each other, the first once more at the end."""
+    """Returns the names of a cycle, with the first repeated at the end."""
     path = [next(iter(waits))]
     while True:
         following = min(waits[path[-1]])
@@ -45,7 +45,7 @@ def _circle(waits: Mapping[str, set[str]]) -> Sequence[str]:
 
 
 def before(after: Mapping[str, Iterable[str]], name: str) -> frozenset[str]:
-    """All that come before one because it says so, or one of those does."""
+    """Returns all direct and indirect dependencies of a name."""
     found: set[str] = set()
     waiting = list(after.get(name, ()))
     while waiting:

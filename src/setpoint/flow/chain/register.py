@@ -1,4 +1,4 @@
-"""How handlers are registered: by decorators, on a chain or on something that keeps them for it.
+"""The registration of handlers: decorators of a chain, or of a `registration` block.
 
 @nodes.on_change("label-zone", after=["cloud-init"], timeout=30)
 async def label_zone(ctx: HandlerContext, node: Node) -> Node | None: ...
@@ -22,20 +22,20 @@ from setpoint.objects.names import qualified_name
 OnChange: TypeAlias = Callable[[HandlerContext, Obj], Awaitable[Obj | None]]
 OnDelete: TypeAlias = Callable[[HandlerContext, Gone[Obj]], Awaitable[None]]
 
-# What a call may take if nothing else is said, as a reconcile may.
+# The default timeout of a call, as for a reconcile.
 TIMEOUT_SECONDS = 300.0
 
 
 class Registrar(ABC, Generic[Obj]):
-    """What handlers can be registered on, before it runs or while it does. Each decorator gives the handler."""
+    """The base of objects on which handlers can be registered, also at run time. Each decorator returns the handler."""
 
     @abstractmethod
     def _chain(self) -> HandlerChain:
-        """The chain that handlers are for."""
+        """Returns the chain of the handlers."""
 
     @abstractmethod
     def _take(self, handler: Handler[Any]) -> None:
-        """Takes a handler. Raises RegistrationError."""
+        """Adds a handler. Raises RegistrationError."""
 
     def on_change(
         self,
@@ -47,11 +47,14 @@ class Registrar(ABC, Generic[Obj]):
         deleting: bool = False,
         field_manager: str = "",
     ) -> "Callable[[OnChange[Obj]], Handler[Obj]]":
-        """Has a function called for every object that is there, and whenever one changes.
+        """Calls a function for every existing object, and on every change.
 
-        The object that it returns is the one that the next handler gets; None leaves that as it is. `after` names the
-        handlers whose work it builds on: it is not called for an object that one of them has failed at. With `deleting`
-        it is called for objects that are being deleted, too.
+        The next handler gets the returned object; None passes the object unchanged. `after` names handlers that must
+        succeed first: the function is not called for an object while one of them fails. With `deleting`, the function
+        is called for terminating objects, too.
+
+            @nodes.on_change("label-zone", after=["cloud-init"], timeout=30)
+            async def label_zone(ctx: HandlerContext, node: Node) -> Node | None: ...
         """
         settings = Settings(
             name=name,
@@ -71,8 +74,13 @@ class Registrar(ABC, Generic[Obj]):
         timeout: float | None = TIMEOUT_SECONDS,
         backoff: Callable[[], RateLimiter] = Exponential,
     ) -> "Callable[[OnDelete[Obj]], Handler[Gone[Obj]]]":
-        """Has a function called for every object that is gone, with how it was last. What goes while this process does
-        not run is not told: what must be cleaned up after needs `on_remove`."""
+        """Calls a function for every deleted object, with its last known state.
+
+        Deletions while this process does not run are not reported: use `on_remove` for required cleanup.
+
+            @nodes.on_delete("forget")
+            async def forget(ctx: HandlerContext, gone: Gone[Node]) -> None: ...
+        """
         settings = Settings(name=name, what=DELETE, after=tuple(after), timeout=timeout, backoff=backoff)
         return lambda function: self._register(function, settings)
 
@@ -86,17 +94,20 @@ class Registrar(ABC, Generic[Obj]):
         backoff: Callable[[], RateLimiter] = Exponential,
         field_manager: str = "",
     ) -> "Callable[[OnChange[Obj]], Handler[Obj]]":
-        """Has a function called for every object that is to be deleted, which is not gone before that has ended well.
+        """Calls a function for every terminating object, which stays until the function succeeds.
 
-        The finalizer is put on every object before any handler is called for it. It is that of the chain unless one is
-        given, never made of the handler's name: a handler can be renamed. It stays while the function fails, asks for
-        another time (`Requeue`) or skips (`Skip`).
+        The finalizer is added to every object before any handler is called. Default is the finalizer of the chain; a
+        finalizer is never derived from the handler's name, so that handlers can be renamed. The finalizer stays while
+        the function fails, raises `Requeue` or raises `Skip`.
+
+            @nodes.on_remove("release", finalizer="example.com/nodes")
+            async def release(ctx: HandlerContext, node: Node) -> None: ...
         """
         finalizer = finalizer or self._chain().finalizer
         if not finalizer:
             raise RegistrationError(
                 f"{name} needs a finalizer: on_remove({name!r}, finalizer='example.com/{name}'), "
-                "or one for all of them, Chain(Kind, finalizer='example.com/clean-up')"
+                "or set a default, Chain(Kind, finalizer='example.com/clean-up')"
             )
         check_finalizer(finalizer)
         settings = Settings(
@@ -114,24 +125,24 @@ class Registrar(ABC, Generic[Obj]):
         if not settings.name:
             raise RegistrationError("a handler needs a name: on_change('label-zone')")
         if settings.timeout is not None and settings.timeout <= 0:
-            raise RegistrationError(f"{settings.name} needs time: timeout is above 0, or None for no limit")
+            raise RegistrationError(f"{settings.name}: timeout must be greater than 0, or None for no limit")
         if isinstance(settings.after, str) or not all(settings.after):
-            raise RegistrationError(f"{settings.name}: `after` is a list of names of handlers")
+            raise RegistrationError(f"{settings.name}: `after` must be a list of handler names")
         if not any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
-            raise TypeError(f"the handler {settings.name} is no coroutine function: define it with `async def`")
+            raise TypeError(f"the handler {settings.name} is not a coroutine function: define it with `async def`")
         handler: Handler[Any] = Handler(self._chain(), function, settings)
         self._take(handler)
         return handler
 
 
 def check_finalizer(finalizer: str) -> None:
-    """Raises RegistrationError for what the server would not take."""
+    """Raises RegistrationError for an invalid finalizer."""
     if "/" not in finalizer or qualified_name(finalizer):
-        raise RegistrationError(f"{finalizer!r} is no finalizer: it reads DOMAIN/NAME, such as example.com/clean-up")
+        raise RegistrationError(f"invalid finalizer {finalizer!r}: expected DOMAIN/NAME, e.g. example.com/clean-up")
 
 
 class Staged(Registrar[Obj]):
-    """Handlers that wait for the end of a block."""
+    """Handlers that are registered at the end of a block."""
 
     def __init__(self, chain: HandlerChain) -> None:
         self.chain = chain
@@ -146,10 +157,14 @@ class Staged(Registrar[Obj]):
 
 @asynccontextmanager
 async def registration(*chains: HandlerChain) -> AsyncIterator[tuple[Staged[Any], ...]]:
-    """Registers handlers of several chains together: none is called before the block has ended well, and none is there
-    if it has not. Within it, handlers may come after others that are registered later.
+    """Registers handlers of several chains together at the end of the block; if the block raises, none is registered.
 
-    Raises RegistrationError at the end, with nothing changed, where they do not fit together.
+    Within the block, handlers may come after others that are registered later. Raises RegistrationError at the end,
+    without any change, if the handlers cannot be registered together.
+
+        async with registration(nodes, pods) as (new_nodes, new_pods):
+            new_nodes.on_change("label-zone")(label_zone)
+            new_pods.on_change("count")(count)
     """
     staged: tuple[Staged[Any], ...] = tuple(Staged(chain) for chain in chains)
     yield staged

@@ -1,4 +1,4 @@
-"""What a server serves now, asked for anew, as far as it can tell: a part that does not answer hides no other part."""
+"""The kinds that a server currently serves. An unresponsive aggregated API does not hide the others."""
 
 from typing import NamedTuple
 
@@ -11,15 +11,14 @@ from setpoint.objects.gvk import GroupKind, GroupVersion
 
 
 class Served(NamedTuple):
-    """The resources that can be listed, each kind in the version that the server prefers; and the versions of which
-    nobody knows what they have, because the server behind them does not answer."""
+    """The listable resources, each kind in the server's preferred version, and the versions of unresponsive servers."""
 
     resources: dict[GroupKind, APIResource]
     unknown: frozenset[GroupVersion]
 
 
 async def served(client: Client) -> Served:
-    """What there is. Raises APIError or TransportError where the server itself does not answer."""
+    """Reads the served resources. Raises APIError or TransportError if the server itself does not respond."""
     resources: dict[GroupKind, APIResource] = {}
     unknown: set[GroupVersion] = set()
     for call in discovery.root_calls():
@@ -45,7 +44,7 @@ async def _groups(client: Client, answer: Answer) -> list[Group]:
             try:
                 told = await client.send(discovery.version_call(group_version))
             except NotFound:
-                continue  # it went meanwhile
+                continue  # removed meanwhile
             except APIError:
                 resources[version] = ()
             else:

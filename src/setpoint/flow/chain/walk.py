@@ -1,10 +1,10 @@
-"""One reconcile of a chain: the handlers that are due, one after the other, each with what the one before has made.
+"""One reconcile of a chain: calls the due handlers in order, each with the result of the previous one.
 
-* What one raises stops nobody but those that come after it because they said so: they wait until it has ended well.
-* An object that is gone is told first; then, if there is one of that name (again), it is handled as it is.
-* Before any handler sees an object it has the finalizers that it needs; one that is being deleted is given to those
-  that clean up after it, and each finalizer goes when all of them that share it have ended well.
-* After a handler that wrote, the next one sees what was written.
+* An exception of a handler delays only the handlers that come `after` it, until it succeeds.
+* Deleted objects are reported first; then an existing object of the same name is handled.
+* Before any handler is called, the object gets the required finalizers. A terminating object is passed to its
+  `on_remove` handlers, and each finalizer is removed when all handlers that share it have succeeded.
+* After a handler that wrote the object, the next one gets the written object.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ SKIPPED = "skipped"
 
 
 class _Called(NamedTuple):
-    """How a call of a handler went."""
+    """The outcome of a handler call."""
 
-    # Whether there is nothing left to do.
+    # True if no work is left.
     settled: bool
-    # The object that it returned, if any, and whether it wrote to the one it was given.
+    # The returned object, if any, and whether the handler wrote the given object.
     returned: Any = None
     wrote: bool = False
 
@@ -61,7 +61,7 @@ class WalkedChain(Host, Protocol):
 
 
 class Walk:
-    """One reconcile."""
+    """One reconcile of a chain."""
 
     def __init__(self, chain: WalkedChain, ctx: Context, todo: Todo) -> None:
         self._chain = chain
@@ -72,7 +72,7 @@ class Walk:
         self._errors: list[Exception] = []
 
     async def run(self) -> None:
-        """Calls what is due. Raises only what is no handler's fault: that the object could not be read, or written."""
+        """Calls the due handlers. Raises only errors outside handlers, such as a failed read or write of the object."""
         chain, todo, request = self._chain, self._todo, self._request
         try:
             for handler in chain.order if todo.departed else ():
@@ -95,7 +95,7 @@ class Walk:
         self._ctx.looks.update(look for looks in todo.looks.values() for look in looks)
 
     def result(self) -> Result | None:
-        """When the request runs next. Raises what handlers have raised: one error as it is, several as a group."""
+        """Returns when the request runs next. Raises the exceptions of handlers: one as is, several as a group."""
         wait = self._todo.wait(self._chain.clock.monotonic())
         conflicts = [error for error in self._errors if _is_conflict(error)]
         terminal = [error for error in self._errors if isinstance(error, TerminalError)]
@@ -105,7 +105,7 @@ class Walk:
         for error in (*grave, *conflicts):
             raise error
         for error in terminal:
-            if wait is not None:  # another handler still has something to do
+            if wait is not None:  # another handler has pending work
                 self._chain.queue.add_after(self._request, wait, Trigger("requeue"))
             raise error
         return None if wait is None else Result(requeue_after=wait)
@@ -113,21 +113,21 @@ class Walk:
     # The object
 
     async def _read(self) -> Any:
-        """The object as it is; None where it is gone, or its kind is."""
+        """Returns the current object; None if the object or its kind is deleted."""
         try:
             return await self._ctx.object()
         except NoMatch:
             return None
 
     async def _hold(self, obj: Any) -> Any:
-        """Sees to it that an object has its finalizers, and none that nobody needs any more. None: it is gone so."""
+        """Adds missing finalizers and removes retired ones. Returns None if the object is deleted thereby."""
         chain, has = self._chain, finalizers_of(obj)
         add = () if is_terminating(obj) else [each for each in chain.finalizers if each not in has]
         remove = chain.retired.intersection(has)
         return await self._with_finalizers(obj, add, remove) if add or remove else obj
 
     async def _let_go(self, handler: AnyHandler, obj: Any) -> Any:
-        """Takes a finalizer off once all that share it have ended well. None: the object is gone with it."""
+        """Removes a finalizer after all its handlers have succeeded. Returns None if the object is deleted thereby."""
         finalizer = handler.settings.finalizer
         sharing = [each for each in self._chain.order if each.settings.finalizer == finalizer]
         if not all(self._todo.is_settled(each) for each in sharing):
@@ -145,13 +145,13 @@ class Walk:
         return None if found is None else freeze(found)
 
     async def _report(self, *, gone: bool) -> None:
-        """Writes the status that handlers have gathered. Only where all of them ended well the object is observed."""
+        """Writes the collected status. Updates `observedGeneration` only if all handlers have succeeded."""
         ctx, todo = self._ctx, self._todo
         try:
             if not gone:
                 await self._chain.report(ctx, final=not todo.failed)
         except NotFound:
-            pass  # it went meanwhile, and its status with it
+            pass  # the object was deleted meanwhile, with its status
         except Exception:
             for handler in self._called:
                 todo.put(handler, self._now)
@@ -161,7 +161,7 @@ class Walk:
                 del ctx.status
 
     def _forget(self) -> None:
-        """The object is gone: what was to be done for it is not any more."""
+        """Drops the pending work of a deleted object."""
         for handler in self._chain.order:
             if handler.settings.what != DELETE:
                 self._todo.drop(handler)
@@ -170,18 +170,18 @@ class Walk:
     # Handlers
 
     async def _tell(self, handler: AnyHandler) -> None:
-        """Tells a handler of the objects that are gone, the oldest first, until it fails at one."""
+        """Calls a handler for the deleted objects, oldest first, until the first failure."""
         todo = self._todo
         for departed in [each for each in todo.departed if handler in each.waiting]:
             called = await self._call(handler, Gone(departed.held.object, departed.unseen))
             if not called.settled and handler in todo.due:
                 return
-            # What is gone does not change any more: who gave up on it is not asked again.
+            # A deleted object does not change any more: a handler that gave up is not called again.
             departed.waiting.discard(handler)
             todo.failed.discard(handler)
 
     async def _handle(self, obj: Any) -> Any:
-        """Calls what is due for an object. Returns it as it is then; None: it is gone."""
+        """Calls the due handlers for an object. Returns the resulting object; None if deleted."""
         todo = self._todo
         for handler in self._chain.order:
             settings, going = handler.settings, is_terminating(obj)
@@ -204,7 +204,7 @@ class Walk:
         return obj
 
     def _is_next(self, handler: AnyHandler) -> bool:
-        """Whether it is a handler's turn: it is due, and nothing that it builds on is missing."""
+        """Returns True if a handler is due and all handlers before have succeeded."""
         if not handler.active or not self._todo.is_due(handler, self._now):
             return False
         if self._todo.failed.isdisjoint(self._chain.before(handler)):
@@ -213,7 +213,7 @@ class Walk:
         return False
 
     async def _call(self, handler: AnyHandler, given: Any) -> _Called:
-        """Calls a handler, whatever may happen, and settles when it is called again."""
+        """Calls a handler, contains its exceptions, and schedules its next call."""
         task, run, chain = asyncio.current_task(), self._ctx.run, self._chain
         assert task is not None
         began, writes = self._now, len(run.writes)
@@ -245,12 +245,12 @@ class Walk:
             error = raised
         if handler.end(call, task):
             if task.uncancel() and cancelled is not None:
-                raise cancelled  # the chain ends at the same time
-            error = TimeoutError(f"the handler took more than {handler.settings.timeout:g} s")
+                raise cancelled  # the chain is stopped at the same time
+            error = TimeoutError(f"the handler exceeded its timeout of {handler.settings.timeout:g} s")
         elif cancelled is not None:
             if task.cancelling():
-                raise cancelled  # the chain ends
-            error = RuntimeError("the handler waited for something that was cancelled")
+                raise cancelled  # the chain is stopped
+            error = RuntimeError("the handler awaited a cancelled task")
             error.__cause__ = cancelled
         handler.seconds.observe(self._now - began)
         settled = self._settle(handler, ctx, due, error)
@@ -263,25 +263,25 @@ class Walk:
         return _Called(settled, returned if error is None else None, wrote)
 
     def _same(self, given: Any, returned: Any) -> Any:
-        """What a handler returned, if it is the object that it was given, however changed. Raises TerminalError."""
+        """Returns the object that a handler returned, if it has the same identity. Raises TerminalError."""
         if returned is None or returned is given:
             return None
         if not isinstance(returned, Resource | dict):
-            raise TerminalError(f"a handler returns the object or None, and no {type(returned).__name__}")
+            raise TerminalError(f"a handler must return the object or None, not {type(returned).__name__}")
         wanted, found = placed(given), placed(returned)
         if isinstance(returned, Resource) != isinstance(given, Resource) or (found.key, found.uid) != (
             wanted.key,
             wanted.uid,
         ):
-            raise TerminalError(f"a handler returns the object that it was given, {wanted.key}, and not {found.key}")
+            raise TerminalError(f"a handler must return the object that it was given, {wanted.key}, not {found.key}")
         return freeze(returned)
 
     def _settle(self, handler: AnyHandler, ctx: HandlerContext, due: Due, error: Exception | None) -> bool:
-        """What follows from how a call ended. Returns whether there is nothing left to do."""
+        """Records the result of a call and schedules the next one. Returns True if no work is left."""
         todo, request, limiter = self._todo, self._request, handler.limiter
         again, result, settled = ctx.again, SUCCESS, True
         if isinstance(error, Skip):
-            # One that cleans up and skips has not cleaned up.
+            # An `on_remove` handler that skips has not cleaned up.
             result, settled = SKIPPED, handler.settings.what != REMOVE
         elif isinstance(error, Requeue):
             result, settled, again = REQUEUE, False, error.after
@@ -300,7 +300,7 @@ class Walk:
         if error is not None and result not in (SKIPPED, REQUEUE):
             error.add_note(f"in the handler {handler.name} of {self._chain.name}")
             self._errors.append(error)
-        if not handler.active:  # it was removed meanwhile
+        if not handler.active:  # the handler was removed meanwhile
             todo.drop(handler)
             return True
         if again is not None:
@@ -324,7 +324,7 @@ class Walk:
 
 
 def _is_for(handler: AnyHandler, obj: Any, going: bool) -> bool:
-    """Whether a handler has to do with an object as it is."""
+    """Returns True if a handler applies to an object in its current state."""
     settings = handler.settings
     if settings.what == CHANGE:
         return settings.deleting or not going
@@ -332,5 +332,5 @@ def _is_for(handler: AnyHandler, obj: Any, going: bool) -> bool:
 
 
 def _is_conflict(error: Exception) -> bool:
-    """Whether somebody else was only faster."""
+    """Returns True for a write conflict, except for conflicts of server-side apply."""
     return isinstance(error, Conflict) and not isinstance(error, ApplyConflict)

@@ -1,10 +1,10 @@
-"""Claims: what users ask for in their namespace, and what stands for it, which is somebody else's to run.
+"""Claims: objects that users create in their namespaces to request another object, which an operator manages.
 
     claims = Claims(DatabaseClaim, Database, project=lambda claim: {"size": claim.spec.size})
     Manager(client, controllers=[claims.controller(), fsm.controller(watches=[claims.watch()])])
 
-A claim names what it claimed in `spec.claimed_ref: ClaimedRef | None`, and that names its claim in `spec.claim_ref:
-ClaimRef | None`. The claim is ready when what it claimed is ready for the claim as it is now.
+A claim refers to the claimed object in `spec.claimed_ref: ClaimedRef | None`, which refers to its claim in
+`spec.claim_ref: ClaimRef | None`. A claim is ready when the claimed object is ready for the current claim.
 """
 
 from setpoint.flow.claims.claims import Claims, Reclaim

@@ -1,8 +1,9 @@
-"""The controller of claims: binds each to what it claims, says how that is, and takes it along when it goes.
+"""The controller of claims: binds each claim to its object, and mirrors the readiness of the object.
 
-What is claimed has a name that follows from the claim, so that nothing is made twice; a claim that names an object
-itself gets that, if it is nobody else's. The name is written down before anything is made. `Ready` of a claim follows
-`Ready` of what it claimed, in both directions, and only as far as that is about the claim as it is now.
+The object is deleted, or released, with its claim. The name of the claimed object is derived from the claim, so that no
+object is created twice. A claim that names an object itself gets that object, unless bound to another claim. The name
+is stored in the claim before the object is created. `Ready` of a claim mirrors `Ready` of the claimed object, for the
+current generation only.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,27 +25,33 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
 from setpoint.schema.types import Model
 
-# Says that an object is suspended because its claim is: then it ends with that.
+# Marks an object as suspended by its claim, so that the suspension ends with that of the claim.
 SUSPENDED_BY_CLAIM = "setpoint.dev/suspended-by-claim"
 DELETING = "Deleting"
 
-# Makes, of a claim, the spec of what it claims, or the part of it that follows from the claim.
+# Returns the spec of the claimed object, or the part that follows from the claim.
 Project: TypeAlias = Callable[[Any], "Model | Object"]
-# Is called with a claim that is deleted, and what it claimed, before that is deleted, too. What it raises is told and
-# tried again.
+# Called with a deleted claim and the claimed object before the latter is deleted. Exceptions are reported and retried.
 BeforeDelete: TypeAlias = Callable[[Context, Any, Any], Awaitable[None]]
 
 
 class Reclaim(Enum):
-    """What becomes of what was claimed when its claim is deleted."""
+    """The policy for the claimed object when its claim is deleted.
+
+    Claims(DatabaseClaim, Database, reclaim=Reclaim.RELEASE)
+    """
 
     DELETE = "delete"
-    # It stays, and another claim may have it.
+    # The object stays, and may be bound to another claim.
     RELEASE = "release"
 
 
 class Claims:
-    """Claims of one kind, and what they claim."""
+    """The claims of one kind, and the claimed kind.
+
+    claims = Claims(DatabaseClaim, Database, project=lambda claim: {"size": claim.spec.size})
+    Manager(client, controllers=[claims.controller()])
+    """
 
     def __init__(
         self,
@@ -62,11 +69,11 @@ class Claims:
         self.before_delete = before_delete
         self.reclaim = reclaim
         self.finalizer = finalizer
-        # Where what is claimed lives, if its kind lives in namespaces.
+        # The namespace of claimed objects of a namespaced kind.
         self.namespace = claimed_namespace
 
     def watch(self) -> Watch:
-        """For the controller of what is claimed: a change of a claim has what it claimed reconciled."""
+        """Returns a source for the controller of the claimed kind: a change of a claim triggers the claimed object."""
 
         def claimed_by(claim: AnyObject) -> list[Request]:
             name = refs.named_by(tree_of(claim))
@@ -75,7 +82,7 @@ class Claims:
         return Watch(self.claim, mapped(claimed_by))
 
     def controller(self, *, name: str = "", **settings: Unpack[Settings]) -> "ClaimController":
-        """The controller of the claims."""
+        """Returns the controller of the claims."""
         return ClaimController(self, name or self.claim.gvk.kind.lower(), settings)
 
 
@@ -112,7 +119,7 @@ class ClaimController(Controller):
         claimed = await self._find(ctx, name)
         await ctx.load_status()
         if claimed is None and name != refs.claimed_name(claim):
-            self._tell(ctx, "NotFound", f"there is no {ref.gvk.kind} {name}")
+            self._tell(ctx, "NotFound", f"{ref.gvk.kind} {name} does not exist")
         elif claimed is not None and refs.is_bound(claimed) and not refs.is_bound_to(claimed, claim):
             self._tell(ctx, "ClaimedByAnother", f"{ref.gvk.kind} {name} is claimed by {refs.who_has(claimed)}")
         elif claimed is not None and meta.is_being_deleted(claimed):
@@ -122,7 +129,7 @@ class ClaimController(Controller):
         return None
 
     async def _named(self, ctx: Context, claim: Object) -> Object:
-        """The claim with the name of what it claims, which is written down before that is made."""
+        """Stores the name of the claimed object in the claim, before the object is created. Returns the claim."""
         if refs.named_by(claim):
             return claim
         change = {
@@ -134,7 +141,7 @@ class ClaimController(Controller):
         return found
 
     async def _find(self, ctx: Context, name: str) -> Object | None:
-        """What is claimed, if it is there. What the cache does not have is made: that must not take over what is."""
+        """Returns the claimed object, or None. Asks the server if the cache has none, to not overwrite an object."""
         ref, namespace = KindRef(self.claims.claimed.gvk), self.claims.namespace
         found: Object | None = await ctx.client.find(ref, name, namespace)
         if found is None:
@@ -145,14 +152,14 @@ class ClaimController(Controller):
         return found
 
     async def _bind(self, ctx: Context, found: Any, claim: Object, claimed: Object | None) -> Object:
-        """Makes what is claimed, or has it say whose it is and what the claim wants of it."""
+        """Creates the claimed object, or updates its claim reference and the fields that follow from the claim."""
         claims, name = self.claims, refs.named_by(claim)
         wanted = claims.project(found) if claims.project is not None else {}
         spec = wanted.to_json() if isinstance(wanted, Model) else wanted
         metadata: Object = {"name": name}
         meta.put(metadata, "namespace", claims.namespace)
         if claimed is not None and not refs.is_bound(claimed):
-            # Two claims may want it: whoever writes first has it.
+            # Two claims may compete for the object: the first write wins.
             metadata |= {"resourceVersion": meta.resource_version(claimed), "uid": meta.uid(claimed)}
         gvk = claims.claimed.gvk
         tree: Object = {
@@ -167,16 +174,16 @@ class ClaimController(Controller):
         bound: Object = await ctx.client.patch(KindRef(gvk), patch, name, claims.namespace, force=True)
         return bound
 
-    # Telling
+    # Status
 
     def _mirror(self, ctx: Context, claimed: Object) -> None:
-        """Says of the claim what is said of what it claimed."""
+        """Copies the readiness of the claimed object to the claim."""
         what = f"{self.claims.claimed.gvk.kind} {meta.name(claimed)}"
         ready = conditions.find((claimed.get("status") or {}).get("conditions") or [], READY)
         if ready is None:
-            self._tell(ctx, "Creating", f"{what} has not said yet how it is")
+            self._tell(ctx, "Creating", f"{what} has not reported its status yet")
         elif ready.get("observedGeneration", 0) < meta.generation(claimed):
-            self._tell(ctx, "Updating", f"{what} has not said yet how it is after the last change")
+            self._tell(ctx, "Updating", f"{what} has not reported its status since the last change")
         elif ready.get("status") != conditions.TRUE:
             self._tell(ctx, ready.get("reason") or "NotReady", f"{what}: {ready.get('message') or 'is not ready'}")
         else:
@@ -191,7 +198,7 @@ class ClaimController(Controller):
     # Suspending
 
     async def _pass_on(self, ctx: Context, *, suspended: bool) -> None:
-        """Has what is claimed left alone as long as its claim is."""
+        """Suspends the claimed object as long as its claim is suspended."""
         found = self.primary_object(ctx.request)
         claim = None if found is None else self._tree(found)
         name = "" if claim is None else refs.named_by(claim)
@@ -207,10 +214,10 @@ class ClaimController(Controller):
         ref = KindRef(self.claims.claimed.gvk)
         await ctx.client.patch(ref, merge({"metadata": {"annotations": change}}), name, self.claims.namespace)
 
-    # Letting go
+    # Releasing
 
     async def _let_go(self, ctx: Context) -> None:
-        """The claim is deleted: what it claimed goes first, or is free again."""
+        """Deletes or releases the object of a deleted claim."""
         claims, found = self.claims, await ctx.object()
         claim = self._tree(found)
         name = refs.named_by(claim)
@@ -234,7 +241,7 @@ class ClaimController(Controller):
             answer = await ctx.client.delete(ref, name, claims.namespace, uid=sure, propagation="Foreground")
             if not meta.is_being_deleted(answer):
                 return
-        waits = f"waits for {ref.gvk.kind} {name} to go"
+        waits = f"waiting for the deletion of {ref.gvk.kind} {name}"
         self._tell(ctx, DELETING, waits)
         raise Requeue(None, waits)
 

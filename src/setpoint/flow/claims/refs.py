@@ -1,4 +1,4 @@
-"""How a claim and what it claimed name each other."""
+"""The references between a claim and the claimed object."""
 
 from hashlib import sha256
 
@@ -13,13 +13,21 @@ _LONGEST_NAME, _HASH_CHARACTERS = 253, 10
 
 
 class ClaimedRef(Model):
-    """What a claim has claimed, or wants to."""
+    """The object that a claim has claimed, or requests.
+
+    class DatabaseClaimSpec(Model):
+        claimed_ref: ClaimedRef | None = None
+    """
 
     name: str = ""
 
 
 class ClaimRef(Model):
-    """Who has claimed an object, and the generation of the claim that it is for."""
+    """The claim of an object, with the generation of the claim that the object reflects.
+
+    class DatabaseSpec(Model):
+        claim_ref: ClaimRef | None = None
+    """
 
     api_version: str = ""
     kind: str = ""
@@ -30,20 +38,20 @@ class ClaimRef(Model):
 
 
 def claimed_name(claim: Object) -> str:
-    """The name of what is made for a claim: the same each time, and never that of another one's."""
+    """Returns the name of the object for a claim: stable, and unique among claims."""
     name, uid = meta.name(claim), meta.uid(claim)
     end = sha256(f"{meta.namespace(claim)}/{name}/{uid}".encode()).hexdigest()[:_HASH_CHARACTERS]
     return f"{name[: _LONGEST_NAME - 1 - _HASH_CHARACTERS].rstrip('-.')}-{end}"
 
 
 def named_by(claim: Object) -> str:
-    """The name that a claim says; empty: none."""
+    """Returns the object name in a claim; empty if there is none."""
     found: str = _at(claim, "claimedRef").get("name") or ""
     return found
 
 
 def reference_to(claim: Object) -> Object:
-    """What an object says of its claim."""
+    """Returns the claim reference of an object."""
     return {
         "apiVersion": claim["apiVersion"],
         "kind": claim["kind"],
@@ -55,7 +63,7 @@ def reference_to(claim: Object) -> Object:
 
 
 def claim_of(claimed: AnyObject, kind: GroupKind) -> Request | None:
-    """The claim that an object names; None where it names none of that kind."""
+    """Returns the claim of an object; None without a claim of that kind."""
     reference = _at(tree_of(claimed), "claimRef")
     if not reference.get("name") or GroupVersionKind.of(reference).group_kind != kind:
         return None
@@ -63,12 +71,12 @@ def claim_of(claimed: AnyObject, kind: GroupKind) -> Request | None:
 
 
 def is_bound(claimed: Object) -> bool:
-    """Whether an object names a claim."""
+    """Returns True if an object has a claim."""
     return bool(_at(claimed, "claimRef").get("name"))
 
 
 def is_bound_to(claimed: Object, claim: Object) -> bool:
-    """Whether an object names exactly this claim, and no earlier one that had its name."""
+    """Returns True if an object is bound to exactly this claim, and not to an earlier one of the same name."""
     reference, mine = _at(claimed, "claimRef"), reference_to(claim)
     same_kind = GroupVersionKind.of(reference).group_kind == GroupVersionKind.of(mine).group_kind
     same_name = all(reference.get(field) == mine[field] for field in ("namespace", "name"))
@@ -76,7 +84,7 @@ def is_bound_to(claimed: Object, claim: Object) -> bool:
 
 
 def who_has(claimed: Object) -> str:
-    """Whom an object names, for people."""
+    """Returns the claim of an object as a text for people."""
     reference = _at(claimed, "claimRef")
     return f"{reference.get('kind')} {reference.get('namespace')}/{reference.get('name')}"
 

@@ -1,4 +1,4 @@
-"""Finite-state reconcilers: a controller as states, each a coroutine with a condition of its own.
+"""Finite-state reconcilers: a controller as a sequence of states, each a coroutine function with its own condition.
 
     fsm = FSM(Bucket, finalizer="storage.example.com/bucket")
 
@@ -13,10 +13,10 @@
 
     Manager(client, controllers=[fsm.controller(owns=[Secret])])
 
-What the states of a completed walk put out is all there is: what earlier walks put out beside it is deleted.
+The outputs of a completed walk are the complete set: other outputs of earlier walks are deleted.
 
-Every reconcile walks from the first state: there is no pointer to where it was, so whatever happens between two of them
-(a crash, a change, a deletion) the next one finds out for itself.
+Every reconcile walks from the first state: the current state is not stored, so that a reconcile after any event (a
+crash, a change, a deletion) determines the state anew.
 """
 
 from setpoint.flow.fsm.fsm import FSM

@@ -1,8 +1,8 @@
-"""The machine: its states as they are declared, and the controller that they make.
+"""The machine: the declared states, and their controller.
 
-A state is passed or it is not; a walk goes from the first state until one answers `Done`, `Wait` or `Fail`. A machine
-with finalizer states gives every object its finalizer before anything else is done, and lets it go only when these have
-answered `Done` without more to come.
+A walk goes from the first state until one returns `Done`, `Wait` or `Fail`. A machine with finalizer states adds its
+finalizer to every object before the first state, and removes the finalizer only when these states have returned `Done`
+without a requeue.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,16 +39,16 @@ from setpoint.schema.types.frozen import thaw as thaw_any
 from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 
-# What the status has beside the fields that states write.
+# The fields of the status that states do not write.
 _REPORTED = ("conditions", "observedGeneration")
-# How many names a message has.
+# The number of names in a message.
 _NAMES = 3
 _FORCED = How(force=True)
 _ANYWHERE = "*"
 
 
 class StateSettings(TypedDict, total=False):
-    """What can be said of a state; `State` says what each means."""
+    """The settings of a state; see `State` for their meaning."""
 
     reason: str
     message: str
@@ -58,7 +58,14 @@ class StateSettings(TypedDict, total=False):
 
 
 class FSM:
-    """A finite-state machine for the objects of a kind. The state that is declared first is where walks begin."""
+    """A finite-state machine for the objects of a kind. Walks begin at the state that is declared first.
+
+    fsm = FSM(Bucket, finalizer="storage.example.com/bucket")
+
+    @fsm.state("BucketProvisioned")
+    async def provisioned(ctx: Context, bucket: Bucket, out: Outputs) -> Next:
+        return Done() if await storage.has(bucket.metadata.name) else Wait(10, reason="Pending")
+    """
 
     def __init__(
         self,
@@ -73,9 +80,9 @@ class FSM:
     ) -> None:
         self.kind = kind_of(kind)
         self.finalizer = finalizer
-        # Says why an object is to be left alone; nothing: it is not.
+        # Returns why an object is suspended; empty: not suspended.
         self.suspend = suspend
-        # Makes the object of a request where there is none; None: there is none to be.
+        # Creates the object of a request without an object; None: not needed.
         self.create = create
         self.states: list[State] = []
         self.finalizers: list[State] = []
@@ -84,34 +91,34 @@ class FSM:
         self._ignored: dict[KindRef, list[str]] = {}
         self._replaced: dict[KindRef, Replace] = {}
 
-    # How its outputs are written
+    # Write policies of outputs
 
     def keep(self, *kinds: Kind[Any]) -> None:
-        """Never deletes outputs of these kinds: neither when they are not put out any more, nor with their owner."""
+        """Never deletes outputs of these kinds: neither when no longer put out, nor with their owner."""
         self._kept.update(kind_of(kind).gvk.group_kind for kind in kinds)
 
     def ignore(self, kind: Kind[Any], *pointers: str) -> None:
-        """Leaves fields of outputs of a kind to others, once the object is there: JSON Pointers, `*` for any item."""
+        """Leaves fields of existing outputs of a kind to other managers: JSON Pointers, with `*` for any item."""
         self._ignored.setdefault(kind_of(kind), []).extend(pointers)
 
     def on_immutable(self, kind: Kind[Any], replace: Replace) -> None:
-        """What to do where a field of an output of this kind has to change and cannot."""
+        """Sets the policy for outputs of a kind with a change of an immutable field."""
         self._replaced[kind_of(kind)] = replace
 
     @property
     def rules(self) -> Rules:
-        """How outputs are written. Fields that others manage are taken over, unless an output or `how` says not to."""
+        """The write policies of outputs. By default, fields of other managers are taken over."""
         how = self._how.over(_FORCED)
         return Rules(how, self._prune, self._kept, self._ignored, self._replaced, self._namespace)
 
     # Declaring
 
     def state(self, condition: str, **how: Unpack[StateSettings]) -> Callable[[Function], State]:
-        """Declares a state of objects that live, and the type of its condition."""
+        """Declares a state of existing objects, with the type of its condition."""
         return lambda function: self._add(State(condition=condition, function=function, **how))
 
     def finalize(self, condition: str, **how: Unpack[StateSettings]) -> Callable[[Function], State]:
-        """Declares a state of objects that are being deleted."""
+        """Declares a state of terminating objects."""
         return lambda function: self._add(State(condition=condition, function=function, finalizes=True, **how))
 
     def wait_ready(
@@ -126,9 +133,11 @@ class FSM:
         reason: str = "Done",
         message: str = "",
     ) -> State:
-        """A state that waits until everything that was put out before it in the walk is ready, by its summary or by
-        `ready`; then the walk goes on with the state that follows, or is done. After `timeout` seconds it says that it
-        takes too long, and waits on."""
+        """Declares a state that waits until all outputs of the previous states are ready.
+
+        Readiness is determined by the summary of an object, or by `ready`. Then the walk continues with the following
+        state, or is done. After `timeout` seconds the condition reports DeadlineExceeded, and the wait continues.
+        """
 
         async def children_ready(ctx: Context, obj: Any, out: Outputs) -> Next:
             now, waited = ctx.clock.now(), []
@@ -146,9 +155,11 @@ class FSM:
         return self._add(state)
 
     def delete_children(self, condition: str, following: State | None = None, *, after: float | None = None) -> State:
-        """A finalizer state that deletes everything the machine has put out for the object, what others may need last,
-        and waits until it is gone: as long as the object is there, so is something of it. Without such a state that
-        happens after the last of the finalizer states."""
+        """Declares a finalizer state that deletes all outputs of the object and waits for their deletion.
+
+        Outputs that others may need are deleted last. Without such a state, the outputs are deleted after the last
+        finalizer state.
+        """
 
         async def children_deleted(ctx: Context, obj: Any, out: Outputs) -> Next:
             left = await out.delete_children()
@@ -161,46 +172,46 @@ class FSM:
     def _add(self, state: State) -> State:
         condition = state.condition
         if not condition or qualified_name(condition):
-            raise GraphError(f"{condition!r} is no type of a condition: use a word in CamelCase, such as KeyIssued")
+            raise GraphError(f"invalid condition type {condition!r}: use a word in CamelCase, e.g. KeyIssued")
         if condition in (report.READY, report.SUSPENDED):
-            raise GraphError(f"the condition {condition} is told by itself: give the state another one")
+            raise GraphError(f"the condition {condition} is reserved: choose another one")
         if any(each.condition == condition for each in (*self.states, *self.finalizers)):
-            raise GraphError(f"there is a state with the condition {condition} already")
+            raise GraphError(f"a state with the condition {condition} already exists")
         (self.finalizers if state.finalizes else self.states).append(state)
         return state
 
-    # What it is
+    # Graphs and controller
 
     def graph(self) -> Graph:
-        """The states of objects that live, and what leads where. Raises GraphError."""
+        """Returns the graph of the states for existing objects. Raises GraphError."""
         found = graph_of(self.states)
         found.check()
         return found
 
     def finalizer_graph(self) -> Graph | None:
-        """The same of those that are being deleted; None where there are none."""
+        """Returns the graph of the finalizer states; None without any. Raises GraphError."""
         if not self.finalizers:
             return None
         if not self.finalizer:
-            raise GraphError("states that clean up need a finalizer: FSM(Kind, finalizer='example.com/clean-up')")
+            raise GraphError("finalizer states need a finalizer: FSM(Kind, finalizer='example.com/clean-up')")
         found = graph_of(self.finalizers)
         found.check()
         return found
 
     def controller(self, *, name: str = "", **settings: Unpack[Settings]) -> "FSMController":
-        """The controller of this machine, which is like any other. Raises GraphError where states do not fit."""
+        """Returns the controller of this machine. Raises GraphError for an invalid graph."""
         self.graph()
         self.finalizer_graph()
         return FSMController(self, name or self.kind.gvk.kind.lower(), settings)
 
 
 class FSMController(Controller):
-    """Has the objects of a kind walk through the states of a machine."""
+    """Walks the objects of a kind through the states of a machine."""
 
     def __init__(self, fsm: FSM, name: str, settings: Settings) -> None:
         self.fsm = fsm
         self.measures = Measures(name)
-        # Also without states that clean up, objects wait for those of their outputs that would not go with them.
+        # Even without finalizer states, objects wait for outputs that the garbage collector would not delete.
         self.finalizer = fsm.finalizer or f"setpoint.dev/{set_name(name)}"
         self._rules = fsm.rules
         ask = fsm.suspend
@@ -212,11 +223,11 @@ class FSMController(Controller):
         self._followed: set[tuple[GroupVersionKind, str]] = set()
 
     def families(self) -> Sequence[MetricFamily]:
-        """What it tells `/metrics`."""
+        """Returns the metrics of the controller and its states."""
         return [*super().families(), *self.measures.families()]
 
     async def follow(self, ctx: Context, kind: GroupVersionKind, namespace: str) -> None:
-        """Hears of outputs of a kind that nobody has declared: of those that are of sets, and of no others."""
+        """Watches outputs of an undeclared kind, restricted to objects of apply sets."""
         if (kind, namespace) in self._followed:
             return
         self._followed.add((kind, namespace))
@@ -248,23 +259,23 @@ class FSMController(Controller):
         return Result(requeue_after=walk.requeue_after)
 
     async def _create(self, ctx: Context, request: Request) -> None:
-        """Makes the object of a request that there is none for, where the machine says so."""
+        """Creates the object of a request without an object, if the machine defines that."""
         made = self.fsm.create(request) if self.fsm.create is not None else None
         if made is not None:
-            with suppress(AlreadyExists):  # the cache will tell
+            with suppress(AlreadyExists):  # the cache will report the object
                 await ctx.client.create(made)
 
     async def _go(self, ctx: Context, owner: Object) -> None:
-        """An object is being deleted: it goes when there is nothing left of it."""
+        """Handles a terminating object: cleans up, and reports the progress."""
         if self.finalizer in meta.finalizers(owner):
             await ctx.finalize(self.finalizer, lambda: self._clean_up(ctx))
         found = await ctx.object()
-        if found is not None and {*meta.finalizers(self._owner(found))} - {self.finalizer}:  # else it is about to go
+        if found is not None and {*meta.finalizers(self._owner(found))} - {self.finalizer}:  # else deleted
             await ctx.load_status()
             report.tell_deleting(ctx, found, None, self.fsm.states, ())
 
     async def _clean_up(self, ctx: Context) -> None:
-        """Walks the finalizer states, and deletes what is left of the outputs; returns only when all of it is gone."""
+        """Walks the finalizer states, and deletes the remaining outputs; returns only when all are deleted."""
         fsm, found = self.fsm, await ctx.object()
         owner = self._owner(found)
         members, walk = self._members(ctx, owner), None
@@ -272,18 +283,18 @@ class FSMController(Controller):
             walk = await self._walk(ctx, found, owner, fsm.finalizers[0], members)
             if not walk.ready or walk.requeue_after is not None:
                 report.tell_deleting(ctx, found, walk, fsm.states, fsm.finalizers)
-                more = walk.raises or Requeue(walk.requeue_after, "there is more to clean up")
+                more = walk.raises or Requeue(walk.requeue_after, "cleanup is incomplete")
                 raise _before_deadline(ctx, walk, more)
         if left := await members.delete():
-            waits = f"waits for what it put out to go: {_first_of([str(entry.identity) for entry in left])}"
+            waits = f"waiting for the deletion of outputs: {_first_of([str(entry.identity) for entry in left])}"
             await ctx.load_status()
             report.tell_deleting(ctx, found, walk, fsm.states, fsm.finalizers, waits)
             raise Requeue(None, waits)
         with suppress(AttributeError):
-            del ctx.status  # the object goes, and its status with it
+            del ctx.status  # the status is deleted with the object
 
     def _owner(self, found: Any) -> Object:
-        """What the outputs of an object need to know of it."""
+        """Returns the metadata of an object that its outputs need."""
         gvk = self.fsm.kind.gvk
         metadata = dict(found["metadata"]) if isinstance(found, dict) else found.metadata.to_json()
         metadata.pop("managedFields", None)
@@ -293,7 +304,7 @@ class FSMController(Controller):
         return Members(ctx, owner, self.name, self.options.field_manager or self.name, self._rules, self)
 
     async def _walk(self, ctx: Context, found: Any, owner: Object, start: State, members: Members) -> Walk:
-        """Walks, and takes over what states have written into the status of their copy of the object."""
+        """Walks the states, and takes over changes that states made in the status of their copy of the object."""
         await ctx.load_status(found)
         obj = editable(found)
         before = thaw(_status_in(obj)) if isinstance(obj, dict) else _status_in(obj)
@@ -308,14 +319,14 @@ class FSMController(Controller):
 
 
 def suspended(obj: AnyObject) -> str:
-    """Why an object is to be left alone by its spec: its field `spec.suspend`. Nothing: it is not."""
+    """Returns why an object is suspended by its field `spec.suspend`; empty: not suspended."""
     spec = obj.get("spec") if isinstance(obj, dict) else getattr(obj, "spec", None)
     asks = spec.get("suspend") if isinstance(spec, dict) else getattr(spec, "suspend", None)
     return "spec.suspend is true" if asks is True else ""
 
 
 def _first_of(names: Sequence[str]) -> str:
-    """The first few of some names, and how many more there are."""
+    """Returns the first few names, and the number of further ones."""
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return f"{', '.join(names[:_NAMES])}{more}"
 
@@ -327,7 +338,7 @@ def _status_in(obj: Any) -> Object:
 
 
 def editable(found: Any) -> Any:
-    """A copy of an object that has a status, for states to write into; the rest of it is as shared as it was."""
+    """Returns a shallow copy of an object with a mutable status, for the states."""
     if not isinstance(found, Resource):
         return {**found, "status": thaw(found.get("status") or {})}
     obj: Any = copy(found)
@@ -337,13 +348,13 @@ def editable(found: Any) -> Any:
     hint = get_type_hints(type(obj)).get("status")
     for cls in (hint, *get_args(hint)):
         if isinstance(cls, type) and issubclass(cls, Model):
-            with suppress(TypeError):  # it cannot be empty: the states have to make it
+            with suppress(TypeError):  # the status has required fields: the states must create it
                 obj.status = cls()
     return obj
 
 
 def take_over(ctx: Context, before: Object, after: Object) -> None:
-    """Reports the fields that have changed."""
+    """Reports the changed fields of the status."""
     for field in {*before, *after} - {*_REPORTED}:
         if field not in after:
             ctx.status.pop(field, None)
@@ -352,7 +363,7 @@ def take_over(ctx: Context, before: Object, after: Object) -> None:
 
 
 def _before_deadline(ctx: Context, walk: Walk, raises: Exception) -> Exception:
-    """The same, but not later than the deadline of the state that is waited in: it is to be told then."""
+    """Shortens a requeue to the deadline of the waiting state, so that the exceeded deadline is reported in time."""
     step = walk.stopped_at
     if step is None or step.state.deadline is None or not isinstance(raises, Requeue) or raises.after is None:
         return raises

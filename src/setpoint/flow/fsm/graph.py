@@ -1,6 +1,7 @@
-"""The graph of states, found in their code: a state leads to those that its function names.
+"""The graph of states, found by inspecting their code: a state leads to those that its function refers to.
 
-Nothing is called for it. What the code does not show is said with `then=[...]`, which counts alone where it is given.
+No function is called for this. Transitions that the code does not show are declared with `then=[...]`, which replaces
+the inspection.
 """
 
 import dis
@@ -18,19 +19,19 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 class GraphError(ValueError):
-    """States that make no finite-state machine; the text says how to mend it."""
+    """States that do not form a valid machine; the message says how to fix this."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Which state leads to which, and how each can end a walk."""
+    """The transitions between states, and the ways in which each can end a walk."""
 
     states: Sequence[State]
     edges: Mapping[State, tuple[State, ...]]
     ends: Mapping[State, frozenset[End]]
 
     def check(self) -> None:
-        """Raises GraphError for circles, and for states that nothing leads to. The first state is where walks begin."""
+        """Raises GraphError for cycles and unreachable states. Walks begin at the first state."""
         if not self.states:
             raise GraphError("there are no states: declare them with @fsm.state(condition)")
         reached: set[State] = set()
@@ -38,13 +39,13 @@ class Graph:
         for state in self.states:
             if state not in reached:
                 raise GraphError(
-                    f"nothing leads to {state.condition}: have a state return it, or say so with then=[...]"
+                    f"the state {state.condition} is unreachable: return it from another state, or declare then=[...]"
                 )
 
     def _follow(self, state: State, way: tuple[State, ...], reached: set[State]) -> None:
         if state in way:
             circle = " -> ".join(each.condition for each in (*way[way.index(state) :], state))
-            raise GraphError(f"states run in a circle: {circle}; to look again, return Wait or Done(requeue_after=...)")
+            raise GraphError(f"states form a cycle: {circle}; to repeat, return Wait or Done(requeue_after=...)")
         if state in reached:
             return
         for following in self.edges[state]:
@@ -52,7 +53,7 @@ class Graph:
         reached.add(state)
 
     def text(self, statuses: Mapping[str, str] | None = None) -> str:
-        """The graph for a terminal: one line for each state, with what it leads to."""
+        """Returns the graph as text: one line per state, with its transitions."""
         return "\n".join(self._line(state, statuses or {}) for state in self.states)
 
     def _line(self, state: State, statuses: Mapping[str, str]) -> str:
@@ -65,7 +66,7 @@ class Graph:
 
 
 def graph_of(states: Sequence[State]) -> Graph:
-    """The graph of some states of one machine. Raises GraphError where one leads to what is not among them."""
+    """Returns the graph of states of one machine. Raises GraphError for transitions to other states."""
     named = {state.condition: state for state in states}
     edges, ends = {}, {}
     for state in states:
@@ -75,7 +76,7 @@ def graph_of(states: Sequence[State]) -> Graph:
             found = [_named(named, state, each) for each in state.then]
         for each in found:
             if each not in named.values():
-                which = "is for objects that are being deleted" if each.finalizes else "is for objects that live"
+                which = "is for objects that are being deleted" if each.finalizes else "is for existing objects"
                 why = which if each.finalizes != state.finalizes else "belongs to another machine"
                 raise GraphError(f"{state.condition} leads to {each.condition}, which {why}")
         edges[state] = tuple(dict.fromkeys(found))
@@ -91,12 +92,12 @@ def _named(named: Mapping[str, State], state: State, target: State | str) -> Sta
     if isinstance(target, State):
         return target
     if target not in named:
-        raise GraphError(f"{state.condition} leads to {target!r}, but there is no such state")
+        raise GraphError(f"{state.condition} leads to {target!r}, which is not a state of this machine")
     return named[target]
 
 
 def _loaded(function: Callable[..., Any]) -> Iterator[Any]:
-    """What the code of a function, and of those of its own module that it calls, names."""
+    """Yields the values that the code of a function, and of functions of the same module that it calls, refers to."""
     todo: list[Any] = [function]
     seen: set[int] = set()
     while todo:
@@ -134,4 +135,4 @@ def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        return None  # it is not set yet
+        return None  # not set yet

@@ -1,8 +1,7 @@
-"""The outputs of one walk, as the apply set of the object that it is for: written as the states are passed, pruned when
-the walk is complete, deleted when the object goes.
+"""The outputs of one walk, as the apply set of the object: written as states are passed, pruned after a complete walk.
 
-Whatever is put out brings the object back when it changes, whether it has an owner reference or not; what has none, and
-so would outlive its owner, has the owner wait for it with a finalizer.
+The outputs are deleted with the object. A change of any output triggers the object, with or without an owner reference.
+For outputs without an owner reference, which the garbage collector would not delete, the owner gets a finalizer.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,42 +27,42 @@ from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
 
 _LONGEST_NAME, _HASH_CHARACTERS = 40, 8
-# What the garbage collector takes care of: the objects of an owner that goes without them are nobody's any more.
+# The finalizer of deletions with orphaned dependents.
 _ORPHAN = "orphan"
 
 
 class Rules(NamedTuple):
-    """How a machine has its outputs written."""
+    """The write policies of a machine's outputs."""
 
     how: How
     prune: Prune
-    # Kinds of which nothing is ever deleted.
+    # Kinds that are never deleted.
     kept: Collection[GroupKind]
     ignore: Mapping[KindRef, Sequence[str]]
     replace: Mapping[KindRef, Replace]
-    # Where the inventories of objects are that live in no namespace.
+    # The namespace of the inventories of cluster-scoped objects.
     namespace: str
 
 
 class Host(Protocol):
-    """The controller, as its sets know it."""
+    """The controller, as seen by its sets."""
 
     finalizer: str
 
     async def follow(self, ctx: Context, kind: GroupVersionKind, namespace: str) -> None:
-        """Hears of the objects of a kind from now on."""
+        """Watches the objects of a kind from now on."""
 
 
 class Members:
-    """The set of one walk."""
+    """The apply set of one walk."""
 
     def __init__(self, ctx: Context, owner: Object, name: str, manager: str, rules: Rules, host: Host) -> None:
         self._ctx, self._owner, self._host, self.rules = ctx, owner, host, rules
         self._name, self._manager = name, manager
         self._memory = ctx.client.applied
         self._about = "walk", name, meta.uid(owner)
-        # What the last complete walk came to, and what of it this one has put out: as long as nothing differs, there is
-        # nothing to do.
+        # The result of the last complete walk, and the outputs of this walk that match it: without a difference there
+        # is no work.
         self._settled: Settled | None = None
         if not meta.is_being_deleted(owner):
             self._settled = self._memory.note(self._about)
@@ -72,8 +71,10 @@ class Members:
         self._given: dict[Identity, Output] = {}
 
     async def put(self, out: Outputs) -> list[Object]:
-        """Makes the outputs of one state so: what there is now of what it wants. What went, and what was not made
-        because its owner is being deleted, is not among them."""
+        """Writes and deletes the outputs of one state. Returns the wanted objects as stored by the server.
+
+        Objects that are being replaced, or are not created because the owner is terminating, are not returned.
+        """
         for unwanted in out.unwanted:
             await self._delete(unwanted)
         wanted = out.wanted
@@ -99,8 +100,10 @@ class Members:
         return list((await run.put(desired)).values())
 
     async def complete(self) -> float | None:
-        """These were all outputs: what was put out before and is not among them goes. After how many seconds there is
-        more of that; None: there is not."""
+        """Ends a complete walk: deletes outputs of earlier walks that this walk did not put out.
+
+        Returns the seconds after which more is to be deleted; None if all is done.
+        """
         if self._settled is not None and self._same.keys() == self._settled.places.keys():
             self._settled.seen_by(self._ctx)
             return None
@@ -111,7 +114,7 @@ class Members:
         return result.again_after
 
     def _settle(self, result: Result) -> Settled:
-        """What this walk came to."""
+        """Returns the result of this walk for later comparison."""
         cluster, places = self._ctx.request.cluster, {}
         for identity, obj in result.objects.items():
             said = identity if identity in self._given else identity._replace(namespace="")
@@ -122,7 +125,7 @@ class Members:
         return Settled(places)
 
     async def stopped(self) -> None:
-        """The walk ended before: what it did not come to still brings its object back."""
+        """Ends an incomplete walk: outputs that the walk did not reach still trigger the object."""
         if self._begun is not None:
             for entry in self._begun[1].inventory.values():
                 await self._look(entry)
@@ -130,7 +133,7 @@ class Members:
             self._settled.seen_by(self._ctx)
 
     async def delete(self) -> list[Entry]:
-        """Deletes all that was ever put out and is still the set's, in order. What is not gone yet."""
+        """Deletes all outputs of the set in order. Returns those that are not deleted yet."""
         members = self._make()
         if _ORPHAN in meta.finalizers(self._owner):
             await members.disband()
@@ -141,7 +144,7 @@ class Members:
         return left
 
     async def _begin(self) -> tuple[ApplySet, Run]:
-        """The set itself, from the first output on that may not be as it should: with those that were before it."""
+        """Starts the run of the apply set at the first output that may differ, with the outputs before."""
         if self._begun is None:
             self._memory.put_note(self._about, None)
             members = self._make()
@@ -172,7 +175,7 @@ class Members:
         self._ctx.looked(Look(self._ctx.request.cluster, entry.gvk, entry.identity.key))
 
     async def _outlive(self, desired: Sequence[Desired]) -> None:
-        """Has the owner wait for what would not go with it."""
+        """Adds the finalizer to the owner if an output would outlive the owner."""
         finalizer, owner = self._host.finalizer, self._owner
         if finalizer in meta.finalizers(owner) or meta.is_being_deleted(owner):
             return
@@ -195,11 +198,11 @@ class Members:
 
 
 async def _nothing() -> None:
-    """The owner lives: there is nothing to clean up."""
+    """Does not clean up: the owner is not terminating."""
 
 
 def set_name(name: str) -> str:
-    """The name of the set of a controller: its own, where it can be one."""
+    """Returns the name of a controller's apply set: that of the controller, if valid."""
     if not dns1123_label(name) and len(name) <= _LONGEST_NAME:
         return name
     shown = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower()).strip("-")

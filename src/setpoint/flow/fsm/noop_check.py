@@ -1,5 +1,7 @@
-"""What a completed walk came to: every output as it was given, and the version that the server had it in. A walk that
-puts out the same, and finds the same versions in the cache, has nothing to do, and asks nobody."""
+"""The result of a completed walk: every output as given, with its resource version on the server.
+
+A later walk with the same outputs that finds the same versions in the cache sends no requests.
+"""
 
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from setpoint.objects.tree import Object
 
 
 class Place(NamedTuple):
-    """One output: as it was given, and where it is."""
+    """One output as given, and its location."""
 
     body: int
     how: How
@@ -26,18 +28,18 @@ class Place(NamedTuple):
 
 
 class Settled:
-    """All outputs of a walk, by what they call themselves."""
+    """All outputs of a walk, by their identity as given."""
 
     def __init__(self, places: dict[Identity, Place]) -> None:
         self.places = places
         self._looks = frozenset(place.look for place in places.values())
 
     def seen_by(self, ctx: Context) -> None:
-        """Has every output bring the object back, those that this walk did not come to as well."""
+        """Records lookups of all outputs, including unreached ones, so that their changes trigger the object."""
         ctx.looked_again(self._looks)
 
     def unchanged(self, ctx: Context, outputs: list[Output]) -> list[Object] | None:
-        """The objects of outputs that are as they should be, as the cache has them; None where one may not be."""
+        """Returns the cached objects of unchanged outputs; None if any may have changed."""
         if ctx.client.has_doubts:
             return None
         found: list[Object] = []
@@ -59,7 +61,7 @@ class Settled:
 
 
 def _informer(cache: Cache, kind: GroupVersionKind, namespace: str) -> Informer[Object] | None:
-    """Who has the objects of a kind: all of them, or those of sets."""
+    """Returns the informer of a kind: of all objects, or of those in apply sets."""
     ref = KindRef(kind)
     try:
         return cache.informer(ref, namespace)

@@ -1,8 +1,8 @@
-"""The outputs of a state: the objects that it wants there to be, or to be gone.
+"""The outputs of a state: the objects that the state creates, updates or deletes.
 
-A state says what it wants, as data; nothing happens before it has answered. The outputs of all states of a walk are one
-apply set (`members`): each state's are written when it is passed, and what no state of a completed walk puts out any
-more is deleted.
+A state declares its outputs as data; they are written after the state has returned. The outputs of all states of a walk
+form one apply set (`members`): those of a state are written when the state is passed, and outputs that no state of a
+completed walk puts out any more are deleted.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -25,7 +25,7 @@ _HASH_CHARACTERS = 8
 
 
 class Output(NamedTuple):
-    """One object that a state wants to be so."""
+    """One object that a state wants to exist."""
 
     given: Given
     how: How = AS_THE_SET
@@ -33,7 +33,7 @@ class Output(NamedTuple):
 
 
 class Unwanted(NamedTuple):
-    """One object that a state wants to be gone."""
+    """One object that a state wants to be deleted."""
 
     kind: KindRef
     name: str
@@ -41,7 +41,12 @@ class Unwanted(NamedTuple):
 
 
 class Outputs:
-    """Takes what a state puts out. The last word about an object counts."""
+    """Collects the outputs of a state. The last call for an object counts.
+
+    out.apply(Secret(metadata=out.child("credentials"), string_data={"key": key}))
+    out.delete("v1/ConfigMap", "old-settings")
+    out.defer_requeue(300)
+    """
 
     def __init__(
         self,
@@ -52,22 +57,22 @@ class Outputs:
         delete_children: Callable[[], Awaitable[list[Entry]]] | None = None,
     ) -> None:
         self._owner = owner
-        # What earlier states of the walk have put out, as the server has it.
+        # The outputs of earlier states of the walk, as stored by the server.
         self.applied = applied
         self._kept = kept
         self._delete_children = delete_children
         self._found: dict[Identity, Output | Unwanted] = {}
-        # When the object is to be looked at again, although the walk goes on.
+        # The seconds until the next reconcile, although the walk continues.
         self.requeue_after: float | None = None
 
     @property
     def wanted(self) -> list[Output]:
-        """What is to be so, in the order in which it was put out."""
+        """The objects to write, in the order of the calls."""
         return [each for each in self._found.values() if isinstance(each, Output)]
 
     @property
     def unwanted(self) -> list[Unwanted]:
-        """What is to be gone."""
+        """The objects to delete."""
         return [each for each in self._found.values() if isinstance(each, Unwanted)]
 
     def apply(
@@ -79,12 +84,12 @@ class Outputs:
         how: How = AS_THE_SET,
         after: Iterable[AnyObject] = (),
     ) -> None:
-        """Wants objects to be so, each written after those of `after`. They are in the namespace of the owner where
-        they name none, and belong to it where that is legal.
+        """Writes objects, each after those of `after`.
 
-        With `keep`, they stay when they are not put out any more, and when their owner goes. Not `owned`, they have no
-        reference to the owner; not forced, a field that another manages is a conflict; `how` says more. Raises
-        ValueError for an object without a name: with `generateName`, every walk would make another one.
+        Objects without a namespace are put into the owner's, and get an owner reference if permitted. With `keep`,
+        objects stay when they are no longer put out, and when their owner is deleted. Without `owned`, objects get no
+        owner reference; without `force`, a field of another manager is a conflict; `how` sets further policies. Raises
+        ValueError for an object without a name: with `generateName`, every walk would create another object.
         """
         needed = tuple(after)
         for obj in objects:
@@ -100,7 +105,7 @@ class Outputs:
             self._put(given.identity, Output(given, chosen, needed))
 
     def delete(self, target: AnyObject | Kind[Any], name: str = "", namespace: str = "") -> None:
-        """Wants an object to be gone: itself, or by its kind and name."""
+        """Deletes an object, given itself or by kind and name."""
         if name:
             kind = kind_of(target)  # type: ignore[arg-type]
         else:
@@ -112,15 +117,20 @@ class Outputs:
         self._put(Identity(gvk.group, gvk.kind, namespace, name), Unwanted(kind, name, namespace))
 
     async def delete_children(self) -> list[str]:
-        """Deletes everything that walks have put out so far, at once: what others may need only when those are gone.
-        The names of what is not gone yet. For states that clean up; `fsm.delete_children` is one that waits for it."""
+        """Deletes all outputs of all walks at once; those that others may need only after these.
+
+        Returns the names of objects that are not deleted yet. Meant for finalizer states; `fsm.delete_children`
+        declares a state that waits for the deletion.
+        """
         if self._delete_children is None:
             return []
         return [str(entry.identity) for entry in await self._delete_children()]
 
     def child(self, suffix: str, **more: object) -> ObjectMeta:
-        """The metadata of a child: in the namespace of the owner, with a name that is always the same and never too
-        long."""
+        """Returns the metadata of a child in the owner's namespace, with a stable name of limited length.
+
+        ConfigMap(metadata=out.child("settings"), data={"size": "3"})
+        """
         return ObjectMeta(
             name=child_name(meta.name(self._owner), suffix),
             namespace=meta.namespace(self._owner),
@@ -128,7 +138,7 @@ class Outputs:
         )
 
     def defer_requeue(self, seconds: float) -> None:
-        """Goes on, and has the object looked at again after so many seconds; the earliest counts."""
+        """Continues the walk, and requeues the object after some seconds; the earliest of several times counts."""
         self.requeue_after = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
 
     def _put(self, identity: Identity, output: Output | Unwanted) -> None:
@@ -140,7 +150,7 @@ class Outputs:
 
 
 def _kept(obj: AnyObject) -> Object:
-    """A copy of an object that says that it must not be pruned."""
+    """Returns a copy of an object with the annotation that prevents pruning."""
     tree: Object = thaw(tree_of(obj))
     metadata = tree["metadata"]
     metadata["annotations"] = {**(metadata.get("annotations") or {}), PRUNE_MARK: "false"}
@@ -148,7 +158,7 @@ def _kept(obj: AnyObject) -> Object:
 
 
 def child_name(parent: str, suffix: str) -> str:
-    """`parent-suffix`; where that is too long, cut and told apart by a hash."""
+    """Returns `parent-suffix`; a longer name is cut and gets a hash."""
     name = f"{parent}-{suffix}"
     if len(name) <= _LONGEST_NAME:
         return name

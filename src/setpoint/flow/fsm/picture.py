@@ -1,7 +1,7 @@
-"""The picture of a machine: its graph as SVG, laid out here, with nothing else needed to draw or to see it.
+"""Draws the graph of a machine as SVG, without further dependencies.
 
-States stand in rows, each below all that lead to it. An edge that passes rows bends around what stands there. With
-`statuses`, the conditions of an object by their types, the picture shows where that object is.
+States are arranged in rows, each below all states that lead to it. An edge across several rows bends around other
+states. `statuses`, the conditions of an object by type, highlight the current state of that object.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _ARROW = (
 
 @dataclass(eq=False)
 class _Node:
-    """Something that has a place: a state, an end, or, without either, the bend of an edge."""
+    """A positioned element: a state, an end, or otherwise the bend of an edge."""
 
     state: State | None = None
     end: str = ""
@@ -59,7 +59,7 @@ class _Node:
 
 
 def svg(graphs: Sequence[tuple[str, Graph]], statuses: Mapping[str, str] | None = None) -> str:
-    """Graphs below each other, each with its title."""
+    """Draws graphs below each other, each with its title."""
     parts: list[str] = []
     width, top = 0.0, _MARGIN
     for title, graph in graphs:
@@ -78,14 +78,14 @@ def svg(graphs: Sequence[tuple[str, Graph]], statuses: Mapping[str, str] | None 
 
 
 class _Layout:
-    """The places of one graph."""
+    """The layout of one graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._first = graph.states[0]
         self._nodes = {state: _Node(state) for state in graph.states}
         self._end = _Node(end="gone" if self._first.finalizes else "ready")
-        # Each edge with all that it passes, from its beginning to its end.
+        # Each edge with its bends, from start to end.
         self._edges: list[list[_Node]] = []
         self._rows: list[list[_Node]] = []
         self._set_rows()
@@ -94,7 +94,7 @@ class _Layout:
         self._place()
 
     def _set_rows(self) -> None:
-        """Puts each state below all that lead to it."""
+        """Assigns each state to a row below all states that lead to it."""
         todo = [self._first]
         while todo:
             state = todo.pop()
@@ -119,7 +119,7 @@ class _Layout:
                 self._edges.append([node, *bends, following])
 
     def _order(self) -> None:
-        """Brings close to each other, row by row, what is connected; down and up again, until it hardly changes."""
+        """Sorts each row by the positions of connected elements, in alternating sweeps down and up."""
         for sweep in range(_SWEEPS):
             down = sweep % 2 == 0
             rows = self._rows[1:] if down else self._rows[-2::-1]
@@ -152,7 +152,7 @@ class _Layout:
     # Drawing
 
     def drawn(self, top: float, statuses: Mapping[str, str]) -> list[str]:
-        """All elements, the edges beneath."""
+        """Returns all elements, with the edges below."""
         parts = [self._edge(way, top) for way in self._edges]
         parts += [self._box(node, top, statuses) for node in self._nodes.values()]
         if any(way[-1] is self._end for way in self._edges):
@@ -183,7 +183,7 @@ class _Layout:
         status = statuses.get(state.condition, "")
         look = " ".join(filter(None, ["first" if state is self._first else "", status]))
         marks = " ".join(sorted(self._graph.ends[state] - {"done"}))
-        told = f"{state.condition}{f' is {status}' if status else ''}{f'; it can {marks}' if marks else ''}"
+        told = f"{state.condition}{f' is {status}' if status else ''}{f'; may {marks}' if marks else ''}"
         return (
             f'<g><title>{escape(told)}</title><rect class="{look}" x="{x - node.width / 2:g}" '
             f'y="{y - _HEIGHT / 2:g}" width="{node.width:g}" height="{_HEIGHT:g}" rx="8"/>'

@@ -1,4 +1,4 @@
-"""Is an object ready? One answer for any of them, by its summary (`flow.summary`), and a way to wait for it."""
+"""Readiness of any object by its summary (`flow.summary`), and waiting for it."""
 
 from typing import Any, cast
 
@@ -12,14 +12,22 @@ from setpoint.objects.tree import Object
 
 
 def is_ready(obj: AnyObject, rules: Rules | None = None) -> bool:
-    """Whether an object is as its spec wants it, of the spec that it has now, by the rules for its kind. What is being
-    deleted is not; what reports nothing, like a ConfigMap, is ready when it is there."""
+    """Returns True if an object is in the state that its current spec requires, by the rules for its kind.
+
+    A terminating object is not ready; an object without a status, like a ConfigMap, is ready.
+
+        if not is_ready(await client.get("apps/v1/Deployment", "web", "default")): ...
+    """
     return summarize(obj, rules=rules).ready
 
 
 async def wait_ready(client: Client, obj: Obj, timeout: float | None = None, rules: Rules | None = None) -> Obj:
-    """Waits until an object that reports a condition Ready is ready, and returns it as it is then. Raises TimeoutError,
-    which says what it was waiting for, and LookupError when the object goes meanwhile."""
+    """Waits until an object with a Ready condition is ready, and returns the object.
+
+    Raises TimeoutError with the last status, and LookupError if the object is deleted meanwhile.
+
+        bucket = await wait_ready(client, await client.create(bucket), timeout=60)
+    """
     ref, tree = ref_of(obj), tree_of(obj)
     name, namespace, last = meta.name(tree), meta.namespace(tree), ""
 
@@ -29,7 +37,7 @@ async def wait_ready(client: Client, obj: Obj, timeout: float | None = None, rul
             return True
         seen = tree_of(found)
         summary = summarize(seen, rules=rules, now=client.clock.now())
-        last = str(summary) if _reports(seen) else "it has no condition Ready yet"
+        last = str(summary) if _reports(seen) else "no Ready condition yet"
         return summary.ready and _reports(seen)
 
     try:
@@ -37,7 +45,7 @@ async def wait_ready(client: Client, obj: Obj, timeout: float | None = None, rul
     except TimeoutError as error:
         raise TimeoutError(f"{error}; {last}" if last else str(error)) from None
     if found is None:
-        raise LookupError(f"{ref} {namespace}/{name} is gone" if namespace else f"{ref} {name} is gone")
+        raise LookupError(f"{ref} {namespace}/{name} was deleted" if namespace else f"{ref} {name} was deleted")
     return cast(Obj, found)
 
 

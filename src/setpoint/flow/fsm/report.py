@@ -1,7 +1,7 @@
-"""What a walk tells: a condition for every state, one for all of them, and events when that one changes.
+"""The status report of a walk: a condition for every state, the Ready condition, and events when Ready changes.
 
-Nothing old is left standing: the condition of a state that this walk did not come to is Unknown. `Ready` is True when
-the walk came to its end and every state on its way is as it should be.
+No outdated condition remains: the condition of a state that this walk did not reach is Unknown. `Ready` is True when
+the walk is complete and every state on its path succeeded.
 """
 
 from collections.abc import Iterable
@@ -18,22 +18,22 @@ from setpoint.objects.tree import Object
 
 DELETING, NOT_REACHED, DEADLINE_EXCEEDED = "Deleting", "NotReached", "DeadlineExceeded"
 __all__ = ["READY", "SUSPENDED", "conditions_of", "false_since", "tell", "tell_deleting"]
-# How much of a message is reported; an API server takes a little more.
+# The maximum length of a reported message; the API server permits slightly more.
 _MESSAGE_CHARACTERS = 8000
 
 
 def conditions_of(ctx: Context) -> list[Object]:
-    """The conditions as they are reported so far."""
+    """Returns the conditions reported so far."""
     found: list[Object] = ctx.status.setdefault("conditions", [])
     return found
 
 
 def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
-    """Reports a walk of an object that lives."""
+    """Reports a walk of an existing object."""
     _tell_states(ctx, walk, states)
     stopped = walk.stopped_at
     if stopped is None:
-        _tell_ready(ctx, obj, True, "Ready", "every state is as it should be", failed=False)
+        _tell_ready(ctx, obj, True, "Ready", "all states succeeded", failed=False)
         return
     step = _with_deadline(ctx, stopped)
     _tell_ready(ctx, obj, False, step.reason, _named(step), failed=not step.waits and step.reason != CONFLICT)
@@ -47,7 +47,7 @@ def tell_deleting(
     finalizers: Iterable[State],
     message: str = "the object is being deleted",
 ) -> None:
-    """Reports on an object that is being deleted: it is not ready, whatever else there is to say."""
+    """Reports the state of a terminating object, which is never ready."""
     for state in states:
         ctx.status.condition(state.condition, None, DELETING, "the object is being deleted")
     stopped = None
@@ -69,13 +69,13 @@ def _tell_states(ctx: Context, walk: Walk, states: Iterable[State]) -> None:
             step = _with_deadline(ctx, step)
             ctx.status.condition(state.condition, step.passed, step.reason, _clipped(step.message))
         elif walk.complete:
-            ctx.status.condition(state.condition, None, NOT_REACHED, "it is not on the way of this object")
+            ctx.status.condition(state.condition, None, NOT_REACHED, "not on the path of this object")
         else:
             ctx.status.condition(state.condition, None, NOT_REACHED, f"the walk stopped at {at}")
 
 
 def _with_deadline(ctx: Context, step: Step) -> Step:
-    """The same, or that it takes too long: since the condition has been False."""
+    """Returns the step, or one that reports an exceeded deadline, measured since the condition became False."""
     deadline = step.state.deadline
     if deadline is None or not step.waits:
         return step
@@ -87,7 +87,7 @@ def _with_deadline(ctx: Context, step: Step) -> Step:
 
 
 def false_since(found: list[Object], condition: str) -> datetime | None:
-    """Since when a condition is False; None where it is not."""
+    """Returns the time since which a condition is False; None if not False."""
     current = conditions.find(found, condition)
     if current is None or current.get("status") != conditions.FALSE or not current.get("lastTransitionTime"):
         return None

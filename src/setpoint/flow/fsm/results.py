@@ -1,12 +1,17 @@
-"""What a state answers, beside the next state. `Wait` and `Fail` may be raised as well, from wherever that is known."""
+"""The return values of a state other than the next state. `Wait` and `Fail` may also be raised at any depth."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """All is as it should be: the walk is complete. With `requeue_after`, it is looked at again after so many seconds;
-    in a finalizer state, that keeps the object until then."""
+    """Completes the walk successfully.
+
+    With `requeue_after`, the object is reconciled again after some seconds; in a finalizer state, the object stays
+    until then.
+
+        return Done(requeue_after=600)
+    """
 
     requeue_after: float | None = None
 
@@ -16,8 +21,12 @@ class Done:
 
 @dataclass(unsafe_hash=True)
 class Wait(Exception):  # noqa: N818 - an answer, no error
-    """Not yet. The walk ends here, and begins anew after so many seconds, or with backoff where none are given; and
-    whenever something changes. What the state has put out is forgotten, unless it says `keep_outputs`."""
+    """Ends the walk, which starts again after some seconds (with backoff if not given) or on a change.
+
+    The outputs of the state are discarded, unless `keep_outputs` is set.
+
+        return Wait(10, reason="Pending", message="the bucket is being created")
+    """
 
     after: float | None = None
     reason: str = "Waiting"
@@ -34,7 +43,10 @@ class Wait(Exception):  # noqa: N818 - an answer, no error
 
 @dataclass(unsafe_hash=True)
 class Fail(Exception):  # noqa: N818 - an answer, no error
-    """It went wrong. It is tried again with backoff, or, where that is `terminal`, when something changes."""
+    """Ends the walk with a failure, which is retried with backoff or, if `terminal`, on the next change.
+
+    return Fail("InvalidRegion", f"unknown region {bucket.spec.region}", terminal=True)
+    """
 
     reason: str = "Failed"
     message: str = ""
@@ -47,16 +59,16 @@ class Fail(Exception):  # noqa: N818 - an answer, no error
         return f"{self.reason}: {self.message}" if self.message else self.reason
 
 
-class Failed(Exception):  # noqa: N818 - what happened to a state
-    """A state answered `Fail`: what the reconcile ends with."""
+class Failed(Exception):  # noqa: N818 - named after the outcome
+    """The exception of a reconcile in which a state returned `Fail`."""
 
 
 def _check_seconds(field: str, seconds: float | None) -> None:
     if seconds is not None and not seconds >= 0:
-        raise ValueError(f"{field} is {seconds}: it should be seconds, not below 0")
+        raise ValueError(f"{field} must not be negative: {seconds}")
 
 
 def check_reason(reason: str) -> None:
-    """Refuses an empty reason."""
+    """Raises ValueError for an empty reason."""
     if not reason:
-        raise ValueError("a reason is a word in CamelCase, such as KeyPending, and not empty")
+        raise ValueError("reason must be a word in CamelCase, e.g. KeyPending")

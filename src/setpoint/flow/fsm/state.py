@@ -1,4 +1,4 @@
-"""A state: a coroutine, and the condition that tells how it went."""
+"""A state: a coroutine function, and the condition that reports its result."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -8,34 +8,39 @@ from setpoint.controller.context import Context
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Fail, Wait, check_reason
 
-# What a state answers: the state that comes next, or how the walk ends.
+# The return value of a state: the next state, or the end of the walk.
 Next: TypeAlias = Union["State", Done, Wait, Fail, "Note", type[Done]]
-# It is given the reconcile, a copy of the object of which it may change the status, and what takes its outputs.
+# Called with the context, a copy of the object with a mutable status, and the collector of outputs.
 Function: TypeAlias = Callable[[Context, Any, Outputs], Awaitable[Next]]
 
 
 @dataclass(eq=False, frozen=True, kw_only=True)
 class State:
-    """One state. `fsm.state` makes them."""
+    """One state, created by `fsm.state`.
+
+    @fsm.state("BucketProvisioned", timeout=30, deadline=600)
+    async def provisioned(ctx: Context, bucket: Bucket, out: Outputs) -> Next:
+        return Done()
+    """
 
     # The type of its condition.
     condition: str
     function: Function
-    # What the condition says when the state is passed.
+    # Reason and message of the condition when the state is passed.
     reason: str = "Done"
     message: str = ""
-    # Seconds that one call may take; None: as long as the reconcile.
+    # The timeout of one call in seconds; None: that of the reconcile.
     timeout: float | None = None
-    # Seconds after which a wait in this state is reported as `DeadlineExceeded`. It still goes on.
+    # The seconds after which a wait in this state is reported as `DeadlineExceeded`. The wait continues.
     deadline: float | None = None
-    # Where it can lead, as far as the code does not show it: states, or the names of their conditions.
+    # The transitions that the code does not show: states, or the names of their conditions.
     then: "Sequence[State | str] | None" = None
-    # It cleans up after an object that is being deleted.
+    # True for a state of terminating objects.
     finalizes: bool = False
 
     @property
     def name(self) -> str:
-        """The name of its function, for people."""
+        """The name of its function, for display."""
         return getattr(self.function, "__name__", self.condition)
 
     def __repr__(self) -> str:
@@ -44,8 +49,12 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Goes on, to the state that follows or to the end, but says that this one is not as it should be: its condition,
-    and with it Ready, is False. In a finalizer state, that keeps the object."""
+    """Continues with the next state or the end, but sets the condition of this state, and Ready, to False.
+
+    In a finalizer state, this keeps the object.
+
+        return Note(provisioned, "QuotaLow", "less than 10 % of the quota is left")
+    """
 
     then: State | Done | type[Done]
     reason: str

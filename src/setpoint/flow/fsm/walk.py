@@ -1,6 +1,6 @@
-"""One walk: from the first state on, until one says that it ends.
+"""One walk: from the first state until a state ends the walk.
 
-A walk changes nothing but outputs; what it found out is in `steps`, and `report` makes conditions of that.
+A walk changes only outputs. Its results are in `steps`, which `report` converts to conditions.
 """
 
 from typing import Any, NamedTuple
@@ -18,24 +18,24 @@ from setpoint.objects.clock import timeout
 from setpoint.objects.errors import ApplyConflict, Conflict
 from setpoint.objects.tree import Object
 
-# What conditions say where the states themselves do not.
+# Reasons of conditions that are not set by the states themselves.
 LOOP, ERROR, CONFLICT, TIMED_OUT, APPLY_FAILED = "Loop", "Error", "Conflict", "TimedOut", "ApplyFailed"
 PRUNE_WITHHELD = "PruneWithheld"
 
 
 class Step(NamedTuple):
-    """How one state went."""
+    """The result of one state."""
 
     state: State
     passed: bool
     reason: str
     message: str = ""
-    # It is waited for, and not because something went wrong.
+    # True if the state waits without a failure.
     waits: bool = False
 
 
 class Walk:
-    """Walks once."""
+    """One walk through the states."""
 
     def __init__(
         self,
@@ -53,26 +53,26 @@ class Walk:
         self._measures = measures
         self._tracer = tracer
         self.steps: list[Step] = []
-        # The objects that were applied, as the server has them.
+        # The applied objects, as stored by the server.
         self.applied: list[Object] = []
-        # It came to a `Done`.
+        # True if the walk reached a `Done`.
         self.complete = False
-        # What the reconcile is to end with.
+        # The exception that the reconcile ends with.
         self.raises: Exception | None = None
         self.requeue_after: float | None = None
 
     @property
     def ready(self) -> bool:
-        """Whether everything is as it should be."""
+        """True if the walk is complete and all states succeeded."""
         return self.complete and all(step.passed for step in self.steps)
 
     @property
     def stopped_at(self) -> Step | None:
-        """The first state that is not as it should be."""
+        """The first state that did not succeed."""
         return next((step for step in self.steps if not step.passed), None)
 
     async def run(self, start: State) -> None:
-        """Walks. What goes wrong is not raised but kept in `raises`."""
+        """Walks the states. Keeps an exception in `raises` instead of raising."""
         state: State | None = start
         while state is not None:
             if any(step.state is state for step in self.steps):
@@ -85,7 +85,7 @@ class Walk:
             await self._prune()
 
     async def _prune(self) -> None:
-        """All is said: what is not wanted any more goes."""
+        """Deletes outputs that are no longer wanted, after a complete walk."""
         last = self.steps[-1].state
         try:
             self._come_again(await self._members.complete())
@@ -93,19 +93,19 @@ class Walk:
             self.steps.pop()
             self.complete = False
             if isinstance(error, PruneWithheld):
-                self._stop(last, PRUNE_WITHHELD, TerminalError(f"{error}: raise the limit, or delete them yourself"))
+                self._stop(last, PRUNE_WITHHELD, TerminalError(f"{error}: raise the limit, or delete them manually"))
             else:
                 self._stop(last, _is_conflict(error) or APPLY_FAILED, error)
 
     def _enter_again(self, state: State) -> None:
         way = " -> ".join([*(step.state.condition for step in self.steps), state.condition])
-        message = f"states run in a circle: {way}"
+        message = f"states form a cycle: {way}"
         self.steps = [step for step in self.steps if step.state is not state]
         self.steps.append(Step(state, False, LOOP, message))
         self.raises = TerminalError(message)
 
     async def _pass(self, state: State) -> State | None:
-        """Calls a state and applies what it put out. Returns the next one."""
+        """Calls a state and applies its outputs. Returns the next state."""
         kept, delete = self._members.rules.kept, self._members.delete if state.finalizes else None
         out = Outputs(self._owner, tuple(self.applied), kept=kept, delete_children=delete)
         self._ctx.state = state.condition
@@ -128,8 +128,8 @@ class Walk:
                     result = await state.function(self._ctx, self._object, out)
             result = Done() if result is Done else result
             if not isinstance(result, State | Done | Wait | Fail | Note):
-                what = "nothing" if result is None else f"a {type(result).__name__}"
-                raise TerminalError(f"{state.name} answered {what}: return the next state, Done, Wait, Fail or Note")
+                what = "None" if result is None else f"a {type(result).__name__}"
+                raise TerminalError(f"{state.name} returned {what}: expected the next state, Done, Wait, Fail or Note")
         except (Wait, Fail) as answer:
             result = answer
         except Requeue as error:

@@ -9,8 +9,9 @@
 
     Manager(client, controllers=[render])
 
-The function says what there should be; an apply set makes it so. Nothing is written before the function has ended, and
-nothing is deleted unless everything else is in place: one that fails, or waits, leaves the children as they are.
+The function returns the wanted children, and an apply set writes them. No object is written before the function has
+ended, and no child is deleted unless all others are in place: a function that fails or waits leaves the children
+unchanged.
 """
 
 from setpoint.flow.generate.child_names import child

@@ -1,5 +1,7 @@
-"""Names of children that people can read: those of the parent and of what the child is for. Where that is no label of
-DNS, or too long for one, it is made one, and a hash tells it from others."""
+"""Readable names of children, made of the parent's name and the purpose of the child.
+
+A name that is not a valid DNS label, or too long, is converted to one with a hash.
+"""
 
 import hashlib
 import re
@@ -16,10 +18,13 @@ _STRANGE = re.compile(r"[^a-z0-9]+")
 
 
 def child(parent: AnyObject, *parts: str | int, **metadata: Any) -> ObjectMeta:
-    """The metadata of a child: in the namespace of its parent, with a name of the parent's and the parts.
+    """Returns the metadata of a child, in the namespace of its parent.
 
-    The name is always the same for the same, at most 63 characters, and a label of DNS: good for a Service, as the
-    value of a label, as a host name. Without parts it is the parent's own. Raises ValueError for a parent without name.
+    The name is made of the parent's name and the parts. The name is stable, has at most 63 characters and is a valid
+    DNS label: usable for a Service, as a label value and as a host name. Without parts, the name is that of the parent.
+    Raises ValueError for a parent without a name.
+
+        Deployment(metadata=child(app, "worker", labels={"app": app.metadata.name}), spec=...)
     """
     where = placed(parent)
     if not where.name:
@@ -29,7 +34,7 @@ def child(parent: AnyObject, *parts: str | int, **metadata: Any) -> ObjectMeta:
 
 
 def safe_name(*parts: str | int) -> str:
-    """The parts with dashes between them; where that is no label of DNS, one that is, with a hash of the parts."""
+    """Joins the parts with dashes; converts an invalid DNS label to a valid one with a hash of the parts."""
     name = "-".join(map(str, parts))
     if not dns1123_label(name):
         return name

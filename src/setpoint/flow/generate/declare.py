@@ -1,4 +1,4 @@
-"""`@generates` and `@status_of`: make a controller of a function. What cannot work is refused where it is said."""
+"""`@generates` and `@status_of`: make a controller of a function. Invalid options are rejected at the declaration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
@@ -40,24 +40,27 @@ def generates(
     finalizer: str = "",
     **settings: Unpack[Settings],
 ) -> Callable[[Callable[..., Any]], GeneratingHandler]:
-    """Makes a controller of a function that gives the children of an object.
+    """Makes a controller of a function that returns the children of an object.
 
-    * `kinds` are the kinds that it may give, and no others: they are watched, and the rights follow from them.
-    * `condition` is the type of the condition that tells how it went; without it only the log does.
-    * `name` is that of the controller and of its sets, by default the kind's. Children belong to the set of that name:
-      a handler that is called otherwise later does not know them.
-    * `cross_namespace` allows children in other namespaces than the parent's, `cluster_scoped` those in none.
-    * `owner_references` are set where they are legal; without them, or where they are not, inventories know the
-      children, and a parent that is gone is cleaned up after by those.
-    * `adopt` says what happens to objects that are there already, `prune` when children go that are no longer given
-      (False: never), `force` whether fields are taken over from other managers, `ignore` which fields are left to
-      others, `replace` what happens where a field cannot change, and `transforms` change every child before it is
-      written.
-    * `namespace` is where inventories are kept, if not with the parents. Parents in no namespace need it; their
-      children that name none are made there, too.
-    * `finalizer` keeps a parent until its children are gone: they are deleted before it, the last written first.
+    * `kinds` are the permitted kinds of children: they are watched, and the RBAC rules are derived from them.
+    * `condition` is the type of the condition that reports the result; without one, only the log does.
+    * `name` is the name of the controller and of its apply sets, by default that of the kind. Children belong to the
+      set of that name: after a change of the name, the handler does not know its earlier children.
+    * `cross_namespace` permits children in other namespaces than the parent's, `cluster_scoped` cluster-scoped ones.
+    * `owner_references` are set where permitted; for children without them, the inventory is used to delete the
+      children of a deleted parent.
+    * `adopt` is the policy for objects that already exist, `prune` for children that are no longer returned (False:
+      never delete), `force` takes over fields from other managers, `ignore` leaves fields to others, `replace` is the
+      policy for changes of immutable fields, and `transforms` change every child before the write.
+    * `namespace` is the namespace of the inventories, by default that of the parent. Required for cluster-scoped
+      parents; their children without a namespace are created there, too.
+    * `finalizer` keeps a parent until its children are deleted, in reverse order of their creation.
 
-    The settings are those of every controller. Raises TypeError and ValueError for what cannot work.
+    The other settings are those of every controller. Raises TypeError and ValueError for invalid options.
+
+        @generates(App, kinds=[Deployment], condition="Deployed")
+        def render(app: App, status: AppStatus) -> Iterator[Resource]:
+            yield Deployment(metadata=child(app), spec=...)
     """
     parent = _kind_of(kind)
     name = name or parent.gvk.kind.lower()
@@ -70,27 +73,27 @@ def generates(
         ("force", force),
     ):
         if not isinstance(value, bool):
-            raise TypeError(f"{option} is {value!r}: say True or False")
+            raise TypeError(f"invalid {option} {value!r}: expected True or False")
     if not isinstance(adopt, Adopt):
-        raise TypeError(f"adopt is {adopt!r}: say Adopt.NEVER, Adopt.IF_UNMANAGED or Adopt.ALWAYS")
+        raise TypeError(f"invalid adopt {adopt!r}: expected Adopt.NEVER, Adopt.IF_UNMANAGED or Adopt.ALWAYS")
     if isinstance(prune, bool):
         prune = Prune(enabled=prune)
     if not isinstance(prune, Prune):
-        raise TypeError(f"prune is {prune!r}: say True, False, or Prune(limit=..., grace=...)")
+        raise TypeError(f"invalid prune {prune!r}: expected True, False, or Prune(limit=..., grace=...)")
     if namespace and (errors := dns1123_label(namespace)):
-        raise ValueError(f"namespace is {namespace!r}: {errors[0]}")
+        raise ValueError(f"invalid namespace {namespace!r}: {errors[0]}")
     if finalizer and ("/" not in finalizer or (errors := qualified_name(finalizer))):
-        raise ValueError(f"finalizer is {finalizer!r}: it should read DOMAIN/NAME, such as example.com/apps")
+        raise ValueError(f"invalid finalizer {finalizer!r}: expected DOMAIN/NAME, e.g. example.com/apps")
     declared = [_kind_of(each) for each in kinds]
     if not declared:
-        raise ValueError("kinds is empty: name the kinds of the children that are given")
+        raise ValueError("kinds is empty: list the kinds of the children")
     in_no_namespace = _scope(parent) == _CLUSTER
     if in_no_namespace and not namespace:
-        raise ValueError(f"{parent} lives in no namespace: say in which one inventories are kept, namespace='system'")
+        raise ValueError(f"{parent} is cluster-scoped: set the namespace of the inventories, namespace='system'")
     if not in_no_namespace and not cluster_scoped:
         for each in declared:
             if _scope(each) == _CLUSTER:
-                raise ValueError(f"kinds has {each}, which lives in no namespace: say cluster_scoped=True")
+                raise ValueError(f"kinds contains {each}, which is cluster-scoped: set cluster_scoped=True")
     where = () if cross_namespace else tuple(settings.get("namespaces", ()))
     cluster = kind.cluster if isinstance(kind, Watch) else ""
     children = [
@@ -112,7 +115,7 @@ def generates(
         namespace,
         finalizer,
     )
-    settings.setdefault("condition_events", ())  # it tells of its condition by itself
+    settings.setdefault("condition_events", ())  # the handler records events of its condition itself
     declaration = Declaration(name, kind, settings)
     return lambda function: GeneratingHandler(function, parent, rules, choices, declaration)
 
@@ -124,10 +127,14 @@ def status_of(
     name: str = "",
     **settings: Unpack[Settings],
 ) -> Callable[[Callable[..., Any]], StatusHandler]:
-    """Makes a controller of a function from an object and its status to its status.
+    """Makes a controller of a function that computes the status of an object.
 
-    The function writes into the status that it is given, or returns another; the fields that differ are reported, and
-    no others. `name` is by default that of the kind, and `-status`. Raises ValueError for what cannot work.
+    The function changes the given status, or returns another; only changed fields are reported. `name` is by default
+    that of the kind with `-status`. Raises ValueError for invalid options.
+
+        @status_of(App, condition="Checked")
+        def checked(app: App, status: AppStatus) -> None:
+            status.url = f"http://{app.metadata.name}"
     """
     ref = _kind_of(kind)
     _check_condition(condition)
@@ -145,12 +152,12 @@ def _is_all_of(watch: Watch, kind: KindRef) -> bool:
 
 
 def _scope(ref: KindRef) -> str:
-    """Where a class says that its objects live; nothing of a kind without one."""
+    """Returns the scope in the class of a kind; empty without a class."""
     return "" if ref.cls is None else ref.cls.__resource__.scope
 
 
 def _check_condition(condition: str) -> None:
     if condition and qualified_name(condition):
-        raise ValueError(f"condition is {condition!r}: use a word in CamelCase, such as Deployed")
+        raise ValueError(f"invalid condition {condition!r}: use a word in CamelCase, e.g. Deployed")
     if condition == SUSPENDED:
-        raise ValueError(f"the condition {SUSPENDED} is told by itself: give the handler another one")
+        raise ValueError(f"the condition {SUSPENDED} is reserved: choose another one")

@@ -1,8 +1,8 @@
-"""The function of a handler: what it is given, and how what it gives is gathered.
+"""The function of a handler: its arguments, and the collection of its results.
 
-It is called with the object and a status to write into, and before them, if it has a third parameter, the reconcile. It
-may be a generator or an async generator, or return an iterable, waited for or not. A `Result(requeue_after=...)` among
-the children has the function asked again after so many seconds.
+The function is called with the object and a mutable status, preceded by the context if there is a third parameter. The
+function may be a generator or an async generator, or return an iterable or an awaitable of one. A
+`Result(requeue_after=...)` among the children requests another call after some seconds.
 """
 
 import inspect
@@ -19,7 +19,7 @@ _WITH_CONTEXT = 3
 
 
 class Function:
-    """What a handler calls. Raises TypeError for a function that cannot be called so."""
+    """The function of a handler. Raises TypeError for a wrong signature."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -31,40 +31,35 @@ class Function:
         if len(wanted) not in (_WITH_CONTEXT - 1, _WITH_CONTEXT) or any(
             each.kind not in _POSITIONAL for each in wanted
         ):
-            told = ", ".join(each.name for each in wanted) or "nothing"
-            raise TypeError(
-                f"{self.name} takes {told}: it should take (parent, status), or (ctx, parent, status) to look things up"
-            )
+            told = ", ".join(each.name for each in wanted) or "no arguments"
+            raise TypeError(f"{self.name} takes {told}: expected (parent, status) or (ctx, parent, status)")
         self._with_context = len(wanted) == _WITH_CONTEXT
 
     def call(self, ctx: Context, obj: Any, status: Any) -> Any:
         return self.function(ctx, obj, status) if self._with_context else self.function(obj, status)
 
     async def answer(self, ctx: Context, obj: Any, status: Any) -> Any:
-        """What it returns, waited for."""
+        """Calls the function and awaits the result if necessary."""
         found = self.call(ctx, obj, status)
         return await found if isinstance(found, Awaitable) else found
 
     async def children(self, ctx: Context, parent: Any, status: Any) -> tuple[list[AnyObject], float | None]:
-        """All that it gives, and after how many seconds it is to be asked again. Raises TerminalError for what are no
-        children."""
+        """Returns the children, and the seconds until the next call. Raises TerminalError for invalid children."""
         found = await self.answer(ctx, parent, status)
         if isinstance(found, AsyncIterable):
             items = [each async for each in found]
         elif isinstance(found, Iterable) and not isinstance(found, dict | str | bytes):
             items = list(found)
         else:
-            what = "nothing" if found is None else f"a {type(found).__name__}"
-            raise TerminalError(
-                f"{self.name} returned {what}: yield the children, or return a list of them, an empty one for none"
-            )
+            what = "None" if found is None else f"a {type(found).__name__}"
+            raise TerminalError(f"{self.name} returned {what}: yield the children, or return a list (empty for none)")
         times = [each.requeue_after for each in items if isinstance(each, Result) and each.requeue_after is not None]
         children = [each for each in items if not isinstance(each, Result)]
         for each in children:
             if not isinstance(each, Resource | dict):
-                raise TerminalError(f"{self.name} gave a {type(each).__name__}: a child is an object, typed or a tree")
+                raise TerminalError(f"{self.name} returned a {type(each).__name__}: expected a Resource or a dict")
             try:
                 ref_of(each)
             except ValueError as error:
-                raise TerminalError(f"{self.name} gave a tree that is no child: {error}") from None
+                raise TerminalError(f"{self.name} returned an invalid child: {error}") from None
         return children, min(times, default=None)

@@ -1,8 +1,8 @@
 """The reconcile of a generating handler: from the parent to its children, and back to its status.
 
-The function runs to its end before anything is written. What it gave is applied as one set, which prunes once all of it
-is in place. While the parent is being deleted the function is not asked any more: its children stay until it is gone,
-or, with a finalizer, go first.
+The function runs to its end before any write. Its children are applied as one set, which prunes after all of them are
+in place. The function is not called for a terminating parent: the children stay until the parent is deleted or, with a
+finalizer, are deleted first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +31,12 @@ from setpoint.flow.result import Result as Applied
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 
-# Seconds until children that are on their way out are looked at again, should nobody tell that they are gone.
+# The seconds until terminating children are checked again, in case their deletion is not observed.
 LOOK_AGAIN = 30.0
 
 
 class Choices(NamedTuple):
-    """How a handler works; `generates` says what each means."""
+    """The options of a handler; see `generates` for their meaning."""
 
     condition: str
     how: How
@@ -44,15 +44,15 @@ class Choices(NamedTuple):
     ignore: Mapping[Kind[Any], Sequence[str]]
     replace: Mapping[Kind[Any], Replace]
     transforms: Sequence[Transform]
-    # Where inventories are kept; empty: with their parents.
+    # The namespace of the inventories; empty: that of the parent.
     namespace: str
     finalizer: str
 
 
 class Handler:
-    """What both kinds of handlers are: a function of an object and its status, with a condition that says how it went.
+    """The base of both kinds of handlers: a function of an object and its status, with a condition for the result.
 
-    It can be called as the function that it is, which tests may like.
+    A handler can be called like the function, for example in tests.
     """
 
     def __init__(self, function: Callable[..., Any], kind: KindRef, condition: str, declaration: Declaration) -> None:
@@ -60,7 +60,7 @@ class Handler:
         self.kind = kind
         self.condition = condition
         update_wrapper(self, function)
-        self.__controller__ = declaration  # what makes it a controller, to whom it is given as one
+        self.__controller__ = declaration  # makes the handler a controller declaration
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self.function.function(*args, **named)
@@ -70,7 +70,7 @@ class Handler:
         return self.__controller__.name
 
     def stopped(self, ctx: Context, found: Any, error: Exception, otherwise: str) -> Exception:
-        """Reports what ended a run, and returns what the reconcile ends with."""
+        """Reports the exception that ended a run, and returns the exception that the reconcile ends with."""
         if isinstance(error, Wait):
             tell(ctx, found, self.condition, False, error.reason, error.message)
             return Requeue(error.after, str(error))
@@ -82,7 +82,7 @@ class Handler:
             return error
         tell(ctx, found, self.condition, False, reason_of(error, otherwise), str(error) or type(error).__name__)
         if isinstance(error, PruneWithheld):
-            return TerminalError(str(error))  # trying again does not make it less
+            return TerminalError(str(error))  # a retry does not reduce the number
         return error
 
 
@@ -138,7 +138,7 @@ class GeneratingHandler(Handler):
 
     def _tell_applied(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> None:
         if not applied.is_complete:
-            told = f"to be made anew once they are gone: {_named(applied.waiting)}"
+            told = f"waiting for the deletion before recreation: {_named(applied.waiting)}"
             tell(ctx, found, self.condition, False, "Replacing", told)
             return
         told = f"{len(children)} {'child is' if len(children) == 1 else 'children are'} in place"
@@ -168,29 +168,31 @@ class GeneratingHandler(Handler):
         )
 
     def _record(self, ctx: Context, owner: Object, memory: Memory | None = None) -> ConfigMapRecord:
-        """The place of the inventory, which is read anew where nothing is to be remembered of it. Raises TerminalError
-        where there is none."""
+        """Returns the storage of the inventory. Without `memory`, the inventory is read anew.
+
+        Raises TerminalError without a namespace.
+        """
         namespace = self._choices.namespace or meta.namespace(owner)
         if not namespace:
             raise TerminalError(
-                f"{self.kind} lives in no namespace: say in which one {self.name} keeps its inventories, "
+                f"{self.kind} is cluster-scoped: set the namespace of the inventories of {self.name}, "
                 "generates(..., namespace='system')"
             )
         own_id = set_id(self.name, Owner.of(owner))
         return ConfigMapRecord(own_id, namespace, owner, ctx.client.options.field_manager, memory)
 
-    # The end
+    # Deletion
 
     async def _delete_children(self, ctx: Context, found: Any) -> None:
-        """Deletes the children of a parent that is being deleted; returns when they are gone."""
+        """Deletes the children of a terminating parent, and raises Requeue until they are deleted."""
         if not await self._children_of(ctx, self._owner(found)).delete(wait=False):
-            tell(ctx, found, self.condition, False, "Deleting", "waiting until its children are gone")
-            raise Requeue(LOOK_AGAIN, "its children are not gone yet")
+            tell(ctx, found, self.condition, False, "Deleting", "waiting for the deletion of children")
+            raise Requeue(LOOK_AGAIN, "children are not deleted yet")
         with suppress(AttributeError):
-            del ctx.status  # the object goes, and its status with it
+            del ctx.status  # the status is deleted with the object
 
     async def _clear(self, ctx: Context, request: Request) -> Result | None:
-        """Deletes what is left of a parent that is gone."""
+        """Deletes the remaining children of a deleted parent."""
         owner = Owner(self.kind.gvk, request.namespace, request.name)
         tree = stand_in(owner)
         record = self._record(ctx, tree)

@@ -1,7 +1,7 @@
-"""What is left of a parent that is gone: the children that no owner reference could take along.
+"""The remaining children of a deleted parent: those that the garbage collector does not delete.
 
-The inventory knows them, and it stays until they are gone, too; whoever starts later, after any crash, finds it. What
-could have an owner reference is left to the garbage collector, and to whoever told it to orphan.
+The inventory lists them and stays until they are deleted, so that any later process finds the inventory, even after a
+crash. Children with an owner reference are left to the garbage collector, also if they are to be orphaned.
 """
 
 from setpoint.client.client import Client
@@ -17,7 +17,7 @@ INVENTORIES = {KIND_LABEL: KIND}
 
 
 class Unowned:
-    """The inventory of a set without what goes with its owner by reference."""
+    """The inventory of a set without the objects that the garbage collector deletes with the owner."""
 
     def __init__(self, record: ConfigMapRecord, owner: Owner, *, owner_references: bool) -> None:
         self._record, self._owner, self._references = record, owner, owner_references
@@ -37,8 +37,11 @@ class Unowned:
 
 
 async def are_there(ctx: Context, record: ConfigMapRecord, owner: Owner) -> bool:
-    """Whether something is left of an owner that the cache does not have: an inventory that does not go by itself, and,
-    as the server says, no owner. One that is there all the same will be heard of."""
+    """Returns True if a deleted owner has left an inventory that the garbage collector does not delete.
+
+    The cache does not have the owner; the server is asked to confirm the deletion. An existing owner will be
+    reconciled.
+    """
     found = await ctx.client.find(CONFIG_MAP, record.name, record.namespace, labels=INVENTORIES)
     if found is None or meta.owner_references(found):
         return False

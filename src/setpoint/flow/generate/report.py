@@ -1,7 +1,7 @@
-"""What a handler reports: the fields that its function wrote, and how it went, as a condition.
+"""The report of a handler: the status fields that its function wrote, and a condition for the result.
 
-The function gets a copy of the status to write into. Only fields that it changed are reported, so that nothing of
-others is reverted, and only when it ended as it meant to.
+The function gets a copy of the status. Only changed fields are reported, so that fields of other writers are not
+reverted, and only after a deliberate end of the function.
 """
 
 from typing import Any, get_args, get_type_hints
@@ -20,10 +20,10 @@ _MESSAGE_CHARACTERS = 8000
 
 
 class StatusCopy:
-    """A status that a function writes into."""
+    """A status for a function to change."""
 
     def __init__(self, found: Any) -> None:
-        """Raises TerminalError for a kind whose status cannot be empty."""
+        """Copies the status of an object. Raises TerminalError for a kind whose status has required fields."""
         obj = editable(found)
         if isinstance(obj, dict):
             self.value: Any = obj["status"]
@@ -32,16 +32,16 @@ class StatusCopy:
             if self.value is None:
                 self.value = {}
                 if _has_model(type(obj)):
-                    raise TerminalError(f"the status of {type(obj).__name__} cannot be empty: give its fields defaults")
+                    raise TerminalError(f"the status of {type(obj).__name__} has required fields: add default values")
         self._before: Object = thaw(_tree(self.value))
 
     def report(self, ctx: Context, answer: Any = None) -> None:
-        """Reports the fields that differ from before: in the copy, or in what was answered instead."""
+        """Reports the changed fields of the copy, or of the returned status."""
         take_over(ctx, self._before, _tree(self.value if answer is None else answer))
 
 
 def _has_model(cls: type) -> bool:
-    """Whether the status of a class is a class itself."""
+    """Returns True if the status of a class is a Model."""
     hint = get_type_hints(cls).get("status")
     return any(isinstance(each, type) and issubclass(each, Model) for each in (hint, *get_args(hint)))
 
@@ -52,7 +52,7 @@ def _tree(status: Any) -> Object:
 
 
 def reason_of(error: Exception, otherwise: str) -> str:
-    """The word for what went wrong. Somebody who was faster is no failure, and no success either."""
+    """Returns the condition reason of an exception. A conflict is reported as such, not as a failure."""
     if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
         return "Conflict"
     names: dict[type[Exception], str] = {Refused: "Refused", PruneWithheld: "PruneWithheld"}
@@ -60,7 +60,7 @@ def reason_of(error: Exception, otherwise: str) -> str:
 
 
 def tell(ctx: Context, obj: Any, condition: str, passed: bool | None, reason: str, message: str) -> None:
-    """Sets the condition of a handler, where it has one, and has an event tell when it flips."""
+    """Sets the condition of a handler, if any, and records an event when the condition flips."""
     if not condition:
         return
     found: list[Object] = ctx.status.setdefault("conditions", [])

@@ -1,7 +1,7 @@
-"""Which children a handler may have: of the kinds that it has declared, and where its options allow it.
+"""The permitted children of a handler: of the declared kinds, and in the permitted namespaces.
 
-A child lives where its parent does. A parent without a namespace may have children anywhere; for one in a namespace,
-`cross_namespace` allows those in others, and `cluster_scoped` those in none.
+A child is in the namespace of its parent. A cluster-scoped parent may have children anywhere; for a namespaced parent,
+`cross_namespace` permits other namespaces, and `cluster_scoped` cluster-scoped children.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from setpoint.objects.gvk import GroupVersionKind
 
 
 class Rules(NamedTuple):
-    """What a handler has declared."""
+    """The declared kinds and scopes of a handler."""
 
     name: str
     kinds: frozenset[GroupVersionKind]
@@ -25,34 +25,34 @@ class Rules(NamedTuple):
     cluster_scoped: bool = False
 
     async def check(self, children: Iterable[AnyObject], namespace: str, client: Client) -> None:
-        """Whether a parent in a namespace may have these. Raises TerminalError, which says what to do."""
+        """Checks that a parent in a namespace may have these children. Raises TerminalError with the remedy."""
         seen = set()
         for child in children:
             ref = ref_of(child)
             if ref.gvk not in self.kinds:
-                raise TerminalError(f"{self.name} gave a {ref}, which is not among its kinds: add it to `kinds`")
+                raise TerminalError(f"{self.name} returned a {ref}, which is not declared: add it to `kinds`")
             where = placed(child)
             identity = Identity(ref.gvk.group, ref.gvk.kind, where.namespace, where.name)
             if await is_namespaced(ref, client):
                 identity = identity._replace(namespace=identity.namespace or namespace)
                 if namespace and identity.namespace != namespace and not self.cross_namespace:
                     raise TerminalError(
-                        f"{self.name} gave {identity}, and its parent is in {namespace}: say cross_namespace=True"
+                        f"{self.name} returned {identity}, but its parent is in {namespace}: set cross_namespace=True"
                     )
             else:
                 identity = identity._replace(namespace="")
                 if namespace and not self.cluster_scoped:
                     raise TerminalError(
-                        f"{self.name} gave {identity}, which lives in no namespace, and its parent is in {namespace}: "
-                        "say cluster_scoped=True"
+                        f"{self.name} returned {identity}, which is cluster-scoped, but its parent is in {namespace}: "
+                        "set cluster_scoped=True"
                     )
             if identity in seen:
-                raise TerminalError(f"{self.name} gave {identity} twice: give each child a name of its own")
+                raise TerminalError(f"{self.name} returned {identity} twice: use a unique name for each child")
             seen.add(identity)
 
 
 async def is_namespaced(ref: KindRef, client: Client) -> bool:
-    """Whether objects of a kind live in namespaces: as the server says, or, before it knows the kind, its class."""
+    """Returns True if a kind is namespaced: by the server, or by its class if not served yet."""
     try:
         return (await client.mapper.resource(ref.gvk)).namespaced
     except NoMatch:

@@ -1,4 +1,4 @@
-"""What a generating handler hears of beside its parents: their children, and the inventories that know them."""
+"""The sources of a generating handler beside its parents: their children, and the inventories."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,8 +13,10 @@ from setpoint.flow.marks import find_owner
 
 
 class Parents(NamedTuple):
-    """The parent of a child: the owner that controls it, or the one that its set belongs to. What no owner reference
-    can lead back, from another namespace or from none, the mark of the set does."""
+    """Maps a child to its parent: the controlling owner, or the owner of its apply set.
+
+    The annotation of the set is used for children without an owner reference, in other namespaces or cluster-scoped.
+    """
 
     owners: Owners
 
@@ -28,7 +30,7 @@ class Parents(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Generated(Owned):
-    """The children of a kind; what changes means their parent."""
+    """A source of the children of a kind; a change triggers their parent."""
 
     async def attach(self, host: Host) -> Attached:
         handler = await self.owners(host)

@@ -1,1 +1,1 @@
-"""Relations: who owns, uses, selects and targets whom, for any object, from a table of rules."""
+"""Relations between objects: ownership, use, selection and targets, from a table of rules."""

@@ -1,10 +1,10 @@
-"""The graph of relations among objects: who owns, uses, selects and targets whom, and which of them are not there.
+"""The graph of relations among objects: ownership, use, selection and targets, including missing objects.
 
     found = graph(objects)
     print(found.render(ref_of(deployment)))
 
-It is a pure function of the objects and of the rules (`flow.relations.link_rules`). An owner is the object with the uid
-of the reference: another one of that name is not it.
+The graph is a pure function of the objects and the rules (`flow.relations.link_rules`). Owners are matched by UID, not
+only by name.
 """
 
 from collections import defaultdict
@@ -26,36 +26,48 @@ DEPTH = 5
 
 
 class Node(NamedTuple):
-    """An object of the graph."""
+    """An object of the graph.
+
+    node = graph(objects).nodes[ref_of(deployment)]
+    print(node.summary, node.missing)
+    """
 
     ref: Ref
-    # Neither is there for an object that others name, and that was not among those given.
+    # Both are None for an object that others refer to and that was not given.
     object: Object | None = None
     summary: Summary | None = None
-    # Whether it would have been among them, if there were one.
+    # True if the object does not exist; False if unknown.
     missing: bool = False
 
 
 class Edge(NamedTuple):
-    """One object stands in a relation to another. Ownership always goes from the owner to what it owns."""
+    """A relation of one object to another. Ownership always goes from the owner to the owned object.
+
+    uses = [edge.target for edge in found.outgoing(ref) if edge.verb == "uses"]
+    """
 
     source: Ref
     verb: str
     target: Ref
-    # Where it is said: by the source, or for ownership by the target.
+    # The path of the reference: in the source, or for ownership in the target.
     at: str
     controller: bool = False
 
 
 class Graph:
-    """Objects and their relations."""
+    """Objects and their relations.
+
+    found = graph(objects)
+    print(found.render(ref_of(deployment)))
+    print(found.missing())
+    """
 
     def __init__(
         self, nodes: Mapping[Ref, Node], edges: Iterable[Edge], rules: Rules, unread: Iterable[str] = ()
     ) -> None:
         self.nodes = nodes
         self.edges = tuple(edges)
-        # Kinds that could not be read, with the reason: what is related through them is not shown.
+        # Kinds that could not be read, with the reason: their relations are not shown.
         self.unread = tuple(unread)
         self._rules = rules
         self._from: defaultdict[Ref, list[Edge]] = defaultdict(list)
@@ -65,11 +77,11 @@ class Graph:
             self._to[edge.target].append(edge)
 
     def outgoing(self, ref: Ref) -> list[Edge]:
-        """What an object owns, uses, selects…"""
+        """Returns the relations from an object to others."""
         return self._from.get(ref, [])
 
     def incoming(self, ref: Ref) -> list[Edge]:
-        """Who owns, uses, selects… an object."""
+        """Returns the relations from others to an object."""
         return self._to.get(ref, [])
 
     def owners(self, ref: Ref) -> list[Ref]:
@@ -79,13 +91,14 @@ class Graph:
         return [edge.target for edge in self.outgoing(ref) if edge.verb == OWNS]
 
     def missing(self) -> list[Edge]:
-        """Relations to objects that are not there, of which an owner that is gone is one."""
+        """Returns the relations with missing objects, including deleted owners."""
         return [edge for edge in self.edges if self.nodes[edge.target].missing or self.nodes[edge.source].missing]
 
     def around(self, ref: Ref, depth: int = DEPTH) -> "Graph":
-        """Within that many steps: what an object goes to, and that in turn; who comes to it; the owners of all these.
+        """Returns the graph within a number of steps around an object.
 
-        Who else comes to what it goes to is left out: through an account that all pods use, everything is near.
+        Includes the objects that are reachable from the object, those that refer to the object, and the owners of all
+        these. Other referrers of reachable objects are left out: a common service account would connect all pods.
         """
         found, down, up = {ref}, {ref}, {ref}
         for _ in range(depth):
@@ -100,7 +113,7 @@ class Graph:
         return Graph(nodes, kept, self._rules, self.unread)
 
     def to_json(self) -> Object:
-        """As a tree, for whoever draws it: `nodes` with their summaries, and `edges` between their numbers."""
+        """Returns the graph as a tree for drawing: `nodes` with summaries, and `edges` between node indexes."""
         numbers = {ref: number for number, ref in enumerate(self.nodes)}
         nodes = [
             {
@@ -117,7 +130,7 @@ class Graph:
         return {"nodes": nodes, "edges": edges, "unread": list(self.unread)}
 
     def render(self, ref: Ref, depth: int = DEPTH) -> str:
-        """A tree of what an object is related to, as text. What was told already is not told again."""
+        """Renders the relations of an object as a text tree. Each object is expanded once."""
         lines = [self._label(ref)]
         told = {ref}
         lines += self._below(ref, depth, "", told, is_root=True)
@@ -127,7 +140,7 @@ class Graph:
     def _below(self, ref: Ref, depth: int, indent: str, told: set[Ref], *, is_root: bool) -> Iterator[str]:
         if depth <= 0:
             return
-        # Of those that come to the root only they themselves are shown, not everything they go to.
+        # Objects that refer to the root are shown without their other relations.
         outgoing = sorted(self.outgoing(ref), key=lambda edge: edge.verb != OWNS)
         near = {(edge.verb, edge.target): depth - 1 for edge in outgoing}
         if is_root:
@@ -157,8 +170,14 @@ def graph(
     expected: Callable[[Ref], bool] = lambda _ref: True,
     unread: Iterable[str] = (),
 ) -> Graph:
-    """The relations among objects. `expected` says of an object that is named, and not among them, whether it would be
-    if there were one: else it is simply not known. Never raises, whatever the objects."""
+    """Returns the relations among objects. Never raises, for any objects.
+
+    `expected` returns True for a reference if the object would be among the given ones if it existed: such an object is
+    missing, others are unknown.
+
+        found = graph([deployment, replica_set, pod])
+        print(found.render(ref_of(deployment)))
+    """
     rules = rules or relation_rules()
     world = _World()
     for obj in objects:
@@ -169,7 +188,7 @@ def graph(
 
 
 class _World:
-    """The objects by all that others name them by."""
+    """The objects by UID and kind."""
 
     def __init__(self) -> None:
         self.nodes: dict[Ref, Node] = {}
@@ -203,7 +222,7 @@ class _World:
                 yield ref
 
     def _named(self, link: Link, expected: Callable[[Ref], bool]) -> Ref:
-        """Which object a link means; one that is not there gets a place in the graph all the same."""
+        """Returns the object of a link; adds a node for a missing object."""
         ref = link.target
         if link.uid and link.uid in self._by_uid:
             return self._by_uid[link.uid]
@@ -213,7 +232,7 @@ class _World:
                 continue
             if not link.uid or not _uid(node.object):
                 return candidate
-            # The one that is meant is gone, and another has its name.
+            # The referenced object is deleted, and another one has its name.
             ref = candidate._replace(name=f"{ref.name}@{link.uid}")
             break
         self.nodes.setdefault(ref, Node(ref, missing=expected(ref)))

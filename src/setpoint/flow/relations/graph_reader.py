@@ -1,4 +1,4 @@
-"""The graph of what a server or a cache has, around one object or of a whole namespace."""
+"""Reads graphs from a server or a cache: of a namespace, or around one object."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,10 +25,12 @@ async def read_graph(
     rules: Rules | None = None,
     summary_rules: SummaryRules | None = None,
 ) -> Graph:
-    """The relations of everything in a namespace and of what is in none; without a namespace, of everything.
+    """Returns the relations of all objects in a namespace and of cluster-scoped ones; without a namespace, of all.
 
-    Without `kinds` it reads what the server serves, or what the cache holds. A kind that may not be read, or is gone,
-    is named in `unread`.
+    Without `kinds`, reads all kinds that the server serves or the cache holds. Kinds that are forbidden or no longer
+    served are listed in `unread`.
+
+        found = await read_graph(client, "default", kinds=["apps/v1/Deployment", "v1/Pod"])
     """
     client = reader.client if isinstance(reader, Cache) else reader
     found: list[Object] = []
@@ -59,7 +61,11 @@ async def read_graph_around(
     rules: Rules | None = None,
     summary_rules: SummaryRules | None = None,
 ) -> Graph:
-    """The relations around an object. Of one that is in a namespace, those in it and to what is in none."""
+    """Returns the relations around an object, within its namespace and with cluster-scoped objects.
+
+    found = await read_graph_around(client, deployment, depth=3)
+    print(found.render(ref_of(deployment)))
+    """
     me = links.ref_of(tree_of(obj))
     if kinds is not None:
         kinds = [*kinds, ref_of(obj)]
@@ -68,7 +74,7 @@ async def read_graph_around(
 
 
 async def _kinds(reader: Client | Cache, kinds: Iterable[Kind[Any]] | None) -> list[KindRef]:
-    """What to read, each kind in one version."""
+    """Returns the kinds to read, each in one version."""
     if kinds is not None:
         wanted = [kind_of(kind) for kind in kinds]
     elif isinstance(reader, Cache):
@@ -87,6 +93,6 @@ async def _list(reader: Client | Cache, kind: KindRef, namespace: str) -> list[O
         items: list[Any] = await reader.list(kind, namespace)
     else:
         items = (await reader.list(kind, namespace)).items
-    # The items of a list do not say what they are.
+    # Items of a list lack apiVersion and kind.
     said = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
     return [{**said, **tree_of(item)} for item in items]

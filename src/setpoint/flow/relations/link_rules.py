@@ -1,15 +1,15 @@
-"""The table of rules that says how objects name each other. It is data; whoever has kinds of their own extends it.
+"""The rules for references between objects, as a table that can be extended for custom kinds.
 
     rules = relation_rules().extended('''
     links:
-      - {of: Website.example.com, at: spec.tls.secretName, to: v1/Secret, as: uses}
-      - {of: Website.example.com, at: spec.backendRef, name: name, kind: kind, apiVersion: apiVersion, as: routes}
+    - {of: Website.example.com, at: spec.tls.secretName, to: v1/Secret, as: uses}
+    - {of: Website.example.com, at: spec.backendRef, name: name, kind: kind, apiVersion: apiVersion, as: routes}
     ''')
 
-A link says whose it is (`of`: one or more of `Kind.group`, or a shape), at which path it stands, and whom it names: an
-object of the kind `to`, or of the one that the fields `kind` and `apiVersion` or `apiGroup` below that path say. The
-name is the value itself or the field `name` below it; the namespace that of the object, or of the field `namespace`.
-With `selector` the value selects by labels (`labels`: a map, `object`: a LabelSelector). Tables never change.
+A link has a source (`of`: one or more of `Kind.group`, or a shape), a path, and a target: an object of the kind `to`,
+or of the kind in the fields `kind` and `apiVersion` or `apiGroup` below that path. The name is the value itself or the
+field `name` below it; the namespace is that of the object, or the field `namespace`. With `selector` the value selects
+by labels (`labels`: a map, `object`: a LabelSelector). Tables are immutable.
 """
 
 import importlib.resources
@@ -27,11 +27,17 @@ from setpoint.objects.tree import Object
 
 
 class RuleError(ValueError):
-    """A table of rules says something that it cannot say."""
+    """An invalid table of rules.
+
+    try:
+        rules = relation_rules().extended(text)
+    except RuleError as error:
+        print(error)
+    """
 
 
 class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """A link as it is written."""
+    """A link as written in a table."""
 
     of: str | list[str]
     at: str
@@ -53,7 +59,7 @@ class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LinkRule(msgspec.Struct, frozen=True):
-    """How objects of one kind name others, ready to be used."""
+    """A compiled rule for references of one kind."""
 
     path: Path
     verb: str
@@ -61,7 +67,7 @@ class LinkRule(msgspec.Struct, frozen=True):
     name: Path
     namespace: Path | None
     kind: Path | None
-    # The field with a group; of an `apiVersion` what stands before the slash counts.
+    # The field of the group; of an `apiVersion` the part before the slash.
     group: Path | None
     group_is_version: bool
     selector: str
@@ -71,14 +77,17 @@ class Rules(msgspec.Struct, frozen=True):
     """A table of rules."""
 
     links: Mapping[GroupKind, tuple[LinkRule, ...]] = {}
-    # What each verb is called from the other end.
+    # The name of each verb in the opposite direction.
     verbs: Mapping[str, str] = {}
     cluster: frozenset[GroupKind] = frozenset()
     _given: tuple[_GivenTable, ...] = ()
 
     def extended(self, table: str | Object) -> "Rules":
-        """This table and another, given as YAML or as a tree. A kind that joins a shape has the links of the shape,
-        those of the first table as well. Raises RuleError, which names the place."""
+        """Returns this table extended by another, given as YAML or as a tree.
+
+        A kind that joins a shape gets the links of the shape, including those of the first table. Raises RuleError with
+        the location of the mistake.
+        """
         return _made((*self._given, _read(table)))
 
 
@@ -104,11 +113,11 @@ def _read(table: str | Object) -> _GivenTable:
         tree = yamltext.load(table).tree if isinstance(table, str) else table
         return msgspec.convert({} if tree is None else tree, _GivenTable)
     except (BadRequest, msgspec.ValidationError) as error:
-        raise RuleError(f"the table of links cannot be read: {error}") from None
+        raise RuleError(f"invalid table of links: {error}") from None
 
 
 def _places(link: _Given, shapes: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The kinds that a link is of, with its path in each."""
+    """Returns the kinds of a link, with the path in each."""
     found: list[tuple[str, str]] = []
     for of in [link.of] if isinstance(link.of, str) else link.of:
         if of in shapes:
@@ -120,7 +129,7 @@ def _places(link: _Given, shapes: Mapping[str, Mapping[str, str]]) -> list[tuple
 
 def _rule(where: str, link: _Given, path: str) -> LinkRule:
     if bool(link.to) is bool(link.kind):
-        raise RuleError(f"{where}: say whom it names, either by `to` or by the field `kind`")
+        raise RuleError(f"{where}: specify the target with either `to` or `kind`")
     group = link.api_version or link.api_group
     try:
         return LinkRule(
@@ -141,11 +150,14 @@ def _rule(where: str, link: _Given, path: str) -> LinkRule:
 def _group_kind(where: str, text: str) -> GroupKind:
     api_version, slash, kind = text.rpartition("/")
     if not slash or not kind or not api_version:
-        raise RuleError(f"{where}: {text!r} names no kind: it should read VERSION/Kind or GROUP/VERSION/Kind")
+        raise RuleError(f"{where}: invalid kind {text!r}: expected VERSION/Kind or GROUP/VERSION/Kind")
     return GroupKind(api_version.rpartition("/")[0], kind)
 
 
 @lru_cache(maxsize=1)
 def relation_rules() -> Rules:
-    """How the kinds of Kubernetes name each other."""
+    """Returns the built-in rules for the kinds of Kubernetes.
+
+    links_of(website, relation_rules().extended(table))
+    """
     return Rules().extended(importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8"))

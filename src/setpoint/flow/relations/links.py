@@ -1,4 +1,4 @@
-"""The links of one object: whom it names, in its owner references and in its spec. A pure function of any JSON."""
+"""The references of one object to others, in its owner references and spec. A pure function of any JSON."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,7 +15,10 @@ _OWNERS = path("metadata.ownerReferences[*]")
 
 
 class Ref(NamedTuple):
-    """Which object, in whatever version. What is in no namespace has none."""
+    """The identity of an object, independent of the version. Cluster-scoped objects have an empty namespace.
+
+    Ref("apps", "Deployment", "default", "web")
+    """
 
     group: str
     kind: str
@@ -28,21 +31,28 @@ class Ref(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An object names another one, or selects some of a kind."""
+    """A reference of an object to another one, or a selection of objects of a kind.
+
+    for link in links_of(deployment):
+        print(link.verb, link.target, link.at)
+    """
 
     verb: str
     target: Ref
-    # Where it says so: `spec.volumes[*].secret`.
+    # The path of the reference: `spec.volumes[*].secret`.
     at: str
-    # For owners: the one that has this uid, and no other of that name.
+    # The UID of an owner, which distinguishes objects of the same name.
     uid: str = ""
     controller: bool = False
-    # What it selects by; then the target has no name.
+    # The selector; then the target has no name.
     selector: Selector | None = None
 
 
 def ref_of(tree: Json) -> Ref:
-    """Which object this is; with empty parts where it does not say."""
+    """Returns the identity of an object, with empty parts for missing fields.
+
+    ref_of({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "web-0"}})
+    """
     return Ref(
         *_group_kind(_text(tree, "apiVersion"), _text(tree, "kind")),
         path("metadata.namespace").text_at(tree),
@@ -51,7 +61,11 @@ def ref_of(tree: Json) -> Ref:
 
 
 def links_of(tree: Json, rules: Rules | None = None) -> list[Link]:
-    """Whom an object names, each once for each way it does. Never raises, whatever the object."""
+    """Returns the references of an object, each once per relation. Never raises, for any object.
+
+    for link in links_of(deployment):
+        print(link.verb, link.target, link.at)
+    """
     rules = rules or relation_rules()
     me = ref_of(tree)
     found = list(_owners(tree, me, rules))
@@ -96,9 +110,9 @@ def _placed(kind: tuple[str, str], namespace: str, name: str, rules: Rules) -> R
 
 
 def _selector(rule: LinkRule, node: Json) -> Selector | None:
-    """What a value selects by; None where it selects nothing, or is no selector."""
+    """Returns the selector of a value; None for an invalid or empty one."""
     if rule.selector == "labels":
-        # A map without labels selects nothing: such a service has its endpoints from somebody else.
+        # An empty map selects no pods: the endpoints of such a Service are managed elsewhere.
         if not isinstance(node, dict) or not node or not all(isinstance(value, str) for value in node.values()):
             return None
         return from_labels(node)

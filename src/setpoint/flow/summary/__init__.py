@@ -1,1 +1,1 @@
-"""Summaries: one answer for any object (ready, progressing or failed, and why) from a table of rules."""
+"""Summaries: the state of any object (ready, progressing or failed, with a reason) from a table of rules."""

@@ -1,12 +1,11 @@
-"""What the rules of summaries are written in: comparisons and texts over the fields of an object.
+"""The expression language of summary rules: comparisons and text templates over the fields of an object.
 
-A comparison reads `status.readyReplicas|0 < spec.replicas|1`: what stands after `|` is taken where the field before it
-is not there, and an amount may be a sum or difference. The operators are `==`, `!=`, `<`, `<=`, `>`, `>=`, `in (A, B)`,
-`exists` and `missing`. Where a path finds several values (`[*]`) one that fits is enough. A path begins with a name and
-a dot; `conditions.Ready.reason` is a field of the condition of that type. Numbers, `true`, `false` and words are
-themselves.
+A comparison reads `status.readyReplicas|0 < spec.replicas|1`: the value after `|` is the default of a missing field,
+and an operand may be a sum or difference. The operators are `==`, `!=`, `<`, `<=`, `>`, `>=`, `in (A, B)`, `exists` and
+`missing`. If a path finds several values (`[*]`), one match is enough. A path begins with a name and a dot;
+`conditions.Ready.reason` is a field of the condition of that type. Numbers, `true`, `false` and words are literals.
 
-A text has fields in braces: `{status.readyReplicas|0} of {spec.replicas|1} are ready`. Neither raises on an object.
+A template has fields in braces: `{status.readyReplicas|0} of {spec.replicas|1} are ready`. Evaluation never raises.
 """
 
 import operator
@@ -33,16 +32,16 @@ _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# A field is cut off somewhere: what is said is to be read by people.
+# The maximum length of a field in a text for people.
 _LONGEST = 1024
 
 
 class ExpressionError(ValueError):
-    """A rule says something that is no comparison, or no text."""
+    """An invalid comparison or template."""
 
 
 def compile_test(text: str) -> Test:
-    """A comparison as a function of an object. Raises ExpressionError."""
+    """Compiles a comparison to a function of an object. Raises ExpressionError."""
     text = text.strip()
     if found := _PRESENCE.fullmatch(text):
         find, wanted = _operand(found[1]), found[2] == "exists"
@@ -52,7 +51,7 @@ def compile_test(text: str) -> Test:
         return lambda tree: any(_same(value, item) for value in left(tree) for item in among)
     if found := _COMPARISON.fullmatch(text):
         return _comparison(_sum(found[1]), found[2], _sum(found[3]))
-    raise ExpressionError(f"{text!r} is no comparison: it should read like status.readyReplicas|0 < spec.replicas|1")
+    raise ExpressionError(f"invalid comparison {text!r}: expected e.g. status.readyReplicas|0 < spec.replicas|1")
 
 
 def _comparison(left: _Values, sign: str, right: _Values) -> Test:
@@ -67,7 +66,7 @@ def _comparison(left: _Values, sign: str, right: _Values) -> Test:
 
 
 def compile_text(text: str) -> Text:
-    """A text with fields in braces as a function of an object. Raises ExpressionError."""
+    """Compiles a template to a function of an object. Raises ExpressionError."""
     if "{" not in text:
         return lambda _tree: text
     parts = _FIELD.split(text)
@@ -126,7 +125,7 @@ def _choice(text: str) -> _Values:
 
 def _literal(text: str) -> Any:
     if not text:
-        raise ExpressionError("a value is missing: write a field such as spec.replicas, a number or a word")
+        raise ExpressionError("missing value: expected a field such as spec.replicas, a number or a word")
     if text in ("true", "false"):
         return text == "true"
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text
@@ -137,7 +136,7 @@ def _any_same(left: list[Any], right: list[Any]) -> bool:
 
 
 def _same(one: Json, other: Json) -> bool:
-    # In Python true is 1.
+    # In Python, True == 1.
     return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 

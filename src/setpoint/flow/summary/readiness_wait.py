@@ -1,4 +1,4 @@
-"""Waiting until objects of any kinds are ready, by their summaries. Who is not, in time, is named, with the reason."""
+"""Waits until objects of any kind are ready, by their summaries. Reports late objects with the reason."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from setpoint.objects import meta
 from setpoint.objects.clock import timeout as within
 
 
-class NotReady(TimeoutError):  # noqa: N818 - says what is
-    """Some objects were not ready in time. `summaries` has the last that was seen of each; None where none was seen."""
+class NotReady(TimeoutError):  # noqa: N818 - named after the outcome
+    """Some objects were not ready in time. `summaries` has their last summaries; None for an object never seen."""
 
     def __init__(self, seconds: float, summaries: dict[str, Summary | None]) -> None:
         self.summaries = summaries
@@ -22,7 +22,7 @@ class NotReady(TimeoutError):  # noqa: N818 - says what is
 
 
 class _Awaited:
-    """One of the objects, and what is known of it."""
+    """One of the objects, with its last summary."""
 
     def __init__(self, client: Client, obj: AnyObject, rules: Rules | None) -> None:
         tree = tree_of(obj)
@@ -52,8 +52,12 @@ class _Awaited:
 async def wait_ready(
     client: Client, objects: Iterable[AnyObject], *, timeout: float, rules: Rules | None = None
 ) -> None:
-    """Waits until all objects are ready, at once, by watching them. What has failed may yet recover, and is waited for.
-    Raises NotReady, and the first error that does not pass."""
+    """Waits until all objects are ready, by watching them concurrently.
+
+    A failed object may recover, and is still awaited. Raises NotReady on timeout, and the first permanent error.
+
+        await wait_ready(client, [deployment, service], timeout=60)
+    """
     awaited = [_Awaited(client, obj, rules) for obj in objects]
     try:
         async with within(client.clock, timeout), asyncio.TaskGroup() as group:

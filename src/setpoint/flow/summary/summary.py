@@ -1,9 +1,9 @@
-"""The summary of an object: how it is, in one word, whether that is what was wanted, and why.
+"""The summary of an object: its state in one word, a verdict, and the reason.
 
     found = summarize(deployment, now=clock.now())
     if not found.ready: print(found)    # updating [progressing] 1 of 3 replicas are updated
 
-It is a pure function of the object, of the rules (`flow.summary.summary_rules`) and of the time, for any JSON there is.
+The summary is a pure function of the object, the rules (`flow.summary.summary_rules`) and the time, for any JSON.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,22 +20,22 @@ from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object
 
 ACTIVE, REMOVING, UNKNOWN = "active", "removing", "unknown"
-# Which verdict outweighs which.
+# The verdicts in order of precedence.
 _WEIGHT: tuple[Verdict, ...] = ("failed", "progressing", "ready")
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """How an object is."""
+    """The state of an object."""
 
     verdict: Verdict
-    # One word in lower case: `active`, `updating`, `removing`.
+    # One lowercase word: `active`, `updating`, `removing`.
     state: str
-    # In CamelCase, as conditions have it; empty where nothing more is known.
+    # In CamelCase, as in conditions; empty if unknown.
     reason: str = ""
     messages: tuple[str, ...] = ()
-    # Whether it is on its way to another state. What is stuck there has failed as well.
+    # True if the state is changing. A stuck transition has failed as well.
     transitioning: bool = False
-    # The rule that decided, by its place in the table: `Deployment.apps[2]`.
+    # The deciding rule, by its position in the table: `Deployment.apps[2]`.
     rule: str = ""
 
     @property
@@ -51,7 +51,7 @@ class Summary(msgspec.Struct, frozen=True):
         return "; ".join(self.messages)
 
     def to_json(self) -> Object:
-        """As a tree, with what wrangler calls it."""
+        """Returns the summary as a tree, with the field names of wrangler."""
         return {
             "state": self.state,
             "ready": self.ready,
@@ -69,11 +69,13 @@ class Summary(msgspec.Struct, frozen=True):
 def summarize(
     obj: AnyObject, *, rules: Rules | None = None, now: datetime | None = None, observes_generation: bool = False
 ) -> Summary:
-    """How an object is, by the built-in rules unless others are given. Never raises, whatever the object.
+    """Returns the state of an object, by the built-in rules unless others are given. Never raises, for any object.
 
-    Without `now`, which has a time zone, nothing is late: what fails only after a while (a pod that fits nowhere, a
-    removal that does not end) is progressing. `observes_generation` says that the kind's controller always reports
-    `status.observedGeneration`, so that an object without it was not seen yet.
+    Without `now` (with a time zone), no timeout applies: states that fail only after a while (an unschedulable pod, a
+    stuck removal) count as progressing. `observes_generation` means that the kind's controller always reports
+    `status.observedGeneration`, so that an object without the field was not processed yet.
+
+        summarize(deployment, now=datetime.now(UTC)).ready
     """
     tree: Json = obj.to_json() if hasattr(obj, "to_json") else obj
     if not isinstance(tree, dict):
@@ -99,7 +101,7 @@ def _kind(tree: Object) -> GroupKind:
 
 
 def _conditions(tree: Object) -> list[Object]:
-    """The conditions in the order they stand in; of two with one type the first counts."""
+    """Returns the conditions in order; of several with the same type, the first counts."""
     status = tree.get("status")
     listed = status.get("conditions") if isinstance(status, dict) else None
     if not isinstance(listed, list):
@@ -133,7 +135,7 @@ def _is_due(rule: Rule, seen: Object, now: datetime | None) -> bool:
 
 
 def _by_conditions(rules: Rules, conditions: Iterable[Object], tree: Object) -> Summary | None:
-    """What the lists of well-known types say. Within one list failure outweighs progress, and progress readiness."""
+    """Returns the summary by well-known condition types. In one list, failed outweighs progressing, and that ready."""
     generation = path("metadata.generation").find(tree)
     for listed in rules.conditions:
         found: dict[Verdict, list[Object]] = {}
@@ -175,8 +177,10 @@ def _made(verdict: Verdict, state: str, reason: str, messages: Iterable[str], ru
 
 
 def _with_own_word(found: Summary, tree: Object) -> Summary:
-    """An object that says how it is to be shown (`status.display`, `status.summary`) is shown so, unless it is being
-    removed, or what it says is of an older generation."""
+    """Applies the state that an object reports itself (`status.display`, `status.summary`).
+
+    Ignored if the object is being deleted, or its status is of an older generation.
+    """
     status = tree.get("status")
     if not isinstance(status, dict) or (found.transitioning and found.rule.startswith("first[")):
         return found

@@ -1,18 +1,18 @@
-"""The table of rules by which objects are summarized. It is data; whoever has kinds of their own extends it.
+"""The rules for summaries, as a table that can be extended for custom kinds.
 
     rules = builtin().extended('''
     kinds:
       Website.example.com:
-        - when: status.url missing
-          is: progressing
-          state: publishing
-          message: waiting for {spec.host}
+      - when: status.url missing
+        is: progressing
+        state: publishing
+        message: waiting for {spec.host}
     ''')
 
-A table has four parts, asked in this order: `first` (what holds for every object: removal, generations, the kstatus
-conditions), `kinds` (by `Kind.group`), `conditions` (what the status of well-known types means) and `last` (phases). In
-each part the rules are asked in their order and the first that fits decides. What extends a table comes before what it
-has, so that a rule of one's own wins. Tables never change: `extended` makes a new one.
+A table has four parts, evaluated in this order: `first` (rules for every object: removal, generations, the kstatus
+conditions), `kinds` (by `Kind.group`), `conditions` (the meaning of well-known condition types) and `last` (phases). In
+each part the first matching rule decides. Rules of an extension precede the existing ones, so that custom rules take
+precedence. Tables are immutable: `extended` returns a new one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,28 +33,28 @@ _SECOND = 1_000_000_000
 
 
 class RuleError(ValueError):
-    """A table of rules says something that it cannot say."""
+    """An invalid table of rules."""
 
 
 class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """A rule as it is written."""
+    """A rule as written in a table."""
 
     is_: Verdict = msgspec.field(name="is")
     when: str | list[str] = []
     state: str = ""
     reason: str = ""
     message: str = ""
-    # Only when this much time has passed since the moment that `since` names.
+    # The rule applies only after this time has passed since the time in the field `since`.
     after: str = ""
     since: str = ""
 
 
 class _GivenTypes(msgspec.Struct, forbid_unknown_fields=True):
-    """What the status of conditions of some types means, as it is written."""
+    """The meaning of some condition types, as written in a table."""
 
-    # Types, each with the state that it puts an object in. Without any, it is about all.
+    # The condition types, each with the resulting state. Empty: all types.
     types: dict[str, str] = {}
-    # Only conditions with this reason; then the verdict is `is`, whatever the status.
+    # Restricts the rule to conditions with this reason; then the verdict is `is` for any status.
     reason: str = ""
     is_: Verdict | None = msgspec.field(name="is", default=None)
     state: str = ""
@@ -71,22 +71,22 @@ class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One rule, ready to be asked."""
+    """One compiled rule."""
 
-    # Where it stands in its table: `Deployment.apps[2]`.
+    # The position in the table: `Deployment.apps[2]`.
     name: str
     verdict: Verdict
     tests: tuple[Test, ...]
     state: Text
     reason: Text
     message: Text
-    # Seconds, and the field from which they count.
+    # Seconds, and the field with the start time.
     after: float = 0
     since: Text | None = None
 
 
 class ConditionTypes(msgspec.Struct, frozen=True):
-    """What the status of conditions of some types means."""
+    """The meaning of some condition types."""
 
     name: str
     types: Mapping[str, str]
@@ -104,7 +104,10 @@ class Rules(msgspec.Struct, frozen=True):
     last: tuple[Rule, ...] = ()
 
     def extended(self, table: str | Object) -> "Rules":
-        """This table with another, given as YAML or as a tree, before it. Raises RuleError, which names the place."""
+        """Returns this table preceded by another, given as YAML or as a tree.
+
+        Raises RuleError with the location of the mistake.
+        """
         added = read(table)
         kinds = {kind: (*added.kinds.get(kind, ()), *self.kinds.get(kind, ())) for kind in {*added.kinds, *self.kinds}}
         return Rules(
@@ -113,12 +116,12 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 def read(table: str | Object) -> Rules:
-    """A table from YAML or a tree. Raises RuleError."""
+    """Reads a table from YAML or a tree. Raises RuleError."""
     try:
         tree = _from_yaml(table) if isinstance(table, str) else table
         given = msgspec.convert({} if tree is None else tree, _GivenTable)
     except (BadRequest, msgspec.ValidationError) as error:
-        raise RuleError(f"the table of rules cannot be read: {error}") from None
+        raise RuleError(f"invalid table of rules: {error}") from None
     kinds = {}
     for kind, rules in given.kinds.items():
         kinds[GroupKind.parse(kind)] = _rules(kind, rules)
@@ -139,7 +142,7 @@ def _rules(where: str, rules: Iterable[_Given]) -> tuple[Rule, ...]:
 def _rule(name: str, given: _Given) -> Rule:
     when = [given.when] if isinstance(given.when, str) else given.when
     if bool(given.after) is not bool(given.since):
-        raise RuleError(f"{name}: `after` is a time since a moment: give both `after` and `since`")
+        raise RuleError(f"{name}: `after` and `since` must be given together")
     try:
         return Rule(
             name,
@@ -157,20 +160,22 @@ def _rule(name: str, given: _Given) -> Rule:
 
 def _types(name: str, given: _GivenTypes) -> ConditionTypes:
     if bool(given.reason) is not bool(given.is_):
-        raise RuleError(f"{name}: `reason` and `is` go together")
+        raise RuleError(f"{name}: `reason` and `is` must be given together")
     stated = {"True": given.true, "False": given.false, "Unknown": given.unknown}
     verdicts: dict[str, Verdict] = {}
     for status, verdict in stated.items():
         if (found := given.is_ or verdict) is not None:
             verdicts[status] = found
     if not verdicts or not (given.types or given.reason):
-        raise RuleError(f"{name}: say which `types`, and what `True`, `False` or `Unknown` means for them")
+        raise RuleError(f"{name}: specify `types`, and a verdict for `True`, `False` or `Unknown`")
     return ConditionTypes(name, given.types, verdicts, given.reason, given.state)
 
 
 @lru_cache(maxsize=1)
 def builtin() -> Rules:
-    """The rules for what Kubernetes has, and for custom resources that keep the conventions. They are written in
-    `rules.yaml` and shipped as JSON, which is read in a moment (`tools.rule_tables`)."""
+    """Returns the rules for the kinds of Kubernetes, and for custom resources that follow the conventions.
+
+    The rules are written in `rules.yaml` and shipped as JSON, which loads faster (`tools.rule_tables`).
+    """
     table: Object = msgspec.json.decode(Path(__file__).with_name("rules.json").read_bytes())
     return read(table)
