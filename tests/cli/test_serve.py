@@ -143,7 +143,7 @@ def test_what_is_kept_survives_being_killed(tmp_path: Path) -> None:
 )
 def test_an_address_that_is_none_is_refused(listen: str) -> None:
     line = refused("--listen", listen)
-    assert line == f"Error: --listen: {listen}: it should read HOST:PORT, such as 127.0.0.1:6443 or [::1]:0"
+    assert line == f"Error: --listen: {listen}: invalid address, expected HOST:PORT, e.g. 127.0.0.1:6443 or [::1]:0"
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
@@ -165,15 +165,15 @@ def test_a_host_that_is_unknown_or_not_ours_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--store", "postgres:x"], "'postgres:x' is no store: it should read memory, sqlite:PATH or etcd:URL"),
+        (["--store", "postgres:x"], "invalid store 'postgres:x': expected memory, sqlite:PATH or etcd:URL"),
         (["--store", "etcd:nonsense"], "it must begin with http:// or https://"),
         (["--store", "sqlite:/proc/nowhere/x.db"], "/proc/nowhere"),
         (["--kubeconfig", "/proc/nowhere/kc"], "/proc/nowhere"),
         (["--data", "/proc/nowhere"], "/proc/nowhere"),
         (["--unix", "/proc/nowhere/api.sock"], ""),
         (["--tls-san", "not a name\u00ad.."], "certificate"),
-        (["--token", "two words"], "--token: a token is made of printable ASCII characters without spaces"),
-        (["--plain-http", "--listen", "0.0.0.0:0"], "--plain-http: it is for loopback addresses"),
+        (["--token", "two words"], "--token: invalid token: use printable ASCII characters without spaces"),
+        (["--plain-http", "--listen", "0.0.0.0:0"], "--plain-http: allowed on loopback addresses only"),
     ],
 )
 def test_what_cannot_be_had_is_refused_in_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:

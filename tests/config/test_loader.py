@@ -54,10 +54,10 @@ def test_a_struct_in_a_list_is_given_as_yaml() -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Mistakes, match=r"none\.yaml: it cannot be read: No such file"):
+    with pytest.raises(Mistakes, match=r"none\.yaml: cannot read the file: No such file"):
         read_config(tmp_path / "none.yaml")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Mistakes, match="it is no text"):
+    with pytest.raises(Mistakes, match="not valid UTF-8"):
         read_config(tmp_path / "bytes")
 
 

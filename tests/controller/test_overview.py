@@ -36,7 +36,7 @@ async def test_one_that_brings_itself_back_is_named_with_the_field(world: testin
     [controller] = manager.controllers
     await world.eventually(lambda: controller.hot_loops())
     row = overview(controller)
-    assert row.note == "hot loop: default/one keeps changing status.count (10× in a row); it is slowed down"
+    assert row.note == "hot loop: default/one keeps changing status.count (10× in a row); slowed down"
     assert (row.name, row.kind, row.state) == ("counter", "Counter.example.com", "Running")
 
 

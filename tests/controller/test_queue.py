@@ -76,7 +76,7 @@ def test_what_is_added_while_it_is_worked_on_comes_again_when_it_is_done_and_not
 def test_done_is_only_for_what_was_given_out() -> None:
     async def test(queue: Queue[str], clock: ManualClock) -> None:
         queue.add("a")
-        with pytest.raises(KeyError, match="not being worked on"):
+        with pytest.raises(KeyError, match="not being processed"):
             queue.done("a")
 
     run(test)

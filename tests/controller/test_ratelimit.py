@@ -33,7 +33,7 @@ def test_a_bucket_lets_a_burst_pass_and_then_so_many_a_second() -> None:
 
 
 def test_a_bucket_without_a_rate_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="rate above 0"):
+    with pytest.raises(ValueError, match="rate must be greater than 0"):
         Bucket(ManualClock(START), rate=0)
 
 

@@ -41,9 +41,9 @@ def test_flags_that_change_nothing_are_named_unless_a_test_server_has_no_use_for
     [
         (["serve"], "unexpected argument 'serve': kube-apiserver takes flags only"),
         (["--"], "unexpected argument '--': kube-apiserver takes flags only"),
-        (["--secure-port=http"], "--secure-port=http: it should be a number"),
-        (["--secure-port=65536"], "--secure-port=65536: it should be a port, 1 to 65535"),
-        (["--anonymous-auth=perhaps"], "--anonymous-auth=perhaps: it should be true or false"),
+        (["--secure-port=http"], "--secure-port=http: expected a number"),
+        (["--secure-port=65536"], "--secure-port=65536: expected a port from 1 to 65535"),
+        (["--anonymous-auth=perhaps"], "--anonymous-auth=perhaps: expected true or false"),
     ],
 )
 def test_a_wrong_flag_is_named(arguments: list[str], message: str) -> None:

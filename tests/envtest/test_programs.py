@@ -160,12 +160,12 @@ def test_objects_outlive_the_server_as_long_as_its_etcd_is_there(written: Path, 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--secure-port=0", "--secure-port=0: it should be a port, 1 to 65535"),
+        ("--secure-port=0", "--secure-port=0: expected a port from 1 to 65535"),
         ("--service-cluster-ip-range=here", "'here' is no range of addresses for Services"),
-        ("--tls-cert-file=x.crt", "--tls-cert-file and --tls-private-key-file go together"),
+        ("--tls-cert-file=x.crt", "--tls-cert-file and --tls-private-key-file must be given together"),
         ("--client-ca-file=/nowhere/ca.crt", "/nowhere/ca.crt"),
         ("--token-auth-file=/nowhere/tokens", "/nowhere/tokens"),
-        ("--audit-log-mode=sometimes", "--audit-log-mode=sometimes: it should be batch, blocking or blocking-strict"),
+        ("--audit-log-mode=sometimes", "--audit-log-mode=sometimes: expected batch, blocking or blocking-strict"),
         ("--etcd-servers=https://127.0.0.1:1", "127.0.0.1:1"),
     ],
 )
@@ -190,19 +190,19 @@ def test_certificates_are_made_where_there_are_none(written: Path, tmp_path: Pat
     with apiserver(written, tmp_path, "http://127.0.0.1:1") as url:
         (tmp_path / "serving-ca.crt").write_bytes((tmp_path / "apiserver.crt").read_bytes())
         assert Client.certified(url, tmp_path, users, "admin", "system:masters").ask("GET", CONFIG_MAPS)[0] == 200
-    assert "no etcd answers at http://127.0.0.1:1" in (tmp_path / "log").read_text()
+    assert "no etcd at http://127.0.0.1:1" in (tmp_path / "log").read_text()
 
 
 def test_etcd_says_where_it_cannot_listen(written: Path, tmp_path: Path) -> None:
     done = _run(written / "etcd", "--listen-client-urls=https://127.0.0.1:1", f"--data-dir={tmp_path}")
     assert done.returncode == 1
-    assert done.stderr == "etcd: cannot listen at https://127.0.0.1:1: it should read http://HOST:PORT\n"
+    assert done.stderr == "etcd: cannot listen on https://127.0.0.1:1: expected http://HOST:PORT\n"
 
 
 @pytest.mark.parametrize("name", ["kube-apiserver", "etcd"])
 def test_help_and_version_are_answered(written: Path, name: str) -> None:
     shown = _run(written / name, "--help")
-    assert (shown.returncode, "Setpoint in the place of" in shown.stdout) == (0, True)
+    assert (shown.returncode, "Setpoint's replacement of" in shown.stdout) == (0, True)
     version = _run(written / name, "--version")
     assert (version.returncode, "setpoint" in version.stdout) == (0, True)
 
@@ -219,7 +219,7 @@ def test_kubectl_is_the_one_on_the_path(written: Path, tmp_path: Path) -> None:
         (places / tool).symlink_to(f"/usr/bin/{tool}")
     missing = _run(written / "kubectl", "get", path=f"{written}:{places}")
     assert missing.returncode == 127
-    assert "there is none on the path" in missing.stderr
+    assert "not found on the PATH" in missing.stderr
 
 
 def test_the_command_writes_them_and_prints_where(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_what_others_put_there_is_left_as_it_is(tmp_path: Path) -> None:
     assets.write(tmp_path)
     assets.write(tmp_path)  # ours may be written again
     (tmp_path / "etcd").write_bytes(b"\x7fELF")
-    with pytest.raises(assets.AssetsError, match="etcd is not ours and is left as it is"):
+    with pytest.raises(assets.AssetsError, match="etcd was not written by setpoint"):
         assets.write(tmp_path)
     assert (tmp_path / "etcd").read_bytes() == b"\x7fELF"
 

@@ -38,7 +38,7 @@ def test_a_seed_and_a_number_always_make_the_same_case() -> None:
 
 
 REFUSED = """\
-2026-01-01 12:00:00,000 ERROR setpoint.controller.watch: what a change of default/a in v1/Secret means is not known
+2026-01-01 12:00:00,000 ERROR setpoint.controller.watch: the handler failed for a change of default/a in v1/Secret
 Traceback (most recent call last):
   File "requests.py", line 120, in send
 setpoint.objects.errors.Forbidden: secrets is forbidden: User "u" cannot list resource "secrets"

@@ -136,10 +136,10 @@ async def test_every_crash_of_a_reconcile_is_tried_once_done_and_once_not() -> N
 
 async def test_what_is_no_verb_and_no_part_of_a_request_is_said() -> None:
     async with testing.world() as world:
-        with pytest.raises(ValueError, match="'put' is no verb: apply, create"):
+        with pytest.raises(ValueError, match="unknown verb 'put': expected apply, create"):
             world.faults.fail("put")
-        with pytest.raises(TypeError, match="not about a label"):
+        with pytest.raises(TypeError, match="unknown selector label"):
             world.faults.fail("get", label="x")
-        with pytest.raises(RuntimeError, match="nothing was run"):
+        with pytest.raises(RuntimeError, match="no controllers were run"):
             async for _ in testing.every_crash():
                 pass

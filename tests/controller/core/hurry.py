@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 
 SPEED = 100.0
-# Waits of this length are limits ("cannot begin after 120 s") and no pauses between attempts. They last as long as they
+# Waits of this length are limits ("not synced after 120 s") and no pauses between attempts. They last as long as they
 # say: a busy machine may well need a hundredth of that for what they limit.
 LIMIT_SECONDS = 60.0
 

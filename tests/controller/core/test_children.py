@@ -83,6 +83,6 @@ def test_nothing_can_belong_to_what_is_gone() -> None:
         controller = await world.run(Controller("widget", reconcile, kind="v1/Secret"))
         controller.enqueue(Request("gone", "default"))
         await until(lambda: bool(errors))
-        assert errors == ["default/gone is gone: nothing can belong to it"]
+        assert errors == ["default/gone is deleted and cannot own objects"]
 
     in_world(test)

@@ -53,7 +53,7 @@ def test_a_controller_is_what_it_is() -> None:
 def test_what_was_not_declared_and_what_cannot_reconcile_is_a_mistake() -> None:
     async def reconcile(ctx: sp.Context, request: sp.Request) -> None: ...
 
-    with pytest.raises(TypeError, match=r"declare it with @controller\(Kind\)"):
+    with pytest.raises(TypeError, match=r"decorate it with @controller\(Kind\)"):
         controller_of(reconcile)
     with pytest.raises(TypeError, match="Empty has no method `reconcile"):
 

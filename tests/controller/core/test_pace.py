@@ -51,7 +51,7 @@ def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field
         await until(lambda: bool(controller.hot_loops()))
         hot = controller.hot_loops()[0]
         assert hot.fields[0].startswith("metadata.annotations")
-        assert "widget: default/w is reconciled in circles (10 times in 10 s): it keeps changing" in caplog.text
+        assert "widget: default/w is in a hot loop (10 times in 10 s): each run changes" in caplog.text
         assert "metadata.annotations.count" in caplog.text
         assert heard == [("HotLoop", str(hot))]
         ran = len(controller.runs)

@@ -107,9 +107,9 @@ def test_a_predicate_that_fails_lets_the_change_count(caplog: pytest.LogCaptureF
         raise RuntimeError("no")
 
     assert passes((Predicate(broken),), update())
-    assert "the predicate broken failed at n/a" in caplog.text
+    assert "the predicate broken failed for n/a" in caplog.text
 
 
 def test_a_predicate_without_paths_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="which paths"):
+    with pytest.raises(ValueError, match="needs at least one path"):
         predicate.changed()

@@ -170,7 +170,7 @@ async def test_a_server_tells_of_its_own_controllers_and_of_those_that_others_ad
 
 @pytest.mark.parametrize(
     ("query", "says"),
-    [([], "say which reconciles"), ([("id", "r1"), ("limit", "many")], "limit must be a number above 0")],
+    [([], "select reconciles with"), ([("id", "r1"), ("limit", "many")], "invalid limit 'many'")],
 )
 async def test_a_question_that_cannot_be_answered_is_refused(query: list[tuple[str, str]], says: str) -> None:
     async with world() as found:

@@ -135,7 +135,7 @@ def test_it_stands_by_again_only_when_all_work_of_its_term_has_ended() -> None:
         assert not replica.elector.is_leader
         assert len(await world.actors()) == acted
         assert replica.refused > 10
-        with pytest.raises(RuntimeError, match="work of it has not"):
+        with pytest.raises(RuntimeError, match="its work has not stopped"):
             replica.elector.check()
         replica.finish.set()
         await world.pass_time(5)

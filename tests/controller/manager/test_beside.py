@@ -50,7 +50,7 @@ def test_what_the_block_raises_ends_it_and_is_raised() -> None:
             with pytest.raises(LookupError, match="the test failed"):
                 async with sp.Manager(client) as manager:
                     raise LookupError("the test failed")
-            with pytest.raises(RuntimeError, match="a manager runs once"):
+            with pytest.raises(RuntimeError, match="a manager can run only once"):
                 await manager.run()
 
     asyncio.run(main())
@@ -60,7 +60,7 @@ def test_an_address_that_is_taken_is_told_at_once() -> None:
     async def main() -> None:
         async with sp.ControlPlane() as plane, plane.client() as client:
             url = await plane.listen(tls=False)
-            with pytest.raises(OSError, match=r"health cannot be served at 127\.0\.0\.1:"):
+            with pytest.raises(OSError, match=r"cannot serve health at 127\.0\.0\.1:"):
                 async with sp.Manager(client, health=url.removeprefix("http://")):
                     pytest.fail("it began all the same")
 

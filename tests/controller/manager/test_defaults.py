@@ -36,7 +36,7 @@ def test_what_a_declaration_does_not_say_is_as_the_manager_says() -> None:
 def test_a_default_that_cannot_work_is_refused() -> None:
     async def main() -> None:
         async with ControlPlane(system=False) as plane, plane.client() as client:
-            with pytest.raises(ValueError, match="concurrency is at least 1"):
+            with pytest.raises(ValueError, match="concurrency must be at least 1"):
                 Manager(client, controllers=[quiet], defaults={"concurrency": 0})
 
     asyncio.run(main())

@@ -184,7 +184,7 @@ def test_controllers_come_and_go_while_it_runs() -> None:
             await until(lambda: "first two" in log.lines)
             await asyncio.sleep(0.01)
             assert "second two" not in log.lines
-            with pytest.raises(ValueError, match="give one of them another name"):
+            with pytest.raises(ValueError, match="choose another name"):
                 manager.add(log.controller("first"))
 
     on_a_plane(test)
@@ -306,7 +306,7 @@ def test_a_manager_runs_once() -> None:
         stop.set()
         manager = Manager(client)
         await manager.run(stop)
-        with pytest.raises(RuntimeError, match="runs once"):
+        with pytest.raises(RuntimeError, match="can run only once"):
             await manager.run(stop)
 
     on_a_plane(test)
@@ -482,7 +482,7 @@ def test_what_cannot_work_is_said_at_once() -> None:
             Manager(client, metrics="nowhere")
         with pytest.raises(ValueError, match="greater than renew_seconds"):
             Manager(client, leader_election=LeaderElection("x", lease_seconds=5))
-        with pytest.raises(TypeError, match="declare it"):
+        with pytest.raises(TypeError, match="decorate it"):
             Manager(client, controllers=["text"])
 
     on_a_plane(test)

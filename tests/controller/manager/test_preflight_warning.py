@@ -9,7 +9,7 @@ from tests.controller.manager.worlds import Log, running, until
 from setpoint.controller.manager import Manager
 from setpoint.plane import ControlPlane
 
-MISSING = "a rule is missing in the namespace default, and controllers will fail without it"
+MISSING = "missing RBAC rule in the namespace default, required by a controller"
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

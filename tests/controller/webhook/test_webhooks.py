@@ -215,7 +215,7 @@ def test_a_version_that_nobody_converts_is_told_at_the_start() -> None:
             await client.create(crd_of(Site, OldSite))
             partial = ConversionWebhook(conversion.crd, conversion.function, ["v1"])
             server = WebhookServer(client, conversions=[partial], address="127.0.0.1:0")
-            with pytest.raises(ValueError, match=r"nobody converts .* of version v1beta1"):
+            with pytest.raises(ValueError, match=r"no conversion of .* for version v1beta1"):
                 await Manager(client, webhooks=server).run()
             assert not server.is_serving
 

@@ -56,7 +56,7 @@ async def test_defect_15_generate_name_outputs_multiply() -> None:
     async with world() as it:
         tree = config_map("")
         tree["metadata"] = {"generateName": "one-", "namespace": "default"}
-        with pytest.raises(ValueError, match="another in every run"):
+        with pytest.raises(ValueError, match="differ in every run"):
             it.own().add(tree)
 
 

@@ -225,7 +225,7 @@ def test_an_index_is_over_all_kinds_that_there_are_and_come() -> None:
         assert [obj["metadata"]["name"] for obj in each.by_index("color", "green")] == ["q"]
         each.add_index("name", lambda obj: [obj["metadata"]["name"]])
         assert [obj["kind"] for obj in each.by_index("name", "a")] == ["Apple"]
-        with pytest.raises(KeyError, match="there are: color, name"):
+        with pytest.raises(KeyError, match="known indexes: color, name"):
             next(each.by_index("size", 1))
         await asyncio.sleep(0)
 

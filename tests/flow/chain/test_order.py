@@ -47,8 +47,8 @@ def test_a_circle_is_named_and_it_is_one(after: dict[str, list[str]], data: st.D
     last = data.draw(st.sampled_from(late))
     first = data.draw(st.sampled_from(sorted(before(after, last))))
     closed = {**after, first: [*after[first], last]}
-    with pytest.raises(RegistrationError, match="wait for each other") as caught:
+    with pytest.raises(RegistrationError, match="form a cycle") as caught:
         ordered(closed)
-    circle = str(caught.value).partition(": ")[2].partition(". Take")[0].split(" after ")
+    circle = str(caught.value).partition(": ")[2].partition(". Remove")[0].split(" after ")
     assert circle[0] == circle[-1]
     assert all(other in closed[name] for name, other in pairwise(circle))

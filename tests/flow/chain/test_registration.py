@@ -52,7 +52,7 @@ def test_one_that_leaves_is_not_called_any_more_and_its_name_is_free() -> None:
 
         async with guest:
             await until(lambda: calls == ["guest"])
-            with pytest.raises(RegistrationError, match="guest of configmap already"):
+            with pytest.raises(RegistrationError, match="guest is already a handler of configmap"):
                 add(chain, calls, "guest")
         await guest.remove()  # again is the same
         await world.change(x="1")

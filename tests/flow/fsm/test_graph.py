@@ -130,8 +130,8 @@ def test_circles_strays_and_ways_out_of_the_machine_are_refused_before_anything_
     bare.state("One")(nothing)
     bare.finalize("Removed")(nothing)
     for fsm, wrong in {
-        circle: "in a circle: One -> Two -> One",
-        stray: "nothing leads to Two",
+        circle: "form a cycle: One -> Two -> One",
+        stray: "the state Two is unreachable",
         crossing: "leads to Removed, which is for objects that are being deleted",
         bare: "need a finalizer",
         FSM(Bucket): "there are no states",

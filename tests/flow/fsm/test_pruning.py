@@ -166,7 +166,7 @@ def test_more_than_the_limit_is_not_deleted_and_told() -> None:
         names[0].clear()
         await again(world, controller, "less")
         told = await world.is_so("Ready=False/PruneWithheld")
-        assert "3 objects are not wanted any more" in told["Ready"]["message"]
+        assert "3 objects would be pruned" in told["Ready"]["message"]
         assert await outputs(world) == {"a", "b", "c", "d"}
 
     in_world(test)
@@ -248,7 +248,7 @@ def test_children_are_deleted_in_order_and_the_object_waits_for_the_last() -> No
         await world.is_so("Ready=True/Ready")
         await world.client.delete(made)
         told = await world.is_so("ChildrenDeleted=False/WaitingForChildren", "Ready=False/Deleting")
-        assert told["ChildrenDeleted"]["message"] == "not gone yet: Service default/front, ConfigMap default/data"
+        assert told["ChildrenDeleted"]["message"] == "not deleted yet: Service default/front, ConfigMap default/data"
         assert await world.has("data")  # others may need it: it goes after them
         await world.client.patch("v1/Service", merge({"metadata": {"finalizers": None}}), "front", "default")
         await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
@@ -340,7 +340,7 @@ def test_what_another_has_is_not_taken_over_unless_that_is_said() -> None:
         world.run(two_states([["a"], []]))
         await world.create()
         told = await world.is_so("One=False/ApplyFailed")
-        assert "helm manages it" in told["One"]["message"]
+        assert "managed by helm" in told["One"]["message"]
         world.run(two_states([["a"], []], how=How(adopt=Adopt.ALWAYS)), name="taker")
         await world.client.wait_for(
             CONFIG_MAP, "a", "default", lambda each: "setpoint.dev/apply-set" in each["metadata"]["labels"], timeout=5
@@ -433,6 +433,6 @@ def test_an_object_that_two_states_put_out_differently_is_told() -> None:
         world.run(fsm)
         await world.create()
         told = await world.is_so("Two=False/ApplyFailed")
-        assert "wanted twice" in told["Two"]["message"]
+        assert "added twice" in told["Two"]["message"]
 
     in_world(test)

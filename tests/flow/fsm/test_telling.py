@@ -36,7 +36,7 @@ def test_events_tell_when_ready_changes_and_nothing_else() -> None:
         assert told == {
             ("Normal", "Pending", "Provisioned: Pending"),
             ("Warning", "Broken", "Provisioned: no space"),
-            ("Normal", "Ready", "every state is as it should be"),
+            ("Normal", "Ready", "all states succeeded"),
         }
         assert len(found) == len(told)
 

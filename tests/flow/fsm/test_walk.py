@@ -163,7 +163,7 @@ def test_a_state_that_answers_nothing_is_told_what_to_return() -> None:
         world.run(fsm)
         await world.create()
         told = await world.is_so("Ready=False/Error")
-        assert "return the next state, Done, Wait, Fail or Note" in told["Ready"]["message"]
+        assert "expected the next state, Done, Wait, Fail or Note" in told["Ready"]["message"]
 
     in_world(test)
 
@@ -289,7 +289,7 @@ def test_wait_ready_says_what_it_waited_for_and_that_the_object_went() -> None:
         with pytest.raises(TimeoutError, match=r"unavailable \[progressing\] Provisioned: not yet"):
             await wait_ready(world.client, made, timeout=0.02)
         await world.client.delete(made)
-        with pytest.raises(LookupError, match="b is gone"):
+        with pytest.raises(LookupError, match="b was deleted"):
             await wait_ready(world.client, made, timeout=1)
 
     in_world(test)

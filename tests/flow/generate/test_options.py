@@ -59,7 +59,7 @@ def test_children_in_another_namespace_are_there_exactly_if_they_are_allowed(cro
             assert await world.names() == {"a"}
         else:
             told = (await world.is_so("False/Error"))["message"]
-            assert told == "app gave ConfigMap other/b, and its parent is in default: say cross_namespace=True"
+            assert told == "app returned ConfigMap other/b, but its parent is in default: set cross_namespace=True"
             assert await world.names() == set(), "nothing is written of what is refused in part"
 
     in_world(test)
@@ -76,7 +76,7 @@ def test_children_in_no_namespace_are_there_exactly_if_they_are_allowed(cluster_
             assert "ownerReferences" not in (await world.client.get("v1/Namespace", "shop-1"))["metadata"]
         else:
             told = (await world.is_so("False/Error"))["message"]
-            assert told.endswith("which lives in no namespace, and its parent is in default: say cluster_scoped=True")
+            assert told.endswith("which is cluster-scoped, but its parent is in default: set cluster_scoped=True")
             assert not (await world.client.list("v1/Namespace", fields={"metadata.name": "shop-1"})).items
 
     in_world(test)
@@ -101,18 +101,21 @@ def test_a_kind_that_was_not_declared_is_refused() -> None:
         world.run(rendering(kinds=[Secret]))
         await world.client.create(app("a"))
         told = (await world.is_so("False/Error"))["message"]
-        assert told == "app gave a v1/ConfigMap, which is not among its kinds: add it to `kinds`"
+        assert told == "app returned a v1/ConfigMap, which is not declared: add it to `kinds`"
 
     in_world(test)
 
 
 GIVEN: list[tuple[Any, str]] = [
-    (None, "returned nothing: yield the children, or return a list of them, an empty one for none"),
+    (None, "returned None: yield the children, or return a list (empty for none)"),
     (config_map("a"), "returned a dict: yield the children"),
-    ([None], "gave a NoneType: a child is an object"),
-    ([[config_map("a")]], "gave a list: a child is an object"),
-    ([{"metadata": {"name": "a"}}], "gave a tree that is no child: the object does not say its apiVersion and kind"),
-    ([config_map("a"), config_map("default/a")], "gave ConfigMap default/a twice: give each child a name of its own"),
+    ([None], "returned a NoneType: expected a Resource"),
+    ([[config_map("a")]], "returned a list: expected a Resource"),
+    ([{"metadata": {"name": "a"}}], "returned an invalid child: the object does not say its apiVersion and kind"),
+    (
+        [config_map("a"), config_map("default/a")],
+        "returned ConfigMap default/a twice: use a unique name for each child",
+    ),
     ([ConfigMap(metadata=ObjectMeta(generate_name="a-"))], "needs a name"),
 ]
 
@@ -152,25 +155,25 @@ def named(parent: object, *, status: object) -> None: ...
 
 @pytest.mark.parametrize("function", [no_parameters, one, four, named])
 def test_a_function_with_other_parameters_is_refused_at_once(function: Any) -> None:
-    with pytest.raises(TypeError, match=r"it should take \(parent, status\), or \(ctx, parent, status\)"):
+    with pytest.raises(TypeError, match=r"expected \(parent, status\) or \(ctx, parent, status\)"):
         generates(App, kinds=[ConfigMap])(function)
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"kinds": []}, "kinds is empty: name the kinds"),
+    ({"kinds": []}, "kinds is empty: list the kinds"),
     ({"kinds": ["ConfigMap"]}, "'ConfigMap' names no kind"),
-    ({"kinds": [Namespace]}, "kinds has v1/Namespace, which lives in no namespace: say cluster_scoped=True"),
-    ({"cross_namespace": "yes"}, "cross_namespace is 'yes': say True or False"),
-    ({"cluster_scoped": 1}, "cluster_scoped is 1: say True or False"),
-    ({"owner_references": None}, "owner_references is None: say True or False"),
-    ({"adopt": "always"}, "adopt is 'always': say Adopt.NEVER"),
-    ({"prune": "no"}, "prune is 'no': say True, False, or Prune"),
-    ({"condition": "not a word"}, "condition is 'not a word': use a word in CamelCase"),
-    ({"condition": "Suspended"}, "the condition Suspended is told by itself"),
-    ({"name": "Not A Name"}, "'Not A Name' cannot name a set"),
-    ({"namespace": "Not A Name"}, "namespace is 'Not A Name'"),
-    ({"finalizer": "mine"}, "finalizer is 'mine': it should read DOMAIN/NAME"),
-    ({"kind": Site}, "lives in no namespace: say in which one inventories are kept"),
+    ({"kinds": [Namespace]}, "kinds contains v1/Namespace, which is cluster-scoped: set cluster_scoped=True"),
+    ({"cross_namespace": "yes"}, "invalid cross_namespace 'yes': expected True or False"),
+    ({"cluster_scoped": 1}, "invalid cluster_scoped 1: expected True or False"),
+    ({"owner_references": None}, "invalid owner_references None: expected True or False"),
+    ({"adopt": "always"}, "invalid adopt 'always': expected Adopt.NEVER"),
+    ({"prune": "no"}, "invalid prune 'no': expected True, False, or Prune"),
+    ({"condition": "not a word"}, "invalid condition 'not a word': use a word in CamelCase"),
+    ({"condition": "Suspended"}, "the condition Suspended is reserved"),
+    ({"name": "Not A Name"}, "invalid set name 'Not A Name'"),
+    ({"namespace": "Not A Name"}, "invalid namespace 'Not A Name'"),
+    ({"finalizer": "mine"}, "invalid finalizer 'mine': expected DOMAIN/NAME"),
+    ({"kind": Site}, "is cluster-scoped: set the namespace of the inventories"),
 ]
 
 
@@ -237,7 +240,7 @@ def test_more_than_the_limit_is_not_pruned_and_the_condition_says_so() -> None:
         await world.is_so("True/Applied")
         await world.want("a")
         told = await world.is_so("False/PruneWithheld")
-        assert "at most 1 may be pruned" in told["message"]
+        assert "more than the limit of 1" in told["message"]
         assert await world.names() == {"a", "b", "c"}
 
     in_world(test)

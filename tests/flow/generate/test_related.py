@@ -72,7 +72,7 @@ def test_looking_up_a_kind_that_is_not_declared_says_what_to_do() -> None:
         world.run(rendering(looks))
         await world.client.create(app(uses="paint"))
         told = (await world.is_so("False/Error"))["message"]
-        assert told == "v1/Secret is not kept: add it to `reads` of the controller"
+        assert told == "v1/Secret is not cached: add it to the controller's `reads`"
 
     in_world(test)
 

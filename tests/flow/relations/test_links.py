@@ -91,9 +91,9 @@ def test_a_kind_of_ones_own_names_others_as_its_rules_say() -> None:
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        ("links: [{of: A, at: spec.x, as: uses}]", r"links\[0\]: say whom it names"),
-        ("links: [{of: A, at: spec.x, as: uses, to: Secret}]", r"links\[0\]: 'Secret' names no kind"),
-        ("links: [{of: A, at: spec..x, as: uses, to: v1/Secret}]", r"links\[0\]: 'spec..x' is no path"),
+        ("links: [{of: A, at: spec.x, as: uses}]", r"links\[0\]: specify the target"),
+        ("links: [{of: A, at: spec.x, as: uses, to: Secret}]", r"links\[0\]: invalid kind 'Secret'"),
+        ("links: [{of: A, at: spec..x, as: uses, to: v1/Secret}]", r"links\[0\]: invalid path 'spec..x'"),
         ("links: [{of: A, at: spec.x, to: v1/Secret}]", "missing required field `as`"),
         ("link: []", "unknown field `link`"),
     ],

@@ -155,16 +155,19 @@ class TestExtending:
     @pytest.mark.parametrize(
         ("table", "says"),
         [
-            ("kinds: {A.b: [{is: ready}, {is: ready, when: status.x ~ 3}]}", r"A\.b\[1\]: 'status.x ~ 3' is no compar"),
+            (
+                "kinds: {A.b: [{is: ready}, {is: ready, when: status.x ~ 3}]}",
+                r"A\.b\[1\]: invalid comparison 'status.x ~ 3'",
+            ),
             ("kinds: {A.b: [{is: fine}]}", "Invalid enum value 'fine'"),
             ("kinds: {A.b: [{is: ready, whem: a}]}", "unknown field `whem`"),
-            ("first: [{is: ready, after: 5m}]", r"first\[0\]: `after` is a time since a moment"),
+            ("first: [{is: ready, after: 5m}]", r"first\[0\]: `after` and `since` must be given together"),
             ("first: [{is: ready, after: soon, since: metadata.x}]", r"first\[0\]: .*soon"),
-            ("last: [{is: ready, when: status.a!b exists}]", r"last\[0\]: 'status.a!b' is no path"),
-            ("conditions: [{types: {A: b}}]", r"conditions\[0\]: say which `types`"),
-            ("conditions: [{reason: X}]", r"conditions\[0\]: `reason` and `is` go together"),
-            ("a: [", "cannot be read"),
-            ("[]", "cannot be read"),
+            ("last: [{is: ready, when: status.a!b exists}]", r"last\[0\]: invalid path 'status.a!b'"),
+            ("conditions: [{types: {A: b}}]", r"conditions\[0\]: specify `types`"),
+            ("conditions: [{reason: X}]", r"conditions\[0\]: `reason` and `is` must be given together"),
+            ("a: [", "invalid table"),
+            ("[]", "invalid table"),
         ],
     )
     def test_a_mistake_is_named_with_its_place(self, table: str, says: str) -> None:

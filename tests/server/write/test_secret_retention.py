@@ -96,8 +96,8 @@ def test_a_plane_does_so_by_itself_and_by_default_does_not(seconds: float | None
 @pytest.mark.parametrize(
     ("store", "seconds", "message"),
     [
-        ("memory", 0, "0 is not allowed: it should be more than 0, or left out"),
-        ("etcd:http://localhost:2379", 10, "a store in etcd cannot remove the past of Secrets alone"),
+        ("memory", 0, "0 is out of range: must be greater than 0, or left out"),
+        ("etcd:http://localhost:2379", 10, "etcd cannot purge the history of Secrets separately"),
     ],
 )
 def test_a_bound_that_cannot_be_kept_is_refused(store: str, seconds: float, message: str) -> None:

@@ -164,7 +164,7 @@ class FSM:
         async def children_deleted(ctx: Context, obj: Any, out: Outputs) -> Next:
             left = await out.delete_children()
             if left:
-                return Wait(after, "WaitingForChildren", f"not gone yet: {_first_of(left)}")
+                return Wait(after, "WaitingForChildren", f"not deleted yet: {_first_of(left)}")
             return Done() if following is None else following
 
         return self._add(State(condition=condition, function=children_deleted, finalizes=True))
