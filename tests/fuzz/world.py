@@ -31,7 +31,7 @@ _UNLOGGED = r"\S+:\d+: \w*Warning: |Exception ignored |Fatal Python error: "
 _RECORD = re.compile(rf"^(?=\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d|{_UNLOGGED})", re.M)
 _FAILING = re.compile(r" (ERROR|CRITICAL) | failed")
 _REFUSED = re.compile(
-    r"setpoint\.controller\.(outcome: |watch: the handler failed for a change of ).*[ .](Forbidden|NotFound|Conflict|AlreadyExists|"
+    r"setpoint\.controller\.(outcome: |watch: the handler failed ).*[ .](Forbidden|NotFound|Conflict|AlreadyExists|"
     r"Invalid|BadRequest|MethodNotAllowed|TooManyRequests|Timeout|ServerTimeout|ServiceUnavailable|Gone|Expired): "
 )
 
