@@ -1,1 +1,1 @@
-"""Processes, containers and services as objects: their kinds, the runtimes that carry them, and the controllers."""
+"""Processes, containers and services as API objects: their kinds, the runtimes that run them, and their controllers."""

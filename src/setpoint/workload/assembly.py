@@ -1,4 +1,4 @@
-"""Workloads as a part of a control plane: what its server is told before it starts, and what runs once it does."""
+"""The workloads as a part of a control plane: the extensions of its server, and the controllers that start with it."""
 
 import asyncio
 import os
@@ -23,13 +23,13 @@ from setpoint.workload.shutdown import Shutdown
 from setpoint.workload.subresources.endpoints import WorkloadEndpoints
 from setpoint.workload.workloads import Workloads, WorkloadSettings
 
-# Of the name of a directory; the rest names its owner.
+# The prefix of the directory's name; the rest identifies its owner.
 _PREFIX = "setpoint-"
 
 
 class WorkloadHost:
-    """The workloads of a control plane. Without settings, files lie in a directory that goes with it, and what outlives
-    it is recorded for its user."""
+    """The workloads of a control plane. Without settings, their files are in a temporary directory that is removed at
+    the end, and persistent resources are recorded in the user's records file."""
 
     def __init__(self, settings: WorkloadSettings | None, ids: Ids) -> None:
         self._given = settings
@@ -43,7 +43,7 @@ class WorkloadHost:
 
     @property
     def pages(self) -> Sequence[Plain]:
-        """What clients of the control plane itself ask."""
+        """The administrative endpoints of the control plane."""
         return ExecutionPage(self.shutdown), self._perftrace
 
     @property
@@ -62,11 +62,11 @@ class WorkloadHost:
 
     @property
     def controllers(self) -> Sequence[Controller]:
-        """Those of the workloads, once there are any."""
+        """The controllers of the workloads; none before the start."""
         return self._workloads.controllers if self._workloads is not None else ()
 
     async def start(self, client: Client) -> None:
-        """Returns when the kinds are known; the controllers begin when others have had their turn."""
+        """Returns when the kinds are registered; the controllers start in the background."""
         settings = self._given
         if settings is None:
             self._own = _own_directory(self._ids)
@@ -77,12 +77,12 @@ class WorkloadHost:
         self._starting = asyncio.ensure_future(self._workloads.start())
 
     async def started(self) -> None:
-        """Returns when the controllers work. Raises what keeps them from it."""
+        """Waits until the controllers run. Raises the exception of a failed start."""
         if self._starting is not None:
             await asyncio.shield(self._starting)
 
     async def stop(self) -> None:
-        """Ends everything that is not to be kept, and removes what only we have use for."""
+        """Stops all workloads that are not persistent, and removes the temporary directory."""
         await self.shutdown.close()
         await self._perftrace.close()
         if self._starting is not None:
@@ -94,7 +94,7 @@ class WorkloadHost:
             shutil.rmtree(self._own, ignore_errors=True)
 
     def _diagnostics(self) -> Path | None:
-        """Where files go that tell how we are."""
+        """Returns the directory for diagnostic files, or None before the start."""
         if self._workloads is None:
             return None
         world = self._workloads.world
@@ -103,7 +103,7 @@ class WorkloadHost:
 
 
 def _own_directory(ids: Ids) -> Path:
-    """Where files of a control plane lie that go with it; those of one that was killed go now."""
+    """Creates the temporary directory of this control plane, and removes those of control planes that were killed."""
     place = Path(tempfile.gettempdir())
     for left in place.glob(f"{_PREFIX}*"):
         if is_dead(left.name.removeprefix(_PREFIX)):

@@ -1,8 +1,8 @@
 """Certificates as files that OpenSSL finds: each by its thumbprint, a link by the hash of its subject, and a bundle of
-all. For processes and containers alike; pure.
+all. For processes and containers; no I/O.
 
-OpenSSL looks a certificate up by a hash of its subject in a canonical form: texts as UTF-8, ASCII letters small, blanks
-trimmed and collapsed; the first four bytes of the SHA-1 of that, read from the small end.
+OpenSSL finds a certificate by a hash of its subject in a canonical form: texts as UTF-8, ASCII letters in lower case,
+blanks trimmed and collapsed; the hash is the first four bytes of the SHA-1, in little-endian order.
 """
 
 import hashlib
@@ -17,11 +17,12 @@ _BLANKS = re.compile(r"[ \t\n\v\f\r]+")
 
 
 class CertificateError(ValueError):
-    """What should be a certificate is none; says which and why."""
+    """A text is not a valid certificate; the message names the certificate and the reason."""
 
 
 class Links(NamedTuple):
-    """The files of a set of certificates: text by name, and links by name to a file beside them; what was left out."""
+    """The files of a set of certificates: `files` has texts by name, `links` has target files by link name, `skipped`
+    has the errors of invalid certificates."""
 
     files: dict[str, str]
     links: dict[str, str]
@@ -30,7 +31,8 @@ class Links(NamedTuple):
 
 
 def certificate_files(certificates: Mapping[str, Any]) -> Links:
-    """What a `pemCertificates` means. Raises CertificateError, unless that says to go on."""
+    """Returns the files of a `pemCertificates`. Raises CertificateError for an invalid certificate, unless
+    `continueOnError` is set."""
     files: dict[str, str] = {}
     links: dict[str, str] = {}
     skipped = []
@@ -51,7 +53,7 @@ def certificate_files(certificates: Mapping[str, Any]) -> Links:
 
 
 def link_name(hashed: str, taken: Mapping[str, str]) -> str:
-    """The name of the link for a hash: numbered, as different subjects may have the same."""
+    """Returns the name of the link for a hash, numbered because different subjects may have the same hash."""
     number = 0
     while f"{hashed}.{number}" in taken:
         number += 1
@@ -59,13 +61,13 @@ def link_name(hashed: str, taken: Mapping[str, str]) -> str:
 
 
 def subject_hash(pem: str) -> str:
-    """What `openssl x509 -hash` prints. Raises CertificateError."""
-    from cryptography import x509  # it is slow to import
+    """Returns the hash that `openssl x509 -hash` prints. Raises CertificateError."""
+    from cryptography import x509  # slow to import
 
     try:
         certificate = x509.load_pem_x509_certificate(pem.encode())
     except ValueError as error:
-        raise CertificateError(f"this is no certificate in PEM: {error}") from None
+        raise CertificateError(f"not a certificate in PEM format: {error}") from None
     canonical = b""
     for relative in certificate.subject.rdns:
         parts = []

@@ -1,6 +1,7 @@
-"""Removes what one workload left behind on purpose: its persistent processes, containers and networks, by the records.
+"""Removes the persistent processes, containers and networks that a workload left behind, by its records.
 
-What a control plane takes care of at this moment is not touched: that is a failure which says who has it.
+Resources that a running control plane manages are not removed: the report lists each as a failure and names that
+control plane.
 """
 
 import asyncio
@@ -26,32 +27,33 @@ from setpoint.workload.records import Kept, Records, records_path
 from setpoint.workload.runtime import World
 
 _AT_ONCE = 8
-# Networks are empty only when their containers are gone.
+# A network can be removed only after its containers.
 _ORDER: tuple[tuple[str, ...], ...] = (("Container", "Executable"), ("ContainerNetwork",))
 _PLURALS = {"Container": "containers", "Executable": "executables", "ContainerNetwork": "networks"}
 _RESOURCES = {"Container": "containers", "Executable": "executables", "ContainerNetwork": "containernetworks"}
 
 
 class CleanUpError(Exception):
-    """Something is left; says why."""
+    """A resource cannot be removed; the message has the reason."""
 
 
 @dataclass
 class Report:
-    """What was removed, and what was not."""
+    """The counts of the removed resources, and the failures."""
 
     workload_id: str
     stopped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PLURALS.values(), 0))
     failures: list[Object] = field(default_factory=list)
 
     def told(self) -> Object:
-        """The same as DCP prints it."""
+        """Returns the report in the format that DCP prints."""
         told: Object = {"workloadId": self.workload_id, "stopped": self.stopped}
         return {**told, "failures": self.failures} if self.failures else told
 
 
 class CleanUp:
-    """Works through the records of a workload. `connect` finds the container engine, should one be needed."""
+    """Removes the recorded resources of a workload. `connect` connects to the container engine, and is called only if
+    needed."""
 
     def __init__(self, world: World, connect: Callable[[], Awaitable[Engine | Unavailable]]) -> None:
         self._world, self._connect = world, connect
@@ -90,7 +92,7 @@ class CleanUp:
     async def _remove(self, kept: Kept) -> None:
         records = self._world.records
         if holder := records.take(kept.kind, kept.name):
-            raise CleanUpError(f"{holder} takes care of it: end that one first")
+            raise CleanUpError(f"{holder} manages this resource: stop that control plane first")
         try:
             if kept.kind == "Executable":
                 await Persistence(self._world).clean_up(kept.name)
@@ -116,8 +118,8 @@ class CleanUp:
 
 
 async def clean_up(workload: str, environ: Mapping[str, str], clock: Clock, ids: Ids, directory: Path) -> Report:
-    """Removes what a workload left; everything that any did, without one. Files that are needed meanwhile go into the
-    directory. Raises CleanUpError where the records cannot be read."""
+    """Removes the persistent resources of a workload, or of all workloads if the name is empty. Temporary files are
+    written to the directory. Raises CleanUpError if the records cannot be read."""
     processes = Processes(clock, ids, environ)
     finding = partial(connect, clock, environ)
     own = identity_of(os.getpid()) or Identity(os.getpid(), 0)

@@ -1,11 +1,11 @@
-"""What must be before a workload can start: by `dependsOn`, by its templates, by the network or container it is in.
+"""The dependencies of workloads: by `dependsOn`, by templates, and by the network or container of a workload.
 
-`requirements` reads them off one object; `waiting_for` says which do not hold, and why; `deadlocks` finds those that
-can never hold because objects wait for each other, before anything starts; `needs` and `needed_by` say who depends on
-whom, `stop_order` and `shutdown_order` in which order objects go. All of it is pure.
+`requirements` returns those of one object; `waiting_for` returns the unmet ones with their reasons; `deadlocks` finds
+cyclic dependencies before any workload starts; `needs` and `needed_by` list the dependencies and dependents of an
+object; `stop_order` and `shutdown_order` return the order of deletion. No I/O.
 
-A Service is ready when one of those who serve it has started, and a Proxyless one has no address before: so who depends
-on a Service depends on one of its producers, whichever.
+A Service is ready when one of the workloads that serve the Service has started, and a Proxyless Service has no address
+before. A dependency on a Service is therefore a dependency on any one of its producers.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Key: TypeAlias = tuple[str, str]
 FindObject: TypeAlias = Callable[[str, str], Object | None]
 
-# Kinds go in this order at a shutdown; those of one line together.
+# The order in which kinds are deleted at a shutdown; the kinds of one line together.
 SHUTDOWN: tuple[tuple[str, ...], ...] = (
     ("ContainerExec", "ExecutableReplicaSet", "Task", "Service", "ContainerNetworkTunnelProxy"),
     ("Container", "Executable"),
@@ -34,7 +34,7 @@ SHUTDOWN: tuple[tuple[str, ...], ...] = (
 
 
 class Requirement(NamedTuple):
-    """Another object that must have come so far. `why` says where the object asks for it."""
+    """A condition of another object that must be met. `why` names the field that requires the object."""
 
     kind: str
     name: str
@@ -47,7 +47,7 @@ class Requirement(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A requirement that does not hold. `why` says what the other object does instead."""
+    """A requirement that is not met. `why` describes the current state of the other object."""
 
     kind: str
     name: str
@@ -59,15 +59,15 @@ class Waiting(NamedTuple):
 
 
 class Deadlock(NamedTuple):
-    """Objects that wait for each other in a circle, the first one again at the end."""
+    """Objects that depend on each other in a cycle, with the first one repeated at the end."""
 
     keys: tuple[Key, ...]
     message: str
 
 
 def requirements(tree: Object) -> list[Requirement]:
-    """What an object needs before it starts, each once. Templates that cannot be read need nothing: they never have a
-    value, which whoever fills them in says better."""
+    """Returns the requirements of an object, without duplicates. Invalid templates are ignored: rendering them reports
+    the error."""
     found: dict[tuple[Key, DependencyCondition], Requirement] = {}
     for each in _requirements(tree):
         found.setdefault((each.key, each.condition), each)
@@ -75,7 +75,7 @@ def requirements(tree: Object) -> list[Requirement]:
 
 
 def waiting_for(tree: Object, find: FindObject) -> list[Waiting]:
-    """The requirements of an object that do not hold, given how to find others."""
+    """Returns the unmet requirements of an object; `find` looks up other objects."""
     found = []
     for kind, name, condition, _ in requirements(tree):
         other = find(kind, name)
@@ -103,7 +103,7 @@ def _requirements(tree: Object) -> Iterator[Requirement]:
 
 
 def _templates(spec: Object) -> Iterator[tuple[str, str]]:
-    """The values that are filled in before the start; those of probes are later."""
+    """Yields the templates that are rendered before the start; those of probes are rendered later."""
     for each in spec.get("env") or ():
         yield f"env {each['name']}", each.get("value", "")
     for index, text in enumerate(spec.get("args") or ()):
@@ -116,25 +116,26 @@ def _referred(where: str, text: str) -> Iterator[Requirement]:
     except TemplateError:
         return
     for each in found:
-        # To serve it a Service must only exist; of a Secret there is nothing to know but that.
+        # A served Service must only exist; the same holds for a Secret.
         if each.kind != "Secret" and not each.function.endswith("ForServing"):
             yield Requirement(each.kind, each.name, "Started", f"{each.function} in {where}")
 
 
 class _Step(NamedTuple):
-    """That an object has come so far."""
+    """A state that an object reaches: started, or ready."""
 
     kind: str
     name: str
     ready: bool
 
 
-# Of every step: whether any of those before it is enough, and which they are, with what they are for.
+# For each step: True if any one preceding step is enough, and these steps with the kind of dependency.
 _Before: TypeAlias = Mapping[_Step, tuple[bool, list[tuple[_Step, str]]]]
 
 
 class _Graph:
-    """Steps, and those that must come before: all of them, or for a Service that waits to be served any of them."""
+    """The steps, and their preceding steps: all of them are required, or any one for a Service that waits for its
+    producers."""
 
     def __init__(self, objects: Collection[Object]) -> None:
         self._trees = {(tree["kind"], tree["metadata"]["name"]): tree for tree in objects}
@@ -149,7 +150,7 @@ class _Graph:
             yield _Step(kind, name, True)
 
     def before(self, step: _Step) -> tuple[bool, list[tuple[_Step, str]]]:
-        """Whether any is enough, and the steps with what they are for."""
+        """Returns True if any one of the preceding steps is enough, and the steps with the kind of dependency."""
         tree = self._trees[step.kind, step.name]
         if step.kind == "Service":
             spec = tree.get("spec") or {}
@@ -168,7 +169,7 @@ class _Graph:
 
     @staticmethod
     def _inner(tree: Object) -> Object:
-        """For what is made from a template: the object with all that the template needs."""
+        """Returns the object of a template with the dependencies of the template."""
         spec = tree.get("spec") or {}
         template = spec.get("template")
         if not template:
@@ -179,7 +180,7 @@ class _Graph:
 
 
 def _served(tree: Object) -> list[str]:
-    """The Services that an object serves; an annotation that cannot be read says of none."""
+    """Returns the Services that an object serves; none if the annotation is invalid."""
     spec = tree.get("spec") or {}
     try:
         found = producers(tree)
@@ -193,8 +194,7 @@ def _served(tree: Object) -> list[str]:
 
 
 def deadlocks(objects: Collection[Object]) -> list[Deadlock]:
-    """The circles in which objects wait for each other, each once. What an object needs and is not among them may yet
-    come, and holds up nobody here."""
+    """Returns the dependency cycles, each once. Dependencies outside of the given objects are assumed to be met."""
     graph = _Graph(objects)
     before = {step: graph.before(step) for step in graph.steps()}
     possible = _possible(before)
@@ -207,7 +207,7 @@ def deadlocks(objects: Collection[Object]) -> list[Deadlock]:
 
 
 def _possible(before: _Before) -> set[_Step]:
-    """The steps that can come to be, each looked at once for every step that it waits for."""
+    """Returns the steps that can be reached, in time linear in the number of dependencies."""
     after: dict[_Step, list[_Step]] = {}
     missing: dict[_Step, int] = {}
     for step, (any_is_enough, steps) in before.items():
@@ -226,7 +226,7 @@ def _possible(before: _Before) -> set[_Step]:
 
 
 def _circle(start: _Step, before: _Before, possible: Collection[_Step]) -> Deadlock:
-    """The circle that a step which can never be leads into."""
+    """Returns the cycle that an unreachable step depends on."""
     path: list[tuple[_Step, str]] = []
     seen: dict[_Step, int] = {}
     here = start
@@ -236,18 +236,18 @@ def _circle(start: _Step, before: _Before, possible: Collection[_Step]) -> Deadl
         path.append((here, how))
         here = following
     circle = path[seen[here] :]
-    # It begins with its first object by name, so that the same circle always reads the same.
+    # The cycle begins with its first object by name, so that the message is deterministic.
     links = [(step, how) for step, how in circle if how]
     first = min(range(len(links)), key=lambda index: (links[index][0].kind, links[index][0].name))
     links = links[first:] + links[:first]
     keys = tuple((step.kind, step.name) for step, _ in links)
     message = "".join(f"{step.kind} {step.name} {how} " for step, how in links) + " ".join(keys[0])
-    return Deadlock((*keys, keys[0]), f"{message}; take one of these out")
+    return Deadlock((*keys, keys[0]), f"{message}; remove one of these dependencies")
 
 
 def stop_order(objects: Collection[Object]) -> list[list[Object]]:
-    """In which order objects are stopped: each before what it depends on, those of one list together. Objects that wait
-    for each other in a circle come last, together."""
+    """Returns the order in which objects are stopped: each before its dependencies; the objects of one list are stopped
+    together. Objects in a cycle come last, together."""
     return _stop_order(_Graph(objects), objects)
 
 
@@ -265,7 +265,7 @@ def _stop_order(graph: _Graph, objects: Collection[Object]) -> list[list[Object]
 
 
 def _needed(graph: _Graph, key: Key) -> Iterator[Key]:
-    """The objects that one depends on, with those who serve the Services it depends on."""
+    """Yields the dependencies of an object, including the workloads that serve the required Services."""
     for step, _ in graph.before(_Step(*key, False))[1]:
         yield step.kind, step.name
         if step.kind == "Service":
@@ -273,21 +273,21 @@ def _needed(graph: _Graph, key: Key) -> Iterator[Key]:
 
 
 def _serving(graph: _Graph, service: str) -> Iterator[Key]:
-    """A Service, and those who serve it."""
+    """Yields a Service and the workloads that serve the Service."""
     yield "Service", service
     for step, _ in graph.before(_Step("Service", service, True))[1]:
         yield step.kind, step.name
 
 
 def needed(objects: Collection[Object]) -> dict[Key, set[Key]]:
-    """What each object depends on itself, with those who serve the Services that it depends on."""
+    """Returns the direct dependencies of each object, including the workloads that serve the required Services."""
     graph = _Graph(objects)
     keys = [(tree["kind"], tree["metadata"]["name"]) for tree in objects]
     return {key: set(_needed(graph, key)) & {*keys} for key in keys}
 
 
 def needs(objects: Collection[Object], key: Key) -> set[Key]:
-    """All that must be there for an object to start, whether it depends on that itself or on what does; with it."""
+    """Returns the object and all its direct and indirect dependencies."""
     graph = _Graph(objects)
     trees = {(tree["kind"], tree["metadata"]["name"]): tree for tree in objects}
     found, left = {key}, [key]
@@ -304,12 +304,12 @@ def needs(objects: Collection[Object], key: Key) -> set[Key]:
 
 
 def needed_by(objects: Collection[Object], key: Key) -> list[Key]:
-    """Those who depend on an object, or on a Service that it serves."""
+    """Returns the objects that depend on an object, or on a Service that the object serves."""
     return [each for each, others in needed(objects).items() if each != key and each[0] != "Service" and key in others]
 
 
 def shutdown_order(objects: Iterable[Object]) -> list[list[Object]]:
-    """In which order everything is deleted at a shutdown: kind by kind, and what depends on others before them."""
+    """Returns the order of deletion at a shutdown: kind by kind, and dependents before their dependencies."""
     everything = list(objects)
     graph = _Graph(everything)
     found: list[list[Object]] = []

@@ -1,4 +1,4 @@
-r"""Files of environment variables, as godotenv and docker compose read them.
+r"""Parses files of environment variables, as godotenv and docker compose do.
 
     # a comment
     export NAME=value            # and another
@@ -8,8 +8,8 @@ r"""Files of environment variables, as godotenv and docker compose read them.
     lines, with \n and $HOST"
     RAW='as it is: $HOST \n'
 
-A name alone takes the value of the surrounding environment, if there is one. Values without quotes and in double quotes
-are expanded: `${NAME}`, `${NAME:-default}` and, in capitals, `$NAME`; `\$` is a dollar.
+A name without a value takes the value of the surrounding environment, if present. Unquoted and double-quoted values are
+expanded: `${NAME}`, `${NAME:-default}` and, in capitals, `$NAME`; `\$` is a literal dollar.
 """
 
 import re
@@ -26,7 +26,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class DotenvError(ValueError):
-    """A file cannot be read; says in which line and what to do."""
+    """A file cannot be parsed; the message has the line and the remedy."""
 
     def __init__(self, message: str, line: int) -> None:
         self.line = line
@@ -34,7 +34,7 @@ class DotenvError(ValueError):
 
 
 def parse(text: str, surrounding: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a file, in its order. `surrounding` is what its values may refer to. Raises DotenvError."""
+    """Returns the variables of a file, in order. Values may refer to variables of `surrounding`. Raises DotenvError."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     found: dict[str, str] = {}
     at = 0
@@ -47,7 +47,7 @@ def parse(text: str, surrounding: Mapping[str, str]) -> dict[str, str]:
         if name is None:
             line = _PLAIN.match(text, at)
             shown = line.group()[:40] if line else ""
-            raise DotenvError(f"{shown!r} is no variable; write NAME=value", _line(text, at))
+            raise DotenvError(f"{shown!r} is not a variable; write NAME=value", _line(text, at))
         at = name.end()
         if name[2] is None:
             if name[1] in surrounding:
@@ -58,11 +58,11 @@ def parse(text: str, surrounding: Mapping[str, str]) -> dict[str, str]:
 
 
 def _value(text: str, at: int, known: Mapping[str, str]) -> tuple[str, int]:
-    """The value that begins there, and where it ends."""
+    """Returns the value at a position, and the position after the value."""
     quote = text[at : at + 1]
     if quote not in ("'", '"'):
         line = _PLAIN.match(text, at)
-        assert line is not None, "every text has a rest of its line, if an empty one"
+        assert line is not None, "the pattern matches an empty line too"
         return _expanded(_COMMENT.sub("", line.group(), count=1).strip(), known), line.end()
     found = _QUOTED[quote].match(text, at)
     if found is None:
@@ -74,7 +74,7 @@ def _value(text: str, at: int, known: Mapping[str, str]) -> tuple[str, int]:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    # What is before a dollar stays: it is for the expansion.
+    # The backslash before a dollar stays for the expansion.
     return {"n": "\n", "r": "\r", "$": "\\$"}.get(found[1], found[1])
 
 

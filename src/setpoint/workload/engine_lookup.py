@@ -1,8 +1,8 @@
-"""The container engine of a control plane: looked for when the first object needs it, and again until there is one.
+"""The container engine of a control plane: connected when the first object needs an engine, with retries.
 
-Whoever needs it asks for `current`, which never waits, and is told when that changes and of all that happens in the
-engine. Before anybody gets it, what dead control planes left in it is removed, and the guardian is told what to remove
-should this one die: all that carries its session.
+`current` never waits; subscribers are notified when `current` changes and of all engine events. After connecting,
+resources of dead control planes are removed, and the guardian is told to remove all resources with the label of this
+session if this control plane dies.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from setpoint.workload.process.guardian import Removal
 from setpoint.workload.process.identity import Identity, identity_of, is_alive, parse
 from setpoint.workload.process.processes import Processes
 
-# In which namespace of processes the creator's pid means something: elsewhere it is somebody else's, or nobody's.
+# The pid namespace of the creator: in another namespace its pid is meaningless.
 NAMESPACE = "setpoint.dev/pid-namespace"
 _KEY = "engine"
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 15.0
 
 Connect: TypeAlias = Callable[[], Awaitable[Engine | Unavailable]]
-# Told of events; None: whether there is an engine has changed.
+# Called with events; None: the availability of the engine has changed.
 Hear: TypeAlias = Callable[[Told | None], None]
 
 _log = logging.getLogger(__name__)
 
 
 class Engines:
-    """The engine that a control plane uses, if there is one."""
+    """The engine of a control plane, if available."""
 
     def __init__(self, clock: Clock, processes: Processes, connect: Connect) -> None:
         self._clock, self._processes, self._connect = clock, processes, connect
@@ -47,29 +47,30 @@ class Engines:
 
     @property
     def current(self) -> Engine | Unavailable | None:
-        """The engine, or why there is none; None while it is being looked for."""
+        """The engine, or the reason why none is available; None while connecting."""
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
         return self._trouble if self._trouble is not None else self._engine
 
     @property
     def engine(self) -> Engine | None:
-        """The engine that was chosen, whether it answers at this moment or not."""
+        """The selected engine, even if not responding at the moment."""
         return self._engine
 
     def subscribe(self, hear: Hear) -> None:
-        """Has somebody told of what happens."""
+        """Adds a subscriber for events."""
         self._hearers.append(hear)
 
     def made_by_us(self, *, persistent: bool) -> dict[str, str]:
-        """Labels for what we make: what is not persistent goes with us, one way or another."""
+        """Returns the labels of resources that we create: those that are not persistent are removed with this control
+        plane."""
         _, _, started = self._creator.text().partition(":")
         session = "" if persistent else self._processes.session
         made = labels.maker(pid=self._creator.pid, started=started, persistent=persistent, session=session)
         return {**made, NAMESPACE: pid_namespace()}
 
     async def close(self) -> None:
-        """Lets go of the engine. What is left of this session in it is the guardian's business."""
+        """Closes the connection. The guardian removes resources of this session that are left."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -104,8 +105,8 @@ class Engines:
                     if isinstance(told, Resync):
                         self._trouble = None
                     self._tell(told)
-            except Exception:  # an event that makes no sense must not be the last one
-                _log.exception("the events of the container engine cannot be followed; it is tried again")
+            except Exception:  # an invalid event must not end the subscription
+                _log.exception("cannot follow the events of the container engine; retrying")
             await self._clock.sleep(_FIRST_WAIT)
 
     async def _connected(self) -> Engine | Unavailable:
@@ -115,12 +116,12 @@ class Engines:
                 await self._harvest(found)
             return found
         except EngineError as error:
-            return Unavailable("Failing", error.message, error.remedy or "look into the log of the container engine")
+            return Unavailable("Failing", error.message, error.remedy or "check the log of the container engine")
 
     def _broken(self, reason: str) -> None:
         assert self._engine is not None
         name = self._engine.version.name.capitalize()
-        self._trouble = Unavailable("NotRunning", f"{name} does not answer: {reason}", EngineLost.remedy)
+        self._trouble = Unavailable("NotRunning", f"{name} does not respond: {reason}", EngineLost.remedy)
         self._tell(None)
 
     def _tell(self, told: Told | None) -> None:
@@ -128,28 +129,29 @@ class Engines:
             hear(told)
 
     async def _harvest(self, engine: Engine) -> None:
-        """Removes what control planes have left that were killed, and whose guardian was, too."""
+        """Removes resources of control planes that were killed together with their guardian."""
         wanted = {labels.SESSION: None, NAMESPACE: pid_namespace()}
         for container in await engine.containers.list(labels=wanted):
             if is_left(container.labels):
-                _log.warning("removing container %s, which a dead control plane left", container.name)
+                _log.warning("removing container %s of a dead control plane", container.name)
                 with suppress(EngineError):
                     await engine.containers.remove(container.id)
         for network in await engine.networks.list(labels=wanted):
             if is_left(network.labels):
-                _log.warning("removing network %s, which a dead control plane left", network.name)
-                # Somebody else's container may be in it.
+                _log.warning("removing network %s of a dead control plane", network.name)
+                # Containers of others may be connected.
                 with suppress(EngineError):
                     await engine.networks.remove(network.id)
         for volume in await engine.volumes.list(labels=wanted):
             if is_left(volume.labels):
-                _log.warning("removing volume %s, which a dead control plane left", volume.name)
+                _log.warning("removing volume %s of a dead control plane", volume.name)
                 with suppress(EngineError):
                     await engine.volumes.remove(volume.name)
 
 
 def is_left(found: Mapping[str, str]) -> bool:
-    """Whether who made a thing that was not to stay is gone; what an earlier boot made counts as left."""
+    """Returns True if the creator of a resource that is not persistent is dead; a creator of an earlier boot counts as
+    dead."""
     if labels.is_persistent(found):
         return False
     creator = parse(f"{found.get(labels.CREATOR_PROCESS_ID)}:{found.get(labels.CREATOR_PROCESS_START_TIME)}")
@@ -157,7 +159,7 @@ def is_left(found: Mapping[str, str]) -> bool:
 
 
 def pid_namespace() -> str:
-    """The namespace in which pids mean what they mean to us."""
+    """Returns the pid namespace of this process."""
     try:
         return os.readlink("/proc/self/ns/pid").strip("pid:[]")
     except OSError:

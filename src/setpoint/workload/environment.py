@@ -1,7 +1,8 @@
-"""The environment of a workload: what it inherits, what files say, what its spec says; the later wins.
+"""The environment of a workload: inherited variables, variables of files, and variables of the spec; later ones win.
 
-Inherited variables are never taken for templates. Those of files are for Executables, as in DCP, and those of the spec
-always. What begins with `DEBUG_SESSION` or `DCP_` is between an IDE and the control plane, and left out.
+Inherited variables are never rendered as templates. Variables of files are rendered for Executables, as in DCP, and
+those of the spec always. Names that begin with `DEBUG_SESSION` or `DCP_` are for the IDE and the control plane, and are
+removed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,12 +13,12 @@ from setpoint.workload.dotenv import DotenvError, parse
 from setpoint.workload.templates import Lookup, Needed, NotYet, Rendered, TemplateError, render
 
 _OURS = ("DEBUG_SESSION", "DCP_")
-# By it the processes of a workload are told from others; one that was inherited is of the control plane around us.
+# Marks the processes of a workload; an inherited value belongs to an outer control plane.
 _COOKIE = "SETPOINT_WORKLOAD"
 
 
-class EnvironmentProblem(ValueError):  # noqa: N818 - it becomes the reason and message of a condition
-    """An environment cannot be had. `reason` is a word for a condition; the text says what to do."""
+class EnvironmentProblem(ValueError):  # noqa: N818 - becomes the reason and message of a condition
+    """An environment is invalid. `reason` is the reason of a condition; the message has the remedy."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -25,14 +26,14 @@ class EnvironmentProblem(ValueError):  # noqa: N818 - it becomes the reason and 
 
 
 class Environment(NamedTuple):
-    """Variables with their values, how they may be shown, and which of them the spec and its files name."""
+    """The variables with their values, their masked values, and the names that the spec and its files set."""
 
     values: dict[str, str]
     shown: dict[str, str]
     explicit: frozenset[str]
 
     def to_json(self) -> list[Object]:
-        """For `status.effectiveEnv`."""
+        """Returns the entries of `status.effectiveEnv`."""
         return [{"name": name, "value": self.shown[name]} for name in sorted(self.shown)]
 
 
@@ -45,10 +46,10 @@ def environment(
     context: Object | None = None,
     ignores_case: bool = False,
 ) -> Environment:
-    """The environment of an Executable, Container or ContainerExec.
+    """Returns the environment of an Executable, Container or ContainerExec.
 
-    `ambient` is what it inherits, empty for one that does not. `read` gives the bytes of a file. `context` is the
-    object that templates see, where it is another. Raises EnvironmentProblem, or NotYet with all that values wait for.
+    `ambient` is the inherited environment, or empty. `read` returns the contents of a file. `context` is the object for
+    templates, if another one. Raises EnvironmentProblem, or NotYet with all missing values.
     """
     same = str.upper if ignores_case else str
     merged: dict[str, tuple[str, Rendered]] = {
@@ -72,12 +73,12 @@ def environment(
 
 
 def arguments(args: Sequence[str], subject: Object, lookup: Lookup) -> list[Rendered]:
-    """The arguments of a workload, filled in. Raises EnvironmentProblem, or NotYet with all that they wait for."""
+    """Returns the rendered arguments of a workload. Raises EnvironmentProblem, or NotYet with all missing values."""
     return _rendered([(f"spec.args[{index}]", text, True) for index, text in enumerate(args)], subject, lookup)
 
 
 def _rendered(values: Iterable[tuple[str, str, bool]], subject: Object, lookup: Lookup) -> list[Rendered]:
-    """Values filled in: what each is called, its text, and whether that is a template."""
+    """Renders values, given as their label, text, and True for templates."""
     found: list[Rendered] = []
     needs: list[Needed] = []
     for what, text, is_template in values:
@@ -89,7 +90,7 @@ def _rendered(values: Iterable[tuple[str, str, bool]], subject: Object, lookup: 
         except TemplateError as error:
             raise EnvironmentProblem("InvalidTemplate", f"{what}: {error}") from None
         if "\0" in rendered.text:
-            raise EnvironmentProblem("InvalidValue", f"{what} contains a NUL character, which ends every text")
+            raise EnvironmentProblem("InvalidValue", f"{what} contains a NUL character, which is not allowed")
         found.append(rendered)
     if needs:
         raise NotYet(needs)
@@ -104,7 +105,7 @@ def _templated(tree: Object) -> tuple[str, ...]:
 
 
 def _said(tree: Object, ambient: Mapping[str, str], read: Callable[[str], bytes]) -> Iterable[tuple[str, str, str]]:
-    """Names and values that the object says, and where."""
+    """Yields the names and values of the object, with their source."""
     spec = tree.get("spec", {})
     for name, value in file_variables(spec.get("envFiles") or (), ambient, read).items():
         yield name, value, _FILES
@@ -113,16 +114,16 @@ def _said(tree: Object, ambient: Mapping[str, str], read: Callable[[str], bytes]
 
 
 def file_variables(paths: Iterable[str], ambient: Mapping[str, str], read: Callable[[str], bytes]) -> dict[str, str]:
-    """The variables of some files; the later file wins. Raises EnvironmentProblem."""
+    """Returns the variables of files; later files win. Raises EnvironmentProblem."""
     found: dict[str, str] = {}
     for path in paths:
         try:
             text = read(path).decode()
         except FileNotFoundError:
-            message = f"environment file {path} does not exist; create it, or take it out of spec.envFiles"
+            message = f"environment file {path} does not exist; create the file, or remove it from spec.envFiles"
             raise EnvironmentProblem("EnvFileNotFound", message) from None
         except UnicodeDecodeError:
-            raise EnvironmentProblem("EnvFileInvalid", f"environment file {path} is no UTF-8 text") from None
+            raise EnvironmentProblem("EnvFileInvalid", f"environment file {path} is not UTF-8 text") from None
         except OSError as error:
             message = f"environment file {path} cannot be read: {error.strerror or error}; check its permissions"
             raise EnvironmentProblem("EnvFileUnreadable", message) from None

@@ -1,4 +1,4 @@
-"""Patterns of files that do not count, as `.gitignore` and `.dockerignore` have them: one engine, two dialects. Pure.
+"""Patterns of ignored files as in `.gitignore` and `.dockerignore`: one implementation, two dialects. No I/O.
 
 |                        | git                                        | Docker                                    |
 |------------------------|--------------------------------------------|-------------------------------------------|
@@ -8,7 +8,7 @@
 | `!`                    | not below a directory that is ignored      | takes anything back                       |
 | negated classes        | `[!a]` and `[^a]`                          | `[^a]`                                    |
 
-In both the last pattern that matches decides, and a directory stands for all below it.
+In both the last matching pattern decides, and a directory includes all files below.
 """
 
 import posixpath
@@ -44,19 +44,19 @@ class Rule(NamedTuple):
 
 
 class Ignored(NamedTuple):
-    """The patterns of a file, in their order. Paths are relative to where the file is, with slashes."""
+    """The patterns of a file, in order. Paths are relative to the directory of the file, with slashes."""
 
     rules: tuple[Rule, ...] = ()
-    # As in git: nothing below an ignored directory can be taken back.
+    # As in git: files below an ignored directory cannot be included again.
     is_final: bool = False
 
     @property
     def takes_back(self) -> bool:
-        """Whether a file in an ignored directory may be wanted."""
+        """True if a file in an ignored directory may be included again."""
         return not self.is_final and any(not rule.ignores for rule in self.rules)
 
     def __call__(self, path: str, *, is_directory: bool = False) -> bool:
-        """Whether a path is ignored: itself, or because a directory that it is in is."""
+        """Returns True if a path, or a directory above, is ignored."""
         if not self.is_final:
             return self._last_word(path, is_directory)
         ends = [place for place, character in enumerate(path) if character == "/"]
@@ -70,18 +70,18 @@ class Ignored(NamedTuple):
 
 
 def by_git(lines: Iterable[str]) -> Ignored:
-    """The patterns of a `.gitignore`. Raises ValueError."""
+    """Parses the patterns of a `.gitignore`. Raises ValueError."""
     return Ignored(tuple(rule for line in lines if (rule := _git_rule(line)) is not None), is_final=True)
 
 
 def by_docker(text: str) -> Ignored:
-    """The patterns of a `.dockerignore`. Raises ValueError."""
+    """Parses the patterns of a `.dockerignore`. Raises ValueError."""
     lines = text.removeprefix("\ufeff").split("\n")
     return Ignored(tuple(rule for line in lines if (rule := _docker_rule(line)) is not None))
 
 
 def path_pattern(glob: str) -> re.Pattern[str]:
-    """The paths that a glob in git's dialect names, from its own directory on. Raises ValueError."""
+    """Returns the pattern of a glob in git's dialect, relative to its own directory. Raises ValueError."""
     return _compiled(glob, _git_parts(glob, is_path=True))
 
 
@@ -109,7 +109,7 @@ def _docker_rule(line: str) -> Rule | None:
     ignores = not glob.startswith("!")
     glob = glob.removeprefix("!").strip()
     if not glob:
-        raise ValueError(f"{line.strip()!r} takes nothing back; write what behind it")
+        raise ValueError(f"{line.strip()!r} has no pattern; add one after the exclamation mark")
     glob = posixpath.normpath(glob).lstrip("/")
     return Rule(_compiled(line, chain(_docker_parts(glob), ("(?:/.*)?",))), ignores)
 
@@ -118,11 +118,11 @@ def _compiled(text: str, parts: Iterable[str]) -> re.Pattern[str]:
     try:
         return re.compile("".join(parts), re.DOTALL)
     except (ValueError, re.error) as error:
-        raise ValueError(f"{text.strip()!r} is no pattern: {error}") from None
+        raise ValueError(f"invalid pattern {text.strip()!r}: {error}") from None
 
 
 def _git_parts(glob: str, *, is_path: bool) -> Iterator[str]:
-    # git compares what comes before the first special character by itself, and then `**` begins a name to it.
+    # git compares the part before the first special character separately, and then treats `**` as the start of a name.
     begins = next((place for place, character in enumerate(glob) if character in _SPECIAL), 0)
     at = 0
     while at < len(glob):
@@ -146,7 +146,7 @@ def _git_parts(glob: str, *, is_path: bool) -> Iterator[str]:
 def _docker_parts(glob: str) -> Iterator[str]:
     at = 0
     if glob.startswith("**") and glob[2:3] != "/" and not any(character in glob[2:] for character in (*_SPECIAL, "]")):
-        # Then, and only then, Docker compares the ends.
+        # Only in this case Docker compares suffixes.
         yield ".*"
         at = 2
     while at < len(glob):
@@ -169,18 +169,18 @@ def _stars(glob: str, at: int) -> int:
 
 
 def _character(glob: str, at: int) -> tuple[str, int]:
-    """One character, or any."""
+    """Returns the expression of one character, or of any character."""
     if glob[at] == "?":
         return "[^/]", at + 1
     if glob[at] == "\\":
         at += 1
     if at == len(glob):
-        raise ValueError("a backslash at the end stands before no character")
+        raise ValueError("a backslash at the end escapes no character")
     return re.escape(glob[at]), at + 1
 
 
 def _class(glob: str, at: int, *, negations: str, is_git: bool) -> tuple[str, int]:
-    """A class of characters, from behind its bracket, and where it ends."""
+    """Returns the expression of a character class, and the position after it."""
     sign = ""
     if glob[at : at + 1] and glob[at] in negations:
         sign, at = "^", at + 1
@@ -188,7 +188,7 @@ def _class(glob: str, at: int, *, negations: str, is_git: bool) -> tuple[str, in
     while glob[at : at + 1] != "]" or (is_git and at == start):
         if is_git and glob.startswith("[:", at) and (end := glob.find(":]", at)) > 0:
             if glob[at + 2 : end] not in _NAMED_CLASSES:
-                raise ValueError(f"there is no class {glob[at : end + 2]}")
+                raise ValueError(f"unknown class {glob[at : end + 2]}")
             found, at = found + re.escape(_NAMED_CLASSES[glob[at + 2 : end]]), end + 2
             continue
         low, at = _member(glob, at, is_git=is_git)
@@ -197,14 +197,14 @@ def _class(glob: str, at: int, *, negations: str, is_git: bool) -> tuple[str, in
             high, at = _member(glob, at + 1, is_git=is_git)
         found += f"{re.escape(low)}-{re.escape(high)}"
     if not found:
-        raise ValueError("a class of characters has none")
+        raise ValueError("a character class is empty")
     return f"[{sign}{found}]", at + 1
 
 
 def _member(glob: str, at: int, *, is_git: bool) -> tuple[str, int]:
     if not is_git and glob[at : at + 1] == "-":
-        raise ValueError("a hyphen in brackets stands between two characters, or behind a backslash")
+        raise ValueError("a hyphen in brackets must be between two characters, or escaped")
     at += glob[at : at + 1] == "\\"
     if at >= len(glob):
-        raise ValueError("a bracket has no end")
+        raise ValueError("a bracket is not closed")
     return glob[at], at + 1

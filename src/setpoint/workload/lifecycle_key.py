@@ -1,9 +1,9 @@
-"""Lifecycle keys: whether a process or container that an earlier session left is the one that is wanted now.
+"""Lifecycle keys: they tell if a process or container of an earlier session still matches the spec.
 
-A key is a hash over named parts, each of which has a hash of its own, kept beside it: so it can be said what differs.
-Parts that say nothing are left out, so that a field added to a kind later on does not change the keys of objects
-without it. Unlike DCP's, the key of a container covers all that it was made with, its command and arguments among it;
-what can be changed while it runs (networks) or concerns only the making (pullPolicy) is no part of it.
+A key is a hash over named parts; the hash of each part is stored too, so that the differing parts can be reported.
+Empty parts are omitted, so that a new field of a kind does not change the keys of objects without that field. Unlike
+DCP's key, the key of a container covers everything that the container was created with, including command and
+arguments; fields that can change at run time (networks) or that only affect the creation (pullPolicy) are excluded.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from setpoint.objects.tree import Object
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
-# What a container was made with, beside its image, environment, arguments and files.
+# Fields that a container is created with, in addition to its image, environment, arguments and files.
 _CONTAINER_FIELDS = (
     "capAdd",
     "capDrop",
@@ -44,14 +44,15 @@ ReadFile = Callable[[str], bytes | None]
 
 
 class LifecycleKey(NamedTuple):
-    """A key, and the hashes of its parts by their names; a key that the spec gives has none."""
+    """A key, and the hashes of its parts by name; a key from the spec has no parts."""
 
     key: str
     parts: Mapping[str, str]
 
 
 def executable_key(spec: Object, args: Sequence[str], env: Mapping[str, str]) -> LifecycleKey:
-    """The key of an Executable: `args` are its arguments, filled in, `env` the variables that it or its files name."""
+    """Returns the key of an Executable: `args` are its rendered arguments, `env` the variables of the spec and its
+    files."""
     if given := spec.get("lifecycleKey"):
         return LifecycleKey(given, {})
     parts: dict[str, Any] = {
@@ -67,8 +68,8 @@ def executable_key(spec: Object, args: Sequence[str], env: Mapping[str, str]) ->
 
 
 def container_key(spec: Object, args: Sequence[str], env: Mapping[str, str], read: ReadFile) -> LifecycleKey:
-    """The key of a Container. `args` and `env` as for an Executable; `read` gives the bytes of a file of this machine,
-    None where there is none: what files contain counts, not only their names."""
+    """Returns the key of a Container. `args` and `env` are as for an Executable; `read` returns the contents of a file
+    of this machine, or None if missing: the contents of files count, not only their names."""
     if given := spec.get("lifecycleKey"):
         return LifecycleKey(given, {})
     parts: dict[str, Any] = {
@@ -89,7 +90,7 @@ def container_key(spec: Object, args: Sequence[str], env: Mapping[str, str], rea
 
 
 def difference(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """The names of the parts in which two keys differ: `args`, `env.PORT`, `image`."""
+    """Returns the names of the parts in which two keys differ, e.g. `args`, `env.PORT`, `image`."""
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
@@ -98,7 +99,7 @@ def _common(spec: Object, env: Mapping[str, str]) -> dict[str, Any]:
     parts: dict[str, Any] = {f"env.{name}": ["", value] for name, value in env.items()}
     parts["monitor"] = [spec[key] for key in ("monitorPid", "monitorTimestamp") if key in spec]
     if terminal is not None:
-        # Its size may change at any time.
+        # The size is excluded, because the size may change at any time.
         parts["terminal"] = [terminal.get("udsPath", ""), terminal.get("socketMode", "listen")]
     return parts
 
@@ -113,7 +114,7 @@ def _certificates(spec: Object) -> Any:
 
 
 def _built(build: Object, read: ReadFile) -> dict[str, Any]:
-    """What an image is built from, without the files of its context, which are many."""
+    """Returns the parts of a build, without the files of its context, which are too many."""
     context, dockerfile = build.get("context", ""), build.get("dockerfile") or "Dockerfile"
     path = dockerfile if dockerfile.startswith("/") else f"{context.rstrip('/')}/{dockerfile}"
     parts: dict[str, Any] = {f"build.{field}": thaw(build.get(field)) for field in ("context", "stage", "platform")}
@@ -127,7 +128,7 @@ def _built(build: Object, read: ReadFile) -> dict[str, Any]:
 
 
 def _with_contents(files: Object, read: ReadFile) -> Object:
-    """What is to be written into a container, with hashes of the files it comes from."""
+    """Returns the files to write into a container, with hashes of their sources."""
     return {**thaw(files), "entries": [_entry(each, read) for each in files.get("entries") or ()]}
 
 

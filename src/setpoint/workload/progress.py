@@ -1,6 +1,6 @@
-"""How far an object has come: whether it has started, is ready, has finished, has succeeded, and if not, why.
+"""The progress of an object: started, ready, finished, succeeded, or the reason why not.
 
-These are the conditions of `dependsOn`, read off the status of each kind.
+These are the conditions of `dependsOn`, derived from the status of each kind.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Progress(NamedTuple):
-    """What holds of an object, and what it does, for people."""
+    """The conditions of an object, and a description of its state."""
 
     started: bool
     ready: bool
@@ -22,16 +22,16 @@ class Progress(NamedTuple):
     says: str
 
     def has(self, condition: "DependencyCondition") -> bool:
-        """Whether a condition holds."""
+        """Returns True if a condition is met."""
         return bool(getattr(self, condition.lower()))
 
 
 def progress(tree: Object) -> Progress:
-    """How far an object has come, by its kind and status."""
+    """Returns the progress of an object by its kind and status."""
     kind, status = tree["kind"], tree.get("status") or {}
     if is_suspended(tree):
-        # What is to go on has not finished, however it ended.
-        return Progress(status.get("state") in ("Running", "Stopping"), False, False, False, "it is stopped for now")
+        # A suspended object has not finished, whatever its exit code.
+        return Progress(status.get("state") in ("Running", "Stopping"), False, False, False, "it is suspended")
     if kind in ("Executable", "ContainerExec"):
         return _process(kind, status)
     if kind == "Container":
@@ -43,7 +43,7 @@ def progress(tree: Object) -> Progress:
     state = status.get("state", "")
     if kind == "Task":
         done = state in ("Succeeded", "Failed")
-        # A task is ready when it is done: that is what others wait for.
+        # A task is ready when it has succeeded, which dependents wait for.
         good = state == "Succeeded"
         return Progress(done or state == "Running", good, done, good, _state(state))
     up = state in ("Running", "Ready")
@@ -51,13 +51,12 @@ def progress(tree: Object) -> Progress:
 
 
 def is_suspended(tree: Object) -> bool:
-    """Whether an object that should go on is stopped for the time being. A task is something else: it only starts no
-    further run."""
+    """Returns True if a workload is suspended. A suspended Task does not count: only its further runs are suspended."""
     return tree["kind"] != "Task" and bool((tree.get("spec") or {}).get("suspend"))
 
 
 def _state(state: str) -> str:
-    return f"it is {state}" if state else "it has not begun"
+    return f"it is {state}" if state else "it has not started"
 
 
 def _ended(status: Mapping[str, object]) -> str:
@@ -69,7 +68,7 @@ def _process(kind: str, status: Object) -> Progress:
     state = status.get("state", "")
     finished = state in ("Finished", "Terminated")
     running = state == "Running"
-    # Nobody probes what runs in a container beside it.
+    # Commands in containers have no probes.
     well = kind == "ContainerExec" or status.get("healthStatus") == "Healthy"
     says = _ended(status) if finished else _unwell(running and not well, status) or _state(state)
     succeeded = finished and status.get("exitCode") == 0
@@ -90,7 +89,7 @@ def _unwell(is_unwell: bool, status: Object) -> str:
         return ""
     failed = [each for each in status.get("healthProbeResults") or () if each.get("outcome") != "Success"]
     why = "".join(f"; probe {each['probeName']}: {each.get('reason') or each.get('outcome')}" for each in failed[:1])
-    return f"it runs and is not healthy{why}"
+    return f"it is running but not healthy{why}"
 
 
 def _replicas(spec: Object, status: Object) -> Progress:
@@ -98,12 +97,12 @@ def _replicas(spec: Object, status: Object) -> Progress:
     running, failed, finished = (status.get(f"{key}Replicas", 0) for key in ("running", "failed", "finished"))
     done = 0 < status.get("observedReplicas", 0) <= failed + finished
     ready = status.get("healthStatus") == "Healthy" and running >= wanted
-    says = f"{running} of {wanted} replicas run" + (f", {failed} could not be started" if failed else "")
+    says = f"{running} of {wanted} replicas are running" + (f", {failed} failed to start" if failed else "")
     return Progress(running > 0 or done, ready, done, done and not failed, says)
 
 
 def _service(status: Object) -> Progress:
     has_address = bool(status.get("effectivePort")) and bool(status.get("effectiveAddress"))
     ready = status.get("state") == "Ready"
-    says = "nobody serves it" if has_address else "its address is not known"
+    says = "no workload serves it" if has_address else "its address is unknown"
     return Progress(has_address, ready, False, False, says)

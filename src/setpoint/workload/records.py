@@ -1,8 +1,8 @@
-"""What this user's control planes know of what outlives them: persistent workloads, who takes care of each, and ports.
+"""The records that the control planes of a user share: persistent workloads, their leases, and ports.
 
-It is a small SQLite file that several control planes share. A thing is taken care of by one at a time: a lease names
-the process that holds it, and a process that is gone holds nothing. A file that cannot be used (locked, read-only,
-damaged, of a newer version) is done without: what is recorded is then forgotten with us, and `problem` says why.
+The records are a small SQLite file. One control plane at a time manages a workload: a lease names the holding process,
+and a lease of an ended process is void. If the file cannot be used (locked, read-only, damaged, of a newer version),
+the records are kept in memory only, and `problem` has the reason.
 """
 
 import os
@@ -19,7 +19,7 @@ from setpoint.store.files import make_directory
 from setpoint.workload.process.identity import Identity, is_alive, parse
 
 VERSION = 1
-# How long another control plane may be at it before we do without.
+# The time to wait for the lock of another control plane.
 _BUSY_SECONDS = 0.5
 _TABLES = """
 CREATE TABLE IF NOT EXISTS kept (kind TEXT, name TEXT, workload TEXT, record TEXT, PRIMARY KEY (kind, name));
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS ports (owner TEXT PRIMARY KEY, port INTEGER);
 
 
 class Kept(NamedTuple):
-    """A persistent workload, and what is recorded of it."""
+    """A persistent workload with its record."""
 
     kind: str
     name: str
@@ -38,13 +38,13 @@ class Kept(NamedTuple):
 
 
 class Records:
-    """The records, as one control plane reads and writes them. `holder` is its process, which may have several of them:
-    `session` tells these apart."""
+    """The records of one control plane. `holder` is its process, which may have several control planes: `session`
+    distinguishes them."""
 
     def __init__(self, path: Path | None, holder: Identity, session: str = "") -> None:
         self._holder = f"{holder.text()}/{session}"
         self.problem = ""
-        # Whether others will find what is recorded.
+        # True: the records survive this control plane.
         self.lasting = True
         self._connection = self._opened(path)
         self.ports: MutableMapping[str, int] = _Ports(self)
@@ -54,46 +54,47 @@ class Records:
             try:
                 return _open(path)
             except (OSError, sqlite3.Error, _NewerError) as error:
-                self.problem = f"{path} cannot be used ({error}): what outlives this control plane is not recorded"
+                self.problem = f"{path} cannot be used ({error}): persistent workloads are not recorded"
         self.lasting = False
         return _prepared(sqlite3.connect(":memory:", isolation_level=None))
 
     def close(self) -> None:
-        """Gives back what is held, and ends."""
+        """Releases all leases and closes the file."""
         self.run("DELETE FROM leases WHERE holder = ?", self._holder)
         self._connection.close()
 
-    # What is kept
+    # Persistent workloads
 
     def kept(self, kind: str, name: str) -> Object | None:
-        """What is recorded of a thing."""
+        """Returns the record of a workload, or None."""
         for (record,) in self.run("SELECT record FROM kept WHERE kind = ? AND name = ?", kind, name):
             found: Object = msgspec.json.decode(record)
             return found
         return None
 
     def all_kept(self, workload: str = "") -> list[Kept]:
-        """Everything that is recorded, or what belongs to one workload."""
+        """Returns all records, or those of one workload id."""
         rows = self.run(
             "SELECT kind, name, workload, record FROM kept WHERE ? IN ('', workload) ORDER BY 1, 2", workload
         )
         return [Kept(kind, name, owner, msgspec.json.decode(record)) for kind, name, owner, record in rows]
 
     def keep(self, kind: str, name: str, record: Mapping[str, object], workload: str = "") -> bool:
-        """Records a thing, in the place of what was recorded before. False: that was not possible."""
+        """Records a workload, and replaces its previous record. Returns False on failure."""
         text = msgspec.json.encode(record).decode()
         before = self.problem
         self.run("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", kind, name, workload, text)
         return self.problem == before
 
     def drop(self, kind: str, name: str) -> None:
-        """Forgets a thing."""
+        """Deletes the record of a workload."""
         self.run("DELETE FROM kept WHERE kind = ? AND name = ?", kind, name)
 
-    # Who takes care
+    # Leases
 
     def take(self, kind: str, name: str) -> str:
-        """Takes a thing into our care. Who has it instead, if somebody who lives does; nothing: we have it."""
+        """Acquires the lease of a workload. Returns a description of the holder if another living process holds the
+        lease; an empty string on success."""
         with suppress(sqlite3.Error):
             self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -108,11 +109,11 @@ class Records:
                 self._connection.execute("COMMIT")
 
     def give_back(self, kind: str, name: str) -> None:
-        """Lets go of a thing."""
+        """Releases the lease of a workload."""
         self.run("DELETE FROM leases WHERE kind = ? AND name = ? AND holder = ?", kind, name, self._holder)
 
     def run(self, statement: str, *values: object) -> list[tuple[str, ...]]:
-        """The rows that a statement gives. Where the file has become unusable there are none, and `problem` says so."""
+        """Returns the rows of a statement. If the file has become unusable, returns none and sets `problem`."""
         try:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
@@ -121,7 +122,7 @@ class Records:
 
 
 def records_path(environ: Mapping[str, str]) -> Path:
-    """Where a user's control planes record what outlives them."""
+    """Returns the path of a user's records."""
     if given := environ.get("DCP_STATE_STORE_PATH"):
         return Path(given)
     state = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -129,20 +130,20 @@ def records_path(environ: Mapping[str, str]) -> Path:
 
 
 class _NewerError(Exception):
-    """The file is of a version that we do not know."""
+    """The file has a newer, unknown version."""
 
 
 def _open(path: Path) -> sqlite3.Connection:
     make_directory(path.parent)
-    # Only our own user: environments may be recorded.
+    # Readable only by our own user: environments may be recorded.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
-            raise _NewerError(f"a newer Setpoint made it: version {version}")
-        # Safe from whatever happens to us. Should the machine lose power the last of it may be lost, and with it what
-        # that told of is gone; to wait for the disk at every port would take longer than to start what listens there.
+            raise _NewerError(f"written by a newer version of Setpoint: version {version}")
+        # Safe against a crash of the process. After a power failure the last records may be lost, but so are the
+        # recorded resources; a disk sync for every port would take longer than the start of the process that listens.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         return _prepared(connection)
@@ -157,7 +158,7 @@ def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 class _Ports(MutableMapping[str, int]):
-    """The ports that owners had."""
+    """The ports of owners."""
 
     def __init__(self, records: Records) -> None:
         self._records = records

@@ -1,6 +1,6 @@
-"""What the controllers of workloads share: the machine they run things on, and where they keep what they know of it.
+"""The state that the workload controllers share: the machine, and the stores of logs, ports and records.
 
-One control plane has one. Nothing in it is global: two of them run side by side.
+Each control plane has its own instance. There is no global state: several control planes can run in one process.
 """
 
 import os
@@ -33,46 +33,47 @@ class World:
     ports: Ports
     logs: LogStore
     engines: Engines
-    # Where files of this control plane are: logs, sockets, certificates.
+    # The directory for files of this control plane: logs, sockets, certificates.
     directory: Path
-    # What processes inherit, and where paths that are not absolute begin.
+    # The inherited environment, and the base of relative paths.
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     working_directory: Path = field(default_factory=Path.cwd)
-    # What is recorded of persistent things, and of ports, belongs to it.
+    # The workload id of recorded workloads and ports.
     workload_id: str = ""
-    # Where the output of persistent processes is.
+    # The directory for the output of persistent processes.
     kept_directory: Path = field(default_factory=Path.cwd)
-    # The objects of the cache, for those who are no reconcile.
+    # The objects of the cache, for code outside of a reconcile.
     find: Find | None = None
     endpoints: Callable[[str], list[Object]] = lambda service: []
     # All workload objects.
     objects: Callable[[], list[Object]] = list
-    # Those of them that wait for each other in circles.
+    # The dependency cycles among them.
     deadlocks: Callable[[], list[Deadlock]] = list
-    # What becomes of objects, for people.
+    # Reports state changes as log lines and events.
     telling: Telling = field(init=False)
-    # Who else runs things, where there is somebody.
+    # The runners for IDEs and terminals, if available.
     ide: Runner | None = None
     terminals: Terminals | None = None
-    # How the files of a workload, by its kind and name, are watched: status, reason and message of a condition.
+    # The file watch of a workload, by kind and name: status, reason and message of a condition.
     watched: Callable[[str, str], tuple[bool, str, str] | None] = lambda kind, name: None
 
     def __post_init__(self) -> None:
         self.telling = Telling(self.logs)
 
     def path(self, text: str) -> Path:
-        """A path that somebody wrote."""
+        """Returns a path of a spec, relative to the working directory and with `~` expanded."""
         return self.working_directory / Path(text).expanduser()
 
     def port_owner(self, *names: str) -> str:
-        """What a port is remembered under: apps of which each has a `web` do not get in each other's way."""
+        """Returns the owner of a port in the records; the workload id separates Services of the same name in different
+        apps."""
         return "/".join((self.workload_id, *names) if self.workload_id else names)
 
     def lookup(self, ports: Mapping[str, int]) -> Lookup:
-        """What templates of an object with these ports are told."""
-        assert self.find is not None, "the cache is not there yet"
+        """Returns the lookup for templates of an object with these ports."""
+        assert self.find is not None, "the cache is not available yet"
         return Lookup(self.find, ports)
 
     def read(self, text: str) -> bytes:
-        """A file that somebody named. Raises OSError."""
+        """Returns the contents of a file of a spec. Raises OSError."""
         return self.path(text).read_bytes()

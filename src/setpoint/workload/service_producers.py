@@ -1,4 +1,4 @@
-"""Which Services a workload says it serves, by `spec.serves` or by DCP's annotation `service-producer`."""
+"""The Services that a workload serves, by `spec.serves` or by DCP's annotation `service-producer`."""
 
 from typing import NamedTuple
 
@@ -7,13 +7,13 @@ import msgspec
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import SERVICE_PRODUCER
 
-# The reason of a Service that cannot listen where it should: mostly somebody else has the port.
+# The reason of a Service that cannot listen: usually another process uses the port.
 CANNOT_LISTEN = "CannotListen"
 _EXAMPLE = '[{"serviceName": "web", "port": 8080}]'
 
 
 class Producer(NamedTuple):
-    """That a workload serves a Service, on which port and address; port 0 is one yet to be chosen."""
+    """A Service that a workload serves, with its port and address; port 0 is assigned later."""
 
     service: str
     port: int = 0
@@ -21,9 +21,10 @@ class Producer(NamedTuple):
 
 
 def producers(tree: Object) -> list[Producer]:
-    """What an Executable, a Container or a template of one says it serves, each Service once.
+    """Returns the Services that an Executable, a Container or a template of one serves, without duplicates.
 
-    `spec.serves` counts before the annotation. Raises ValueError, with the remedy, where the annotation cannot be read.
+    `spec.serves` takes precedence over the annotation. Raises ValueError, with the remedy, if the annotation is
+    invalid.
     """
     found: dict[str, Producer] = {}
     for each in tree.get("spec", {}).get("serves") or ():
@@ -34,7 +35,7 @@ def producers(tree: Object) -> list[Producer]:
 
 
 def _annotated(tree: Object) -> list[Producer]:
-    # A template of an Executable has its annotations beside its spec.
+    # The annotations of a template are next to its spec.
     annotations = tree.get("metadata", tree).get("annotations") or {}
     text = annotations.get(SERVICE_PRODUCER, "")
     if not text.strip():
@@ -42,25 +43,25 @@ def _annotated(tree: Object) -> list[Producer]:
     try:
         entries = msgspec.json.decode(text, type=list[_Entry])
     except msgspec.DecodeError as error:
-        raise ValueError(f"annotation {SERVICE_PRODUCER} cannot be read: {error}; it looks like {_EXAMPLE}") from None
+        raise ValueError(f"annotation {SERVICE_PRODUCER} is invalid: {error}; expected e.g. {_EXAMPLE}") from None
     for entry in entries:
         if not entry.service_name:
             raise ValueError(
-                f"annotation {SERVICE_PRODUCER} has an entry without serviceName; it looks like {_EXAMPLE}"
+                f"annotation {SERVICE_PRODUCER} has an entry without serviceName; expected e.g. {_EXAMPLE}"
             )
         if not 0 <= entry.port <= 65535:
-            raise ValueError(f"annotation {SERVICE_PRODUCER}: port {entry.port} is none; ports go from 1 to 65535")
+            raise ValueError(f"annotation {SERVICE_PRODUCER}: invalid port {entry.port}; expected 1 to 65535")
     return [Producer(entry.service_name, entry.port, entry.address) for entry in entries]
 
 
 def template_of(tree: Object) -> Object:
-    """What says of an Executable, a Container or a set of replicas what it serves."""
+    """Returns the object or template with the served Services of a workload or replica set."""
     return tree["spec"]["template"] if tree["kind"] == "ExecutableReplicaSet" else tree
 
 
 def serves(tree: Object) -> list[str]:
-    """The names of the Services that a workload or a set of them serves; none where its annotation cannot be read, of
-    which its own condition tells."""
+    """Returns the names of the Services that a workload or replica set serves; none if its annotation is invalid, which
+    its condition reports."""
     try:
         return [producer.service for producer in producers(template_of(tree))]
     except ValueError:
@@ -68,13 +69,13 @@ def serves(tree: Object) -> list[str]:
 
 
 def cannot_listen(service: Object) -> str:
-    """Why a Service cannot be reached at its port; empty where it can, or nobody serves it yet."""
+    """Returns the reason why a Service cannot listen on its port; empty if there is none."""
     conditions = (service.get("status") or {}).get("conditions") or ()
     return next((str(each.get("message", "")) for each in conditions if each.get("reason") == CANNOT_LISTEN), "")
 
 
 class _Entry(msgspec.Struct, rename="camel"):
-    """An entry of the annotation; Services have no namespaces here, so that what it says of them is not read."""
+    """An entry of the annotation; namespaces are ignored, because Services have none."""
 
     service_name: str = ""
     port: int = 0

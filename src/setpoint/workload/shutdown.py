@@ -1,8 +1,8 @@
-"""The end of a control plane's workloads: no new ones, then everything deleted in its order, then the word to end.
+"""The shutdown of a control plane's workloads: rejects new objects, deletes all objects in order, then ends.
 
-It moves as DCP's API server does: Running, CleaningResources, CleanupComplete, Stopping. Whoever asks twice waits for
-the same clean-up. What cannot be deleted in time is named and left to those who stop processes at the end, so that one
-stuck object never keeps the others from going.
+The states are those of DCP's API server: Running, CleaningResources, CleanupComplete, Stopping. Repeated requests wait
+for the same cleanup. Objects that cannot be deleted in time are reported and left to the final stop of processes, so
+that a stuck object never blocks the others.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ CleanUp: TypeAlias = Literal["Full", "None"]
 
 TIMEOUT_VARIABLE = "DCP_SHUTDOWN_TIMEOUT_SECONDS"
 TIMEOUT_SECONDS = 120.0
-# What may be asked for, and where it leads.
+# The requested statuses, and the resulting ones.
 _TRANSITIONS: Mapping[tuple[Status, Status], Status] = {
     ("Running", "Stopping"): "Stopping",
     ("Running", "CleaningResources"): "CleaningResources",
@@ -36,7 +36,7 @@ _TRANSITIONS: Mapping[tuple[Status, Status], Status] = {
     ("CleanupComplete", "CleaningResources"): "CleanupComplete",
     ("CleanupComplete", "Stopping"): "Stopping",
 }
-# So many deletions are under way at once.
+# The number of concurrent deletions.
 _AT_ONCE = 32
 _RETRY_SECONDS = 0.2
 
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class Shutdown:
-    """How far the end of one control plane has come."""
+    """The progress of the shutdown of one control plane."""
 
     def __init__(self) -> None:
         self.status: Status = "Running"
@@ -57,30 +57,31 @@ class Shutdown:
 
     @property
     def refuses_new(self) -> bool:
-        """Whether objects may not be made any more."""
+        """True if new objects are rejected."""
         return self.status != "Running"
 
     def begin(self, client: Client, environ: Mapping[str, str]) -> None:
-        """There are workloads from now on."""
+        """Sets the client of the workloads and the timeout."""
         self._client, self._seconds = client, timeout_seconds(environ)
 
     def ask(self, status: Status, clean_up: CleanUp | None) -> bool | None:
-        """Moves on to a status; whether that changed anything, and None where it is that already. Raises Invalid."""
+        """Requests a status. Returns True if the status changed, False if the request is already in progress or
+        complete, and None if the status is the current one. Raises Invalid."""
         if self.refuses_new and clean_up == "Full" and self.clean_up != "Full":
             raise Invalid(
-                "shutdownResourceCleanup: cannot become Full any more: "
-                f"it was settled as {self.clean_up} when the status became {self.status}"
+                "shutdownResourceCleanup: cannot be changed to Full: "
+                f"it was set to {self.clean_up} when the status became {self.status}"
             )
         if status == self.status:
             return None
         reached = _TRANSITIONS.get((self.status, status))
         if reached is None:
             allowed = sorted(to for at, to in _TRANSITIONS if at == self.status)
-            raise Invalid(f"status: {self.status} cannot become {status}; it may become {', '.join(allowed)}")
+            raise Invalid(f"status: {self.status} cannot be changed to {status}; allowed: {', '.join(allowed)}")
         changed = reached != self.status
         self.status, self.clean_up = reached, clean_up or self.clean_up
         if changed:
-            _log.info("the control plane is %s now", reached)
+            _log.info("the status of the control plane is now %s", reached)
             if self._cleaning is None:
                 self._cleaning = asyncio.ensure_future(self._clean())
             if reached == "Stopping":
@@ -88,13 +89,13 @@ class Shutdown:
         return changed
 
     async def ended(self) -> None:
-        """Returns when somebody has asked for the end and, unless they do not want to wait for it, all is clean."""
+        """Returns when the shutdown was requested and, with a full cleanup, the cleanup is complete."""
         await self._stopping.wait()
         if self.clean_up == "Full" and self._cleaning is not None:
             await asyncio.shield(self._cleaning)
 
     async def close(self) -> None:
-        """Ends a clean-up that nobody waits for any more."""
+        """Cancels the cleanup."""
         if self._cleaning is not None:
             self._cleaning.cancel()
             await asyncio.gather(self._cleaning, return_exceptions=True)
@@ -110,13 +111,13 @@ class Shutdown:
 
 @dataclass
 class Progress:
-    """How far a clean-up has come: objects that there were, how many are gone, which are on their way, and which could
-    not be deleted, each with the reason."""
+    """The progress of a cleanup: the number of objects and of deleted objects, the terminating objects, and those that
+    could not be deleted, each with the reason."""
 
     objects: int = 0
     gone: int = 0
     left: dict[str, str] = field(default_factory=dict)
-    # Those that are on their way, by uid.
+    # The terminating objects, by uid.
     going: dict[str, Object] = field(default_factory=dict)
 
     def told(self) -> Object:
@@ -129,7 +130,7 @@ class Progress:
 
 
 class Cleaning:
-    """Deletes all workload objects, each before what it depends on."""
+    """Deletes all workload objects, each before its dependencies."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         self._client, self._clock = client, client.clock
@@ -138,13 +139,13 @@ class Cleaning:
         self.progress = Progress()
 
     async def run(self) -> None:
-        """Returns when all are gone, or nothing more can be done in time."""
-        # What controllers were about to make when no more was allowed is found by looking again.
+        """Returns when all objects are deleted, or the time is over."""
+        # Lists again, because controllers may have created objects just before new ones were rejected.
         while self._left_seconds > 0:
             try:
                 found = await self._listed()
             except (APIError, TransportError) as error:
-                _log.warning("what there is to clean up cannot be read: %s", error)
+                _log.warning("cannot list the objects to clean up: %s", error)
                 await self._clock.sleep(_RETRY_SECONDS)
                 continue
             if not found:
@@ -167,7 +168,8 @@ class Cleaning:
         return [tree for tree in found if tree["metadata"]["uid"] not in self._stuck]
 
     async def _delete_all(self, together: list[Object]) -> None:
-        """Deletes objects that do not depend on each other; those after them are to have some of the time as well."""
+        """Deletes objects that do not depend on each other, with at most half of the remaining time, so that later
+        objects have time too."""
         slots = asyncio.Semaphore(_AT_ONCE)
         waiting = self.progress.going = {tree["metadata"]["uid"]: tree for tree in together}
 
@@ -184,11 +186,11 @@ class Cleaning:
                 await asyncio.gather(*(self._await_gone(kind, waiting) for kind in kinds))
         except TimeoutError:
             for tree in waiting.values():
-                finalizers = ", ".join(tree["metadata"].get("finalizers") or ()) or "nobody"
-                self._give_up(tree, f"it did not go in time; {finalizers} had to let it go")
+                finalizers = ", ".join(tree["metadata"].get("finalizers") or ()) or "no finalizer"
+                self._give_up(tree, f"not deleted in time; waiting for finalizers: {finalizers}")
 
     async def _delete(self, tree: Object) -> str:
-        """Has an object go; why that is not possible."""
+        """Deletes an object. Returns the reason if that is not possible, or an empty string."""
         metadata = tree["metadata"]
         kind = next(kind for kind in KINDS if kind.__name__ == tree["kind"])
         while True:
@@ -196,14 +198,14 @@ class Cleaning:
                 await self._client.delete(kind, metadata["name"], uid=metadata["uid"])
                 return ""
             except (NotFound, Conflict):
-                return ""  # it is gone, and another one may have its name
+                return ""  # deleted, and the name may belong to another object
             except APIError as error:
                 return str(error)
             except TransportError:
                 await self._clock.sleep(_RETRY_SECONDS)
 
     async def _await_gone(self, kind: type[Resource], waiting: dict[str, Object]) -> None:
-        """Returns when those of a kind are gone."""
+        """Returns when all objects of a kind are deleted."""
 
         def of_kind() -> list[str]:
             return [uid for uid, tree in waiting.items() if tree["kind"] == kind.__name__]
@@ -237,7 +239,7 @@ class Cleaning:
 
 
 def timeout_seconds(environ: Mapping[str, str]) -> float:
-    """How long a clean-up may take."""
+    """Returns the timeout of a cleanup."""
     try:
         found = float(environ.get(TIMEOUT_VARIABLE, ""))
     except ValueError:

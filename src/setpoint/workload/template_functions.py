@@ -1,16 +1,16 @@
-"""The functions of templates, and what they are told about the world.
+"""The functions of templates, and their access to other objects.
 
 | function | value |
 |---|---|
 | `portForServing "svc"` | the port on which this workload must serve the Service |
-| `addressForServing "svc"` | the address on which it must |
+| `addressForServing "svc"` | the address on which this workload must serve the Service |
 | `portFor "svc"`, `addressFor "svc"` | port and address where the Service is reached |
-| `hostFor "svc"` | the address as it stands in a URL, `[::1]` |
+| `hostFor "svc"` | the address in the form of a URL, e.g. `[::1]` |
 | `urlFor "svc" ["https" ["/path"]]` | `http://address:port` |
 | `envOf "Executable" "api" "PORT"` | a variable of another workload |
 | `fieldOf "Container" "db" "status.containerId"` | a field of another object |
-| `secret "name" "key"` | what a Secret holds; the namespace is default, or stands before the name: `ns/name` |
-| `default "x"` | what comes through the pipe, or x where that is empty |
+| `secret "name" "key"` | the value of a key in a Secret; the namespace is default, or part of the name: `ns/name` |
+| `default "x"` | the piped value, or x if that is empty |
 | `print`, `printf`, `urlquery`, `index`, `len` | as in Go |
 """
 
@@ -31,7 +31,7 @@ MASK = "******"
 
 
 class Needed(NamedTuple):
-    """An object that a value waits for, and for what of it."""
+    """An object that a value waits for, and the missing part."""
 
     kind: str
     name: str
@@ -41,8 +41,8 @@ class Needed(NamedTuple):
         return f"{self.kind} {self.name}: {self.what}"
 
 
-class NotYet(Exception):  # noqa: N818 - it is no error: what it waits for will come
-    """The value cannot be known yet; it waits for other objects."""
+class NotYet(Exception):  # noqa: N818 - not an error: the value will be available later
+    """A value is not known yet, because other objects are not ready."""
 
     def __init__(self, needs: Iterable[Needed]) -> None:
         self.needs = tuple(dict.fromkeys(needs))
@@ -50,57 +50,57 @@ class NotYet(Exception):  # noqa: N818 - it is no error: what it waits for will 
 
 
 class Lookup(Protocol):
-    """What templates are told about the world. None means: not there (yet)."""
+    """Looks up objects for templates. None means that the object does not exist (yet)."""
 
     def object(self, kind: str, name: str) -> Object | None:
-        """A workload object."""
+        """Returns a workload object."""
 
     def secret(self, namespace: str, name: str) -> Object | None:
-        """A core Secret."""
+        """Returns a core Secret."""
 
     def reserved_port(self, service: str) -> int | None:
-        """The port that is reserved for the workload to serve the Service on."""
+        """Returns the port that is reserved for the workload to serve the Service."""
 
 
 class Asking:
-    """A template being filled in, as its functions see it."""
+    """The rendering of a template, as seen by its functions."""
 
     def __init__(self, text: str, subject: Object, lookup: Lookup) -> None:
         self.text, self.subject, self.lookup = text, subject, lookup
-        # Whether what is being filled in must not be shown.
+        # True: the current value must be masked.
         self.is_secret = False
 
     def error(self, message: str, at: int) -> TemplateError:
         return TemplateError(message, self.text, at)
 
     def found(self, kind: str, name: str) -> Object:
-        """An object of the API that is there."""
+        """Returns an existing object of the API. Raises NotYet."""
         tree = self.lookup.object(kind, name)
         if tree is None:
             raise NotYet([Needed(kind, name, "it does not exist")])
         return tree
 
     def producer(self, call: Call, service: str) -> Producer:
-        """What this workload says about serving a Service."""
+        """Returns the entry of this workload for a served Service. Raises TemplateError."""
         try:
             found = next((each for each in producers(self.subject) if each.service == service), None)
         except ValueError as error:
             raise self.error(str(error), call.at) from None
         if found is None:
-            message = f"this object does not say that it serves {service}; name it in spec.serves"
+            message = f"this object does not serve {service}; add it to spec.serves"
             raise self.error(f"{call.function}: {message}", call.at)
         return found
 
 
 def service_name(text: str) -> str:
-    """The name of a Service given as `name` or `namespace/name`; Services have no namespaces."""
+    """Returns the name of a Service given as `name` or `namespace/name`; Services have no namespaces."""
     return text.rpartition("/")[2]
 
 
 def _text(asking: Asking, call: Call, value: Json) -> str:
     if isinstance(value, str) and value:
         return value
-    raise asking.error(f"{call.function} takes names, as texts in double quotes", call.at)
+    raise asking.error(f"{call.function} takes names as strings in double quotes", call.at)
 
 
 def _service(asking: Asking, call: Call, arguments: list[Json]) -> Object:
@@ -111,7 +111,7 @@ def _port_for(asking: Asking, call: Call, arguments: list[Json]) -> Json:
     service = _service(asking, call, arguments)
     port = service.get("status", {}).get("effectivePort")
     if not port:
-        raise NotYet([Needed("Service", service["metadata"]["name"], "its port is not known")])
+        raise NotYet([Needed("Service", service["metadata"]["name"], "its port is unknown")])
     return int(port)
 
 
@@ -119,7 +119,7 @@ def _address_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
     service = _service(asking, call, arguments)
     address = service.get("status", {}).get("effectiveAddress")
     if not address:
-        raise NotYet([Needed("Service", service["metadata"]["name"], "its address is not known")])
+        raise NotYet([Needed("Service", service["metadata"]["name"], "its address is unknown")])
     return str(address)
 
 
@@ -142,23 +142,23 @@ def _port_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> Json
         return _container_port(asking, call, producer)
     if producer.port:
         return producer.port
-    asking.found("Service", name)  # it says for which protocol the port must be free
+    asking.found("Service", name)  # its protocol determines which ports are free
     port = asking.lookup.reserved_port(name)
     if port is None:
-        raise NotYet([Needed("Service", name, "no port is reserved to serve it on")])
+        raise NotYet([Needed("Service", name, "no port is reserved for this workload")])
     return port
 
 
 def _container_port(asking: Asking, call: Call, producer: Producer) -> int:
     if not producer.port:
-        message = f"a Container must say on which port it serves {producer.service}; set the port in spec.serves"
+        message = f"a Container requires a port to serve {producer.service}; set the port in spec.serves"
         raise asking.error(message, call.at)
     ports = asking.subject.get("spec", {}).get("ports") or ()
     for key in ("hostPort", "containerPort"):
         for port in ports:
             if port.get(key) == producer.port:
                 return int(port["containerPort"])
-    message = f"port {producer.port}, on which {producer.service} is served, is none of spec.ports; add it there"
+    message = f"port {producer.port} of Service {producer.service} is not in spec.ports; add the port there"
     raise asking.error(message, call.at)
 
 
@@ -174,11 +174,11 @@ def _env_of(asking: Asking, call: Call, arguments: list[Json]) -> str:
         if each["name"] == variable:
             value = str(each.get("value", ""))
             if MASK in value:
-                message = f"{variable} of {kind} {name} is a secret; name the Secret itself, with the function secret"
+                message = f"{variable} of {kind} {name} is a secret; use the function secret with the Secret itself"
                 raise asking.error(message, call.at)
             return value
     if not other.get("status", {}).get("effectiveEnv"):
-        raise NotYet([Needed(kind, name, "its environment is not known")])
+        raise NotYet([Needed(kind, name, "its environment is unknown")])
     raise asking.error(f"{kind} {name} has no variable {variable}", call.at)
 
 
@@ -209,7 +209,7 @@ def _secret(asking: Asking, call: Call, arguments: list[Json]) -> str:
     try:
         return base64.b64decode(encoded).decode()
     except ValueError:
-        message = f"key {key} of Secret {namespace}/{name} is no text; mount it as a file instead"
+        message = f"key {key} of Secret {namespace}/{name} is not UTF-8 text; mount it as a file instead"
         raise asking.error(message, call.at) from None
 
 
@@ -219,7 +219,7 @@ def _default(asking: Asking, call: Call, arguments: list[Json]) -> Json:
 
 
 def _print(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    # As Go does, a blank comes between two values where neither is a text.
+    # As in Go, a blank is added between two values if neither is a string.
     found = ""
     for index, each in enumerate(arguments):
         if index and not isinstance(each, str) and not isinstance(arguments[index - 1], str):
@@ -251,11 +251,11 @@ def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
             return f"%{flags}{width}{'.' + precision if precision else ''}{letter}" % number
         except (TypeError, ValueError):
             written = MASK if asking.is_secret else format_v(value)
-            raise asking.error(f"printf cannot write {written} as {verb.group()}", call.at) from None
+            raise asking.error(f"printf cannot format {written} as {verb.group()}", call.at) from None
 
     found = _VERB.sub(one, format_v(arguments[0]))
     if next(values, None) is not None:
-        raise asking.error("printf has more values than its text has places", call.at)
+        raise asking.error("printf has more values than its format has verbs", call.at)
     return found
 
 
@@ -271,7 +271,7 @@ def _index(asking: Asking, call: Call, arguments: list[Json]) -> Json:
         elif isinstance(here, list) and isinstance(key, int) and 0 <= key < len(here):
             here = here[key]
         else:
-            raise asking.error(f"index finds nothing at {format_v(key)}", call.at)
+            raise asking.error(f"index: there is no entry {format_v(key)}", call.at)
     found: Json = here
     return found
 
@@ -280,11 +280,12 @@ def _len(asking: Asking, call: Call, arguments: list[Json]) -> Json:
     value = arguments[0]
     if isinstance(value, str | list | dict):
         return len(value)
-    raise asking.error("len is for texts, lists and maps", call.at)
+    raise asking.error("len takes a string, a list or a map", call.at)
 
 
 class Function(NamedTuple):
-    """A function: what it does, how many arguments it takes, what kind of object the first names, how it is written."""
+    """A function: its body, its number of arguments, the kind of the object that the first argument names, and its
+    usage."""
 
     body: Callable[[Asking, Call, list[Json]], Json]
     least: int

@@ -1,9 +1,9 @@
-"""Reads templates as Go's text/template writes them, as far as values of workloads use them.
+"""Parses templates in the syntax of Go's text/template, as far as values of workloads use the syntax.
 
     {{ portFor "db" }}   {{- .Name -}}   {{ envOf "Executable" "api" "MODE" | default "dev" }}   {{/* a comment */}}
 
-Pipelines of calls, literals, fields and parentheses are understood, with trimming. Control structures and variables are
-not: a value is one line of text, and what needs more belongs into the program. A fault says where it is.
+Pipelines of calls, literals, fields and parentheses are supported, with trimming. Control structures and variables are
+not: a value is one line of text, and complex logic belongs in the program. Errors include their position.
 """
 
 import re
@@ -14,7 +14,7 @@ from setpoint.objects.tree import Json
 
 
 class TemplateError(ValueError):
-    """A template that will never have a value. Says in which column, counted from 1, and what to do."""
+    """A template is invalid. The message has the column, counted from 1, and the remedy."""
 
     def __init__(self, message: str, text: str, at: int) -> None:
         line = text.count("\n", 0, at) + 1
@@ -25,21 +25,21 @@ class TemplateError(ValueError):
 
 
 class Literal(NamedTuple):
-    """A text, number or truth value."""
+    """A string, number or boolean."""
 
     value: Json
     at: int
 
 
 class Field(NamedTuple):
-    """A field of the object, `.Spec.Env`; without names it is the object."""
+    """A field of the object, e.g. `.Spec.Env`; without names, the object itself."""
 
     names: tuple[str, ...]
     at: int
 
 
 class Call(NamedTuple):
-    """A function with its arguments, without what a pipe brings."""
+    """A function with its arguments, without the piped value."""
 
     function: str
     arguments: "tuple[Operand, ...]"
@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """Commands, each of which gets the value of the one before as its last argument."""
+    """Commands, each of which gets the value of the previous one as its last argument."""
 
     commands: "tuple[Operand, ...]"
     at: int
@@ -90,7 +90,7 @@ class _Token(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Template:
-    """The parts of a template: texts and pipelines. Raises TemplateError."""
+    """Returns the parts of a template: texts and pipelines. Raises TemplateError."""
     parts: list[Part] = []
     at, trim = 0, False
     while True:
@@ -115,7 +115,7 @@ def parse(text: str) -> Template:
 
 
 def _action(text: str, start: int) -> tuple[Pipeline, int, bool]:
-    """The pipeline of an action, where it ends, and whether the text after it is to be trimmed."""
+    """Returns the pipeline of an action, its end, and True if the text after it is trimmed."""
     tokens: list[_Token] = []
     at, trim = start + len(OPEN), False
     if _TRIM_BEFORE.match(text, at):
@@ -134,15 +134,15 @@ def _action(text: str, start: int) -> tuple[Pipeline, int, bool]:
         if kind != "space":
             _check_apart(text, tokens, kind, at)
             tokens.append(_Token(kind, found.group(), at))
-        # Of a run of blanks one is left, which may belong to a closing ` -}}`.
+        # One blank of several is kept, which may belong to a closing ` -}}`.
         at = max(found.end() - 1, at + 1) if kind == "space" and found.end() - at > 1 else found.end()
     if not tokens:
-        raise TemplateError("there is nothing between {{ and }}; write a function, or leave it out", text, start)
+        raise TemplateError("empty action between {{ and }}; write a function, or remove the action", text, start)
     return _Reader(text, tokens, at).everything(), at, trim
 
 
 def _check_apart(text: str, tokens: list[_Token], kind: str, at: int) -> None:
-    """Two operands need a blank between them."""
+    """Checks that two operands are separated by a blank. Raises TemplateError."""
     if kind in ("pipe", "open", "shut") or not tokens:
         return
     before = tokens[-1]
@@ -154,12 +154,12 @@ def _unexpected(text: str, start: int, at: int) -> TemplateError:
     if at >= len(text):
         return TemplateError('{{ is not closed; write }}, or {{ "{{" }} for the characters themselves', text, start)
     if text[at] in "\"`'":
-        return TemplateError("a text is not closed; its quote is missing", text, at)
-    return TemplateError(f"{text[at]!r} is not understood here", text, at)
+        return TemplateError("a string is not closed; add the closing quote", text, at)
+    return TemplateError(f"unexpected {text[at]!r}", text, at)
 
 
 class _Reader:
-    """Makes operands of the tokens of one action."""
+    """Converts the tokens of one action to operands."""
 
     def __init__(self, text: str, tokens: list[_Token], end: int) -> None:
         self._text, self._tokens, self._end = text, tokens, end
@@ -168,7 +168,7 @@ class _Reader:
     def everything(self) -> Pipeline:
         found = self._pipeline()
         if self._next < len(self._tokens):
-            raise self._error("there is no ( for this )", self._tokens[self._next].at)
+            raise self._error("unmatched )", self._tokens[self._next].at)
         return found
 
     def _error(self, message: str, at: int) -> TemplateError:
@@ -195,12 +195,12 @@ class _Reader:
         if token.kind == "word" and token.text not in _CONSTANTS:
             self._next += 1
             if token.text in _KEYWORDS:
-                message = f"{token.text} is not supported in values; have the program, or the one who writes it, decide"
+                message = f"{token.text} is not supported in values; move this logic into the program"
                 raise self._error(message, token.at)
             return Call(token.text, tuple(self._arguments()), token.at)
         operand = self._operand()
         if (more := self._peek()) is not None and more.kind not in ("pipe", "shut"):
-            raise self._error(f"{token.text} is no function and takes no arguments", more.at)
+            raise self._error(f"{token.text} is not a function and takes no arguments", more.at)
         return operand
 
     def _arguments(self) -> list[Operand]:
@@ -242,7 +242,7 @@ class _Reader:
         if token.kind == "text":
             return text
         if len(text) != 1:
-            raise self._error("single quotes hold one character; write double quotes for a text", token.at)
+            raise self._error("single quotes are for one character; use double quotes for a string", token.at)
         return ord(text)
 
     def _unescaped(self, found: re.Match[str], token: _Token) -> str:
@@ -250,9 +250,9 @@ class _Reader:
         if simple:
             return _ESCAPES[simple]
         if unknown is not None:
-            raise self._error(f"\\{unknown} means nothing in a text; write \\\\ for a backslash", token.at)
+            raise self._error(f"\\{unknown} is not a valid escape; write \\\\ for a backslash", token.at)
         code = int(octal, 8) if octal else int(next(filter(None, codes)), 16)
         try:
             return chr(code)
         except ValueError:
-            raise self._error(f"{found.group()} is no character", token.at) from None
+            raise self._error(f"{found.group()} is not a valid character", token.at) from None

@@ -1,9 +1,10 @@
-"""Values of workloads that depend on other objects: `{{ portFor "db" }}` in an argument, a variable, a probe's URL.
+"""Values of workloads that depend on other objects, e.g. `{{ portFor "db" }}` in an argument, a variable, or the URL of
+a probe.
 
-`render` gives the value, or says for which objects it has to wait (`NotYet`), or that it will never have one
-(`TemplateError`); `references` says what a template needs without asking anybody. Both are pure: what is, a `Lookup`
-tells. What came from a secret is not shown: `Rendered.shown` is the value for people. `template_functions` has the list
-of functions. Text without `{{` is its own value.
+`render` returns the value, or raises `NotYet` with the missing objects, or `TemplateError` for an invalid template;
+`references` returns the objects that a template needs, without a lookup. Neither does I/O: objects come from a
+`Lookup`. Values from secrets are masked in `Rendered.shown`. `template_functions` has the list of functions. Text
+without `{{` is returned unchanged.
 """
 
 from collections.abc import Iterator
@@ -33,14 +34,14 @@ __all__ = [
 
 
 class Rendered(NamedTuple):
-    """A value, and how it may be shown."""
+    """A value, and its masked form."""
 
     text: str
     shown: str
 
 
 class Reference(NamedTuple):
-    """What a template asks for: an object, by which function, with its further arguments."""
+    """An object that a template refers to, with the function and its further arguments."""
 
     function: str
     kind: str
@@ -49,19 +50,19 @@ class Reference(NamedTuple):
 
 
 def render(text: str, subject: Object, lookup: Lookup) -> Rendered:
-    """The value of a template for the object it stands in. Raises TemplateError and NotYet."""
+    """Returns the value of a template for its object. Raises TemplateError or NotYet."""
     if "{{" not in text:
         return Rendered(text, text)
     return _Rendering(text, subject, lookup).everything()
 
 
 def escaped(text: str) -> str:
-    """A template whose value is the text, whatever stands in it."""
+    """Returns a template whose value is the given text."""
     return text.replace("{{", '{{ "{{" }}')
 
 
 def references(text: str) -> list[Reference]:
-    """What a template needs, each once. Raises TemplateError where it cannot be read."""
+    """Returns the objects that a template needs, without duplicates. Raises TemplateError."""
     if "{{" not in text:
         return []
     found = (reference for part in parse(text) if isinstance(part, Pipeline) for reference in _references(part))
@@ -86,7 +87,7 @@ def _references(operand: Operand) -> Iterator[Reference]:
 
 
 class _Rendering(Asking):
-    """One template being filled in."""
+    """The rendering of one template."""
 
     def everything(self) -> Rendered:
         texts: list[str] = []
@@ -125,10 +126,10 @@ class _Rendering(Asking):
         function = FUNCTIONS.get(call.function)
         if function is None:
             known = ", ".join(sorted(FUNCTIONS))
-            raise self.error(f"there is no function {call.function}; there are {known}", call.at)
+            raise self.error(f"unknown function {call.function}; available: {known}", call.at)
         arguments = [self._value(each) for each in call.arguments] + piped
         if not function.least <= len(arguments) <= function.most:
-            raise self.error(f"{call.function} is written {function.usage}", call.at)
+            raise self.error(f"wrong number of arguments for {call.function}; usage: {function.usage}", call.at)
         return function.body(self, call, arguments)
 
     def _field(self, field: Field) -> Json:
@@ -141,9 +142,9 @@ class _Rendering(Asking):
 
 
 def go_field(tree: Object, names: tuple[str, ...]) -> Json:
-    """A field by its name in Go: `Spec.ExecutablePath`, `Name`. An absent one is empty; raises LookupError where the
-    kind has no such field."""
-    from setpoint.workload.kinds.all import KINDS  # few templates name fields
+    """Returns a field by its name in Go, e.g. `Spec.ExecutablePath` or `Name`. An absent field is empty; raises
+    LookupError if the kind has no such field."""
+    from setpoint.workload.kinds.all import KINDS  # imported late, because few templates use fields
 
     rest = list(names)
     if rest[0] in ("ObjectMeta", "TypeMeta"):
@@ -163,12 +164,12 @@ def go_field(tree: Object, names: tuple[str, ...]) -> Json:
         elif known and (here == "" or isinstance(here, dict)):
             here = ""
         else:
-            raise LookupError(f"there is no field .{'.'.join(names)} in a {tree.get('kind', 'object')}")
+            raise LookupError(f"no field .{'.'.join(names)} in kind {tree.get('kind', 'object')}")
     return thaw(here)
 
 
 def _inner(model: Any, name: str) -> tuple[Any, bool]:
-    """The type of a field of a model, and whether there can be such a field. Where no model says, there can."""
+    """Returns the type of a field of a model, and True if the field can exist. Without a model any field can."""
     if model is None:
         return None, True
     if name.casefold() in ("apiversion", "kind"):
@@ -180,7 +181,7 @@ def _inner(model: Any, name: str) -> tuple[Any, bool]:
 
 
 def _model_in(annotation: Any) -> Any:
-    """The model that an annotation stands for, if it is one."""
+    """Returns the model in an annotation, or None."""
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return annotation
     for inner in getattr(annotation, "__args__", ())[:2]:

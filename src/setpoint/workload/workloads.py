@@ -1,9 +1,9 @@
-"""The workloads of a control plane: the machine, the kinds, and the controllers that make them true.
+"""The workloads of a control plane: the machine, the kinds, and their controllers.
 
     workloads = Workloads(client, directory=..., records=...)
     await workloads.start()
 
-`stop` leaves nothing running that is not meant to outlive it, and a guardian sees to that should it not come to it.
+`stop` ends all workloads that are not persistent; a guardian does so if the control plane is killed.
 """
 
 import asyncio
@@ -55,34 +55,34 @@ if TYPE_CHECKING:
     from setpoint.workload.ide.runner import IdeRunner
 
 _BY_SERVICE = "service"
-# How long the last events may take to be written.
+# The time to wait for the last events to be written.
 _FLUSH_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class WorkloadSettings:
-    """What can be chosen about workloads."""
+    """The settings of the workloads."""
 
-    # Where logs and sockets of this control plane are; files of one that is gone may lie there.
+    # The directory for logs and sockets of this control plane; may contain files of an earlier one.
     directory: Path
-    # The file in which what outlives control planes is recorded; None: nothing does.
+    # The file that records persistent workloads; None: not recorded.
     records: Path | None = None
-    # Where the output of what outlives them goes; beside the records, unless told otherwise.
+    # The directory for the output of persistent processes; next to the records by default.
     kept_directory: Path | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    # Where paths that are not absolute begin.
+    # The base of relative paths.
     working_directory: Path = field(default_factory=Path.cwd)
     workload_id: str = ""
-    # Which container engine: docker, podman, or an address; or what finds one.
+    # The container engine: docker, podman, or an address; or the function that connects to one.
     container_runtime: str = ""
-    # Of how many objects that are gone the output stays in the directory.
+    # The number of deleted objects whose logs are kept.
     kept_logs: int = 0
     connect: Connect | None = None
 
 
 class Workloads:
-    """What runs workloads for one control plane, whose client it is given."""
+    """Runs the workloads of one control plane, given its client."""
 
     def __init__(self, client: Client, settings: WorkloadSettings, ids: Ids | None = None) -> None:
         self._client = client
@@ -91,7 +91,7 @@ class Workloads:
         clock = client.clock
         processes = Processes(clock, ids, settings.environ)
         records = Records(settings.records, identity_of(os.getpid()) or Identity(os.getpid(), 0), processes.session)
-        # Which objects were last looked at for circles, as they were, and the circles.
+        # The versions of the objects at the last computation of dependency cycles, and the cycles.
         self._judged: tuple[tuple[str, int, str | None], ...] = ()
         self._circles: list[Deadlock] = []
         self.world = World(
@@ -149,19 +149,19 @@ class Workloads:
 
     @property
     def controllers(self) -> Sequence[Controller]:
-        """What makes the objects true."""
+        """The controllers of the workloads."""
         return self._controllers
 
     async def prepare(self) -> None:
-        """Makes the kinds known: from then on clients may write objects, though nothing is done about them yet."""
+        """Installs the kinds: from then on clients may write objects, although they are not reconciled yet."""
         await install(self._client)
 
     async def start(self) -> None:
-        """Cleans up after control planes that were killed, and begins to work. The kinds must be known."""
+        """Cleans up after killed control planes, and starts the controllers. The kinds must be installed."""
         if self.world.records.problem:
             _log.warning("%s", self.world.records.problem)
         for session, stopped in (await self.world.processes.sweep()).items():
-            _log.warning("stopped %d processes that session %s left behind", stopped.asked, session)
+            _log.warning("stopped %d processes left behind by session %s", stopped.asked, session)
         recorder = self.world.telling.recorder = self._events.recorder(RECORDER, legacy=True)
         informers = [self._cache.acquire(kind) for kind in READS]
         for informer in informers:
@@ -175,7 +175,7 @@ class Workloads:
             controller.work()
 
     async def stop(self) -> None:
-        """Ends everything that is not to be kept."""
+        """Stops all workloads that are not persistent."""
         await asyncio.gather(*(controller.stop(0) for controller in self._controllers))
         self.file_watching.close()
         self.executables.close()
@@ -209,8 +209,8 @@ class Workloads:
         ]
 
     def _deadlocks(self) -> list[Deadlock]:
-        """Those that wait for each other. What they need stands in specs and one annotation: circles are sought again
-        when one of these has changed, and not whenever somebody waits."""
+        """Returns the dependency cycles. They depend on specs and one annotation, and are computed again only when one
+        of these has changed."""
         known = tuple(
             (held.meta.uid, held.meta.generation, (held.object.metadata.annotations or {}).get(SERVICE_PRODUCER))
             for kind in KINDS
@@ -221,7 +221,7 @@ class Workloads:
         return self._circles
 
     def _endpoints(self, service: str) -> list[Object]:
-        """The Endpoints of a Service, the oldest first."""
+        """Returns the Endpoints of a Service, the oldest first."""
         found = self._cache.informer(Endpoint).store.by_index(_BY_SERVICE, service)
         return sorted(
             (tree_of(held.object) for held in found),
@@ -230,7 +230,7 @@ class Workloads:
 
 
 def _ide(world: World, wake: Callable[[str], None]) -> "IdeRunner | None":
-    """What runs Executables in an IDE, where one has said how to reach it; else nothing of it is even loaded."""
+    """Returns the runner for an IDE if one is configured; otherwise its modules are not imported."""
     if not is_offered(world.environ):
         return None
     from setpoint.workload.ide.runner import IdeRunner

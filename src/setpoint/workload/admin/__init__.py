@@ -1,1 +1,1 @@
-"""What a client of the control plane itself asks for: how it is, that it ends, and where it spends its time."""
+"""Administrative endpoints of the control plane: its status, its shutdown, and profiles of its process."""

@@ -1,10 +1,11 @@
-"""`/admin/execution`: the status of the control plane, and the way to have it clean up and end; DCP's document.
+"""`/admin/execution`: reads the status of the control plane and requests its cleanup and shutdown, in DCP's format.
 
     {"status": "Running" | "CleaningResources" | "CleanupComplete" | "Stopping",
      "shutdownResourceCleanup": "Full" | "None"}
 
-A PATCH (a merge patch of at most 512 bytes) asks for another status. 202: that has begun; 200: it is under way or done
-already; 204: it is so. While objects are deleted, `progress` tells how many are gone.
+A PATCH (a merge patch of at most 512 bytes) requests another status. Responses: 202, the change has begun; 200, the
+change is in progress or already complete; 204, the control plane has that status. During the cleanup, `progress` counts
+the deleted objects.
 """
 
 from typing import Any, get_args
@@ -26,13 +27,14 @@ _ASKED = ("Stopping", "CleaningResources")
 
 
 class ExecutionPage:
-    """Answers for the status of one control plane."""
+    """Serves the status of one control plane."""
 
     def __init__(self, shutdown: Shutdown) -> None:
         self._shutdown = shutdown
 
     async def respond(self, context: Context) -> Response | None:
-        """Raises what the API answers: BadRequest, Invalid, MethodNotAllowed, UnsupportedMediaType, …"""
+        """Returns the response, or None for another path. Raises the API error of an invalid request: BadRequest,
+        Invalid, MethodNotAllowed, UnsupportedMediaType or RequestEntityTooLarge."""
         request = context.request
         if request.path.rstrip("/") != PATH:
             return None
@@ -61,17 +63,19 @@ class ExecutionPage:
 
 
 def _wanted(body: bytes) -> tuple[Status, CleanUp | None]:
-    """What a patch asks for. Raises BadRequest, Invalid."""
+    """Returns the status and cleanup mode that a patch requests. Raises BadRequest or Invalid."""
     try:
         patch: Any = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
-        raise BadRequest(f"the patch is no JSON: {error}") from None
+        raise BadRequest(f"the patch is not valid JSON: {error}") from None
     if not isinstance(patch, dict):
-        raise BadRequest('the patch is no object: it should read {"status": "Stopping"}')
+        raise BadRequest('the patch must be a JSON object, e.g. {"status": "Stopping"}')
     status = patch.get("status")
     if status not in _ASKED:
-        raise Invalid(f"status: {status!r} cannot be asked for; it should be {' or '.join(_ASKED)}")
+        raise Invalid(f"status: unsupported value {status!r}; expected {' or '.join(_ASKED)}")
     clean_up = patch.get("shutdownResourceCleanup") or None
     if clean_up is not None and clean_up not in get_args(CleanUp):
-        raise Invalid(f"shutdownResourceCleanup: {clean_up!r} should be {' or '.join(get_args(CleanUp))}")
+        raise Invalid(
+            f"shutdownResourceCleanup: unsupported value {clean_up!r}; expected {' or '.join(get_args(CleanUp))}"
+        )
     return status, clean_up

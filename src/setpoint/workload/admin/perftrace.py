@@ -1,6 +1,7 @@
-"""`PUT /admin/perftrace?duration=10s&type=snapshot|snapshot-cpu`: has a profile of this process taken; DCP's request.
+"""`PUT /admin/perftrace?duration=10s&type=snapshot|snapshot-cpu`: profiles this process; the request is DCP's.
 
-204: it has begun. When the time is over the file lies where diagnostics go.
+The response 204 means that profiling has begun. At the end of the duration the file is written to the diagnostics
+directory.
 """
 
 import asyncio
@@ -23,14 +24,14 @@ _log = logging.getLogger(__name__)
 
 
 class PerfTracePage:
-    """Takes one profile at a time. `directory` says where it goes."""
+    """Takes one profile at a time. `directory` returns the directory of the file, or None before the start."""
 
     def __init__(self, directory: Callable[[], Path | None]) -> None:
         self._directory = directory
         self._taking: asyncio.Task[None] | None = None
 
     async def respond(self, context: Context) -> Response | None:
-        """Raises BadRequest, Conflict and MethodNotAllowed."""
+        """Starts a profile, or returns None for another path. Raises BadRequest, Conflict or MethodNotAllowed."""
         request = context.request
         if request.path.rstrip("/") != PATH:
             return None
@@ -38,19 +39,19 @@ class PerfTracePage:
             raise MethodNotAllowed.method()
         nanoseconds, kind = _duration(context), (context.query.get("type") or [_TYPES[0]])[-1]
         if kind not in _TYPES:
-            raise BadRequest(f"type: {kind!r} is no kind of profile; it should be {' or '.join(_TYPES)}")
+            raise BadRequest(f"type: unsupported value {kind!r}; expected {' or '.join(_TYPES)}")
         directory = self._directory()
         if directory is None:
-            raise Conflict("the control plane is not ready yet: ask again in a moment")
+            raise Conflict("the control plane is not ready yet: try again in a moment")
         if self._taking is not None and not self._taking.done():
-            raise Conflict("a profile is being taken: wait until it is over")
+            raise Conflict("a profile is already in progress: try again when it has finished")
         clock = context.services.clock
         path = directory / f"perftrace-{kind}-{clock.now():%Y%m%dT%H%M%S}.speedscope.json"
         self._taking = asyncio.ensure_future(_take(path, kind, nanoseconds / SECOND, clock))
         return Response(204, "application/json")
 
     async def close(self) -> None:
-        """Ends a profile that is being taken, and writes what there is."""
+        """Stops a profile in progress and writes the samples taken so far."""
         if self._taking is not None:
             self._taking.cancel()
             await asyncio.gather(self._taking, return_exceptions=True)
@@ -59,11 +60,11 @@ class PerfTracePage:
 def _duration(context: Context) -> int:
     text = (context.query.get("duration") or [""])[-1]
     if not text:
-        raise BadRequest("duration: is missing; it should be a duration such as 10s")
+        raise BadRequest("duration: required, e.g. 10s")
     try:
         found = parse(text)
     except ValueError as error:
-        raise BadRequest(f"duration: {error}; it should be a duration such as 10s") from None
+        raise BadRequest(f"duration: {error}; expected a duration, e.g. 10s") from None
     if not _SHORTEST <= found <= _LONGEST:
         raise BadRequest(f"duration: {text} must be between 1s and 5m")
     return found
@@ -78,6 +79,6 @@ async def _take(path: Path, kind: str, seconds: float, clock: Clock) -> None:
         profile.stop()
         try:
             profile.write(path, path.stem)
-            _log.warning("a profile of this process is in %s", path)
+            _log.warning("wrote a profile of this process to %s", path)
         except OSError as error:
-            _log.error("the profile of this process could not be written: %s", error)
+            _log.error("cannot write the profile of this process: %s", error)

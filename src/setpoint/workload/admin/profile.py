@@ -1,6 +1,6 @@
-"""Where this process spends its time: a thread looks at what all others do, a hundred times a second.
+"""A sampling profiler of this process: a thread records the stacks of all other threads a hundred times a second.
 
-The outcome is a file for https://www.speedscope.app. Looking costs little and needs nothing of what is looked at.
+The result is a file for https://www.speedscope.app. Sampling costs little and requires no changes to the profiled code.
 """
 
 import sys
@@ -20,7 +20,7 @@ _MOST_FRAMES = 128
 
 
 class Profile:
-    """What the threads of this process were seen doing. With `cpu`, only while they had a processor."""
+    """The sampled stacks of the threads of this process. With `cpu`, only samples of threads that used CPU time."""
 
     def __init__(self, *, cpu: bool) -> None:
         self._cpu = cpu
@@ -33,17 +33,18 @@ class Profile:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the looking, and returns when it has."""
+        """Stops sampling and waits for the sampling thread to end."""
         self._ended.set()
         self._thread.join()
 
     def write(self, path: Path, name: str) -> None:
-        """Writes what was seen. Raises OSError."""
+        """Writes the samples to a file. Raises OSError."""
         make_directory(path.parent)
         write_private(path, msgspec.json.encode(self.told(name)))
 
     def told(self, name: str) -> Object:
-        """The same as speedscope reads it: a profile a thread, its stacks sorted so that the same lie together."""
+        """Returns the samples in speedscope's format: one profile per thread, with sorted stacks so that equal stacks
+        are adjacent."""
         frames: dict[str, int] = {}
         profiles = []
         for thread, stacks in sorted(self._stacks.items()):
@@ -77,17 +78,17 @@ class Profile:
                     self._stacks.setdefault(names[ident], Counter())[_stack(frame)] += 1
 
     def _is_idle(self, ident: int) -> bool:
-        """Whether a thread has had no processor since it was last looked at."""
+        """Returns True if the thread has used no CPU time since the last sample."""
         try:
             spent = time.clock_gettime(time.pthread_getcpuclockid(ident))
         except (AttributeError, OSError):
-            return False  # where that cannot be known, everything counts
+            return False  # without a CPU clock per thread, every sample counts
         before, self._spent[ident] = self._spent.get(ident, 0.0), spent
         return spent - before < INTERVAL_SECONDS / 10
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:
-    """The calls that are under way, the outermost first."""
+    """Returns the calls of a stack, the outermost first."""
     found: list[str] = []
     while frame is not None and len(found) < _MOST_FRAMES:
         code = frame.f_code

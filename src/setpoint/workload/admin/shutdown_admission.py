@@ -1,4 +1,4 @@
-"""No new workloads while the control plane is on its way out: they would only be in the way of the clean-up."""
+"""Rejects new workloads during a shutdown, because they would delay the cleanup."""
 
 from setpoint.objects.errors import Invalid
 from setpoint.objects.field import forbidden
@@ -14,7 +14,7 @@ _KINDS = frozenset(kind.__name__ for kind in KINDS)
 
 
 class ClosingPlugin(Plugin):
-    """Refuses new workload objects once a shutdown has begun."""
+    """Rejects the creation of workload objects once a shutdown has begun."""
 
     name = "WorkloadShutdown"
 
@@ -27,5 +27,5 @@ class ClosingPlugin(Plugin):
     async def validate(self, context: Context, operation: Operation) -> None:
         if not self._shutdown.refuses_new or operation.subresource:
             return
-        why = "the control plane is shutting down and takes no new objects: create it when another one runs"
+        why = "the control plane is shutting down and accepts no new objects: create it when another control plane runs"
         raise Invalid.of(operation.kind.group_kind, shown_name(operation), [forbidden("metadata", why)])

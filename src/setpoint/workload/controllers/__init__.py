@@ -1,1 +1,1 @@
-"""What makes objects come true: one controller a kind, each closing the loop between a spec and this machine."""
+"""The controllers of the workload kinds: one per kind, each reconciling the specs of its objects with this machine."""

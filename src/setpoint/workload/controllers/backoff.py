@@ -1,4 +1,4 @@
-"""How long to wait before what failed is started again."""
+"""The delay before a failed workload is restarted."""
 
 from datetime import timedelta
 
@@ -6,7 +6,8 @@ from setpoint.workload.kinds.parts import RestartBackoff
 
 
 def next_wait(last: timedelta | None, backoff: RestartBackoff, lived: float) -> timedelta:
-    """Twice as long as the last time, unless the life since then, of so many seconds, was a good one."""
+    """Returns twice the last delay, at most `max`; the initial delay if the workload then ran for at least
+    `reset_after` (`lived` is in seconds)."""
     if last is None or lived >= backoff.reset_after.total_seconds():
         return min(backoff.initial, backoff.max)
     return min(last * 2, backoff.max)

@@ -1,7 +1,7 @@
-"""`dependsOn[].restart`: has those started again who depend on something that was started again.
+"""`dependsOn[].restart`: restarts workloads when a workload that they depend on was restarted.
 
-They are stopped at once, and wait for what they depend on before they start, as at their first start. A set of replicas
-was started again when one of them was: who depends on it waits until all of them are there again.
+The dependents are stopped immediately, and wait for their dependencies before they start, as at the first start. A
+replica set counts as restarted when one of its replicas was: its dependents wait until all replicas are ready again.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from setpoint.workload.runtime import World
 
 
 def _times(obj: Any) -> int:
-    """How often an object was started again."""
+    """Returns the restart count of an object."""
     return 0 if obj.status is None else obj.status.restart_count
 
 
@@ -32,16 +32,16 @@ def _is_other(change: Change[Any]) -> bool:
     return old is None or new is None or old.meta.uid != new.meta.uid or _times(old.object) != _times(new.object)
 
 
-_STARTED_AGAIN = Predicate(_is_other, "started again")
+_STARTED_AGAIN = Predicate(_is_other, "restarted")
 
 
 class Cascade:
-    """Knows how often everything was started again, and who cares."""
+    """Tracks the restart count of each workload and restarts the dependents."""
 
     def __init__(self, world: World, executables: Restarts, containers: Restarts) -> None:
         self._world = world
         self._restarts = {"Executable": executables, "Container": containers}
-        # By kind and name: the object, and how often it was started again.
+        # By kind and name: the uid of the object and its restart count.
         self._known: dict[tuple[str, str], tuple[str, int]] = {}
         self.controllers = [
             Controller(
@@ -70,7 +70,7 @@ class Cascade:
         cause = ("ExecutableReplicaSet", set_name) if kind == "Executable" and set_name else key
         for dependant in self._dependants(*cause):
             name = meta.name(dependant)
-            self._restarts[dependant["kind"]].restart(name, f"{' '.join(cause)} was started again")
+            self._restarts[dependant["kind"]].restart(name, f"{' '.join(cause)} was restarted")
 
     def _dependants(self, kind: str, name: str) -> Iterator[Object]:
         for tree in self._world.objects():

@@ -1,4 +1,5 @@
-"""Certificates as files for a process: each by its thumbprint, by the link that OpenSSL looks for, and all in one."""
+"""Writes certificates as files for a process: each by its thumbprint, with the link that OpenSSL expects, and all in a
+bundle."""
 
 import os
 import shutil
@@ -13,7 +14,8 @@ BUNDLE = "cert.pem"
 
 
 def write_certificates(directory: Path, certificates: Object) -> tuple[str, ...]:
-    """Writes what a `pemCertificates` means, in the place of what was there; what was left out. Raises StartError."""
+    """Writes the files of a `pemCertificates` and replaces the files in the directory. Returns the errors of skipped
+    certificates. Raises StartError."""
     try:
         found = certificate_files(certificates)
         shutil.rmtree(directory, ignore_errors=True)
@@ -24,7 +26,7 @@ def write_certificates(directory: Path, certificates: Object) -> tuple[str, ...]
             os.symlink(target, directory / name)
         write_private(directory / BUNDLE, found.bundle.encode())
     except CertificateError as error:
-        raise StartError("InvalidCertificate", str(error), "mend it, or set continueOnError") from None
+        raise StartError("InvalidCertificate", str(error), "correct the certificate, or set continueOnError") from None
     except OSError as error:
-        raise StartError("CertificatesNotWritten", str(error), "see that the directory can be written") from None
+        raise StartError("CertificatesNotWritten", str(error), "check that the directory is writable") from None
     return found.skipped

@@ -1,6 +1,6 @@
-"""The Endpoints of a workload: one for each Service that it serves, there while it runs.
+"""The Endpoints of a workload: one for each Service that the workload serves while running.
 
-Their names follow from the workload's and the Service's, so that none is ever made twice.
+Their names are derived from the names of the workload and the Service, so that no Endpoint is created twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,20 +16,20 @@ from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import GROUP, VERSION
 from setpoint.workload.kinds.endpoint import Endpoint
 
-# What a server that listens everywhere is to be reached at.
+# The address at which a server is reached that listens on all addresses.
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}
 
 
 class Place(NamedTuple):
-    """Where a Service is served."""
+    """The address and port at which a Service is served."""
 
     address: str
     port: int
 
 
 async def serve(ctx: Context, owner: Object, served: Mapping[str, Place], others: Iterable[str] = ()) -> None:
-    """Has these Endpoints for an owner, a place for each Service by its name, and none for the others it may have had
-    one for."""
+    """Creates or updates the Endpoints of an owner, one for each Service in `served`, and deletes the Endpoints of the
+    `others`."""
     for service in {*others} - served.keys():
         name = _name(owner, service)
         found = await _found(ctx, name)
@@ -60,7 +60,7 @@ async def _put(ctx: Context, endpoint: Object, found: Object | None) -> None:
             await ctx.client.create(endpoint)
             return
         except AlreadyExists:
-            # Of an object of this name that is gone, and about to go with it.
+            # The Endpoint of a deleted object with this name; the garbage collector is about to delete the Endpoint.
             found = tree_of(await ctx.api.get(Endpoint, meta.name(endpoint)))
     endpoint["metadata"]["resourceVersion"] = meta.resource_version(found)
     try:

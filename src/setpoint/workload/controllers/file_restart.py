@@ -1,7 +1,7 @@
-"""`spec.watch`: has workloads started again, or built anew, when their files change.
+"""`spec.watch`: restarts or rebuilds workloads when their files change.
 
-The directories of a workload are relative to where it runs. A change is told in its log and in the reason of the
-restart, by the file that changed first.
+Relative directories start at the working directory of the workload. The log and the restart reason name the first
+changed file.
 """
 
 import os
@@ -24,16 +24,16 @@ from setpoint.workload.runtime import World
 
 
 class Restarts(Protocol):
-    """Starts workloads of a kind again."""
+    """Restarts workloads of a kind."""
 
     def restart(self, name: str, why: str, *, rebuild: bool = False) -> None: ...
 
     def wake(self, name: str) -> None:
-        """Has one looked at."""
+        """Enqueues a reconcile of a workload."""
 
 
 class Said(NamedTuple):
-    """How the files of a workload are watched, for its conditions."""
+    """The condition that reports the file watch of a workload."""
 
     status: bool
     reason: str
@@ -49,7 +49,7 @@ class _Watched(NamedTuple):
 
 
 class FileWatching:
-    """Watches the files of all workloads that ask for it."""
+    """Watches the files of all workloads with `spec.watch`."""
 
     def __init__(self, world: World, executables: Restarts, containers: Restarts) -> None:
         self._world = world
@@ -69,7 +69,7 @@ class FileWatching:
         ]
 
     def said(self, kind: str, name: str) -> Said | None:
-        """How the files of a workload are watched; None: they are not."""
+        """Returns the state of the file watch of a workload, or None if its files are not watched."""
         found = self._watched.get((kind, name))
         if found is None:
             return None
@@ -77,10 +77,10 @@ class FileWatching:
             return Said(False, "InvalidPattern", found.problem)
         if found.watcher.problem:
             return Said(True, "Polling", found.watcher.problem)
-        return Said(True, "Watching", f"a change of {', '.join(found.spec.paths)} counts")
+        return Said(True, "Watching", f"watching {', '.join(found.spec.paths)}")
 
     def close(self) -> None:
-        """Watches nothing more."""
+        """Stops all watches."""
         for kind, name in list(self._watched):
             self._forget(kind, name)
         if isinstance(self._inotify, Inotify):
@@ -112,7 +112,7 @@ class FileWatching:
         self._restarts[kind].wake(request.name)
 
     def _directory(self, obj: Any) -> str:
-        """Where relative paths of a workload begin."""
+        """Returns the base directory of the relative paths of a workload."""
         where = obj.spec.working_directory if isinstance(obj, Executable) else ""
         return os.path.abspath(self._world.path(where)) if where else str(self._world.working_directory)
 

@@ -1,6 +1,6 @@
-"""What templates and dependencies are told about the world: the objects of the cache.
+"""Looks up the objects that templates and dependencies refer to, in the cache.
 
-What a reconcile looks up (`Lookup(ctx.lookup)`) brings it back when it changes.
+Objects that a reconcile looks up with `Lookup(ctx.lookup)` trigger another reconcile when they change.
 """
 
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ from setpoint.workload.kinds.all import KINDS
 SECRET = "v1/Secret"
 _KINDS = {kind.__name__: kind for kind in KINDS}
 
-# The kinds that are looked things up in; a controller declares them as its `reads`.
+# The kinds of the looked-up objects; a controller declares them as its `reads`.
 READS: tuple[type[Resource] | str, ...] = (*KINDS, SECRET)
 
 
 class Find(Protocol):
-    """Finds an object of the cache; None where there is none."""
+    """Returns an object of the cache, or None if missing."""
 
     def __call__(self, kind: Kind[Any], name: str, namespace: str = "") -> Any: ...
 
 
 class Lookup:
-    """The world as `find` sees it; `ports` are those that are reserved for the object in question, by Service."""
+    """Looks objects up with `find`; `ports` are the ports reserved for the current object, by Service."""
 
     def __init__(self, find: Find, ports: Mapping[str, int] | None = None) -> None:
         self._find = find

@@ -1,4 +1,4 @@
-"""Runs the probes of a workload: fills in their templates, and asks in the way that each says."""
+"""Runs the probes of a workload, with their templates filled in."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 _OUTPUT_BYTES = 4096
 
-# How many lines of a log, by source, are of lives before.
+# Returns the number of lines in a log, by source, of earlier runs.
 Before = Callable[[], Awaitable[Mapping[str, int]]]
-# Runs a command where the workload is, and tells how it ended and what it said.
+# Runs a command in the environment of the workload. Returns the exit code and the output.
 Execute = Callable[[Sequence[str], str], Awaitable[tuple[int | None, str]]]
 
 
 class Probes:
-    """Asks for one life of a workload. `lookup` gives the world as it is when a probe runs, `execute` runs its
-    commands, and `before` counts the lines of its log that are none of its own."""
+    """Runs the probes for one run of a workload. `lookup` returns the current objects, `execute` runs the commands of
+    probes, and `before` counts the log lines of earlier runs."""
 
     def __init__(
         self,
@@ -41,12 +41,12 @@ class Probes:
     ) -> None:
         self._world, self._uid, self._subject = world, uid, subject
         self._lookup, self._execute, self._before = lookup, execute, before
-        # How many lines of its log each probe has seen, and those that have found what they look for.
+        # The number of log lines that each probe has read, and the probes that have found their pattern.
         self._seen: dict[str, int] = {}
         self._found: set[str] = set()
 
     async def run(self, probe: HealthProbe) -> Finding:
-        """Tries a probe once."""
+        """Runs a probe once."""
         try:
             return await self._run(probe)
         except NotYet as waiting:
@@ -76,7 +76,7 @@ class Probes:
             return _judged(
                 command, *await run_command(self._world, command, {**inherited, **env}, spec.working_directory)
             )
-        return Finding("Unknown", f"the probe {probe.name} does not say what to do: add the field for {probe.type}")
+        return Finding("Unknown", f"the probe {probe.name} has no action: add the field for the type {probe.type}")
 
     async def _log(self, name: str, probe: LogProbe) -> Finding:
         if fault := pattern_error(probe.pattern):
@@ -100,7 +100,7 @@ class Probes:
         # The last line may not have ended yet.
         if rest and matches(rest.decode("utf-8", "replace")):
             return Finding("Success")
-        return Finding("Failure", f"no line like {probe.pattern} was written yet")
+        return Finding("Failure", f"no line of the log matches {probe.pattern} yet")
 
     def _filled(self, text: str) -> str:
         return render(text, self._subject, self._lookup()).text
@@ -111,19 +111,19 @@ class Probes:
     def _port(self, text: str) -> int:
         filled = self._filled(text)
         if not filled.isdecimal():
-            raise ValueError(f"{filled!r} is no port: use a number, or {{{{ portForServing }}}}")
+            raise ValueError(f"invalid port {filled!r}: use a number, or {{{{ portForServing }}}}")
         return int(filled)
 
 
 def _judged(command: Sequence[str], code: int | None, said: str) -> Finding:
     if code == 0:
         return Finding("Success")
-    ended = f"{command[0]} ended with exit code {code}" if code is not None else f"{command[0]} did not end by itself"
+    ended = f"{command[0]} ended with exit code {code}" if code is not None else f"{command[0]} did not exit by itself"
     return Finding("Failure", f"{ended}{f': {said}' if said else ''}")
 
 
 class _Tail(Sink):
-    """Keeps the end of what is said."""
+    """Keeps the end of the output."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -132,13 +132,13 @@ class _Tail(Sink):
         self.data = (self.data + data)[-_OUTPUT_BYTES:]
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """Does nothing: the sink holds no resources."""
 
 
 async def run_command(
     world: "World", command: Sequence[str], env: Mapping[str, str], directory: str
 ) -> tuple[int | None, str]:
-    """Runs a command of this machine to its end: its exit code, and the end of what it said."""
+    """Runs a command on this machine to its end. Returns its exit code and the end of its output."""
     said, cookie = _Tail(), world.processes.cookie(world.ids.uid())
     where = str(world.path(directory) if directory else world.working_directory)
     try:

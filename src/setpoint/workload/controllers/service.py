@@ -1,7 +1,8 @@
-"""Services: has a proxy listen for each, and passes connections on to those who serve it now.
+"""The controller of Services: runs a proxy for each Service, and forwards connections to the workloads that serve the
+Service.
 
-The address is known as soon as the proxy listens, before anybody serves: so clients can be told where to connect, and
-their connections wait. A Proxyless Service has the address of its first Endpoint, and nothing listens for it.
+The address is known as soon as the proxy listens, before any workload serves: clients can connect, and their
+connections wait. A Proxyless Service has the address of its first Endpoint and no proxy.
 """
 
 import logging
@@ -33,7 +34,7 @@ from setpoint.workload.service_producers import CANNOT_LISTEN
 
 FINALIZER = f"{GROUP}/service-reconciler"
 _PRODUCERS = {"Executable": Executable, "Container": Container}
-# How soon a port that is in use is asked for again, and how often counters that move are told.
+# The delay before the next attempt to bind a busy port, and the interval of status updates while connections are open.
 _BUSY_SECONDS = 2.0
 _COUNTER_SECONDS = 5.0
 
@@ -52,7 +53,7 @@ class _Serving:
     addresses: list[str] = field(default_factory=list)
 
     def fits(self, spec: ServiceSpec) -> bool:
-        """Whether it listens where, and as, the spec says now."""
+        """Returns True if the proxy listens at the address and protocol of the spec."""
         return all(
             getattr(self.spec, name) == getattr(spec, name)
             for name in ("address", "port", "protocol", "address_allocation_mode")
@@ -78,7 +79,7 @@ class Services:
         )
 
     async def close(self) -> None:
-        """Ends all proxies."""
+        """Closes all proxies."""
         for name in list(self._serving):
             await self._end(name)
 
@@ -110,7 +111,7 @@ class Services:
         return Result(requeue_after=_COUNTER_SECONDS if counters.active or counters.parked else None)
 
     def _backends(self, ctx: Context, name: str) -> Iterator[Backend]:
-        """Where it is served, by those who make Endpoints for it; with how well they are."""
+        """Yields the addresses of the Service's Endpoints, with the health of their owners."""
         assert self._world.find is not None
         for tree in self._world.endpoints(name):
             owners = tree["metadata"].get("ownerReferences") or ()
@@ -121,13 +122,13 @@ class Services:
     def _is_well(self, ctx: Context, owner: Object) -> bool:
         kind = _PRODUCERS.get(owner["kind"])
         found = None if kind is None else ctx.lookup(kind, owner["name"])
-        # Who serves and is no workload of ours is taken at its word.
+        # Endpoints of other owners count as healthy.
         return found is None or (tree_of(found).get("status") or {}).get("healthStatus") != "Unhealthy"
 
     # The proxy
 
     async def _proxy(self, obj: Service) -> _Serving:
-        """The proxy of a Service, listening. Raises PortBusyError, NoAddressError, OSError."""
+        """Returns the listening proxy of a Service. Raises PortBusyError, NoAddressError or OSError."""
         name, uid, spec = obj.metadata.name or "", obj.metadata.uid or "", obj.spec
         found = self._serving.get(name)
         if found is not None and found.uid == uid and found.fits(spec):
@@ -161,7 +162,7 @@ class Services:
         if found is not None:
             await found.proxy.close()
 
-    # Telling
+    # Status
 
     def _report(self, ctx: Context, serving: _Serving, backends: list[Backend]) -> None:
         counters = serving.proxy.counters
@@ -180,16 +181,16 @@ class Services:
             )
         )
         if not backends:
-            message = f"nobody serves it yet; connections to {serving.shown}:{serving.port} wait"
+            message = f"no workload serves this Service yet; connections to {serving.shown}:{serving.port} wait"
             ctx.status.condition("Ready", False, "NoEndpoints", message)
         elif not any(each.healthy for each in backends):
-            ctx.status.condition("Ready", True, "Unhealthy", "all who serve it are unhealthy")
+            ctx.status.condition("Ready", True, "Unhealthy", "all endpoints are unhealthy")
         else:
             well = sum(each.healthy for each in backends)
             ctx.status.condition("Ready", True, "Serving", f"{well} of {len(backends)} endpoints are healthy")
 
     def _report_proxyless(self, ctx: Context, obj: Service, backends: list[Backend]) -> None:
-        """It is where its first Endpoint is, or where its spec says."""
+        """Reports the address of the spec or of the first Endpoint."""
         first = backends[0] if backends else None
         address = obj.spec.address or (first.address if first is not None else "")
         port = obj.spec.port or (first.port if first is not None else 0)
@@ -202,7 +203,9 @@ class Services:
             )
         )
         if first is None:
-            ctx.status.condition("Ready", False, "NoEndpoints", "nobody serves it yet, and it has no proxy")
+            ctx.status.condition(
+                "Ready", False, "NoEndpoints", "no workload serves this Service yet, and it has no proxy"
+            )
         else:
             ctx.status.condition("Ready", True, "Serving", f"at {address}:{port}")
 

@@ -1,8 +1,8 @@
-"""What a controller knows of a workload whatever runs for it: where it is in its life, why, and the lives before.
+"""The state that controllers keep of any workload: its lifecycle state, the reason, and its restarts.
 
-A life begins with a start and ends with an exit. It may be followed by another: because the restart policy says so, a
-probe found it dead, somebody asked for it, or a file changed. The first two wait, longer each time, until a life was
-long enough to count as good.
+A run begins with a start and ends with an exit. Another run follows if the restart policy says so, a liveness probe
+fails, a user requests a restart, or a file changes. The first two wait for the backoff, which doubles until a run lasts
+long enough.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from setpoint.workload.environment import Environment
 from setpoint.workload.kinds.parts import Condition, EnvVar, RestartBackoff
 from setpoint.workload.probes.prober import Probing
 
-# The reasons of what is being stopped for the time being, and of what has been.
+# The reasons of workloads that are being suspended, and that are suspended.
 SUSPENDING, SUSPENDED = "Suspending", "Suspended"
 TOO_MANY = "TooManyRestarts"
 
 
 class Reported(Protocol):
-    """What every status tells of a life."""
+    """The fields of a status that all workloads share."""
 
     state: Any
     restart_count: int
@@ -39,35 +39,35 @@ class Reported(Protocol):
 
 @dataclass
 class Life:
-    """One object and what runs for it."""
+    """One object and its workload."""
 
     uid: str
     name: str
-    # One of the states of its kind.
+    # A state of its kind.
     state: Any = ""
-    # Why it is so, for the conditions.
+    # The reason and message of the conditions.
     reason: str = "Pending"
-    message: str = "it has not been looked at yet"
+    message: str = "not reconciled yet"
     started_at: datetime | None = None
     finished_at: datetime | None = None
     exit_code: int | None = None
     restarts: int = 0
     last_exit_code: int | None = None
-    # Why this life began, where it was not for the end of the one before.
+    # The reason of this restart, unless the previous run ended by itself.
     restart_reason: str = ""
-    # When it is started again, by the clock's monotonic time and by the clock on the wall.
+    # The time of the next start, in monotonic time and in wall-clock time.
     due: float | None = None
     due_at: datetime | None = None
     wait: timedelta | None = None
     began: float = 0.0
-    # How often in a row it was started again because it had failed.
+    # The number of consecutive restarts after failures.
     in_a_row: int = 0
-    # Why it is stopped only to be started again; and whether the next start waits.
+    # The reason of a stop that is part of a restart; and True if the next start waits for the backoff.
     restarting: str = ""
     restart_waits: bool = False
-    # The last request for a restart that was obeyed.
+    # The last completed restart request.
     obeyed: str = ""
-    # Done when the process has ended with which it is to end.
+    # Done when the monitored process has ended.
     monitored: "asyncio.Future[Any] | None" = None
     environment: Environment | None = None
     args: list[str] = field(default_factory=list)
@@ -75,18 +75,18 @@ class Life:
     files: tuple[str, str] = ("", "")
     # The socket of its terminal.
     terminal: str = ""
-    # The Services that it may have an Endpoint for.
+    # The Services that may have an Endpoint of this workload.
     served: set[str] = field(default_factory=set)
 
     def becomes(self, state: Any, reason: str, message: str) -> bool:
-        """Whether that is news."""
+        """Sets the state, reason and message. Returns True if they changed."""
         was = (self.state, self.reason, self.message)
         self.state, self.reason, self.message = state, reason, message
         return was != (state, reason, message)
 
     def starts_anew(self, *, asked: bool = False) -> None:
-        """Another life begins; what is known of the last one stays only as its exit code. `asked`: somebody did
-        something about it, so that it does not count how often it failed before."""
+        """Begins another run and keeps only the exit code of the last one. With `asked`, a user requested the run and
+        the failure count is reset."""
         if asked:
             self.wait, self.in_a_row = None, 0
         self.last_exit_code, self.restart_reason = self.exit_code, self.restarting
@@ -96,8 +96,8 @@ class Life:
         self.state = "Starting"
 
     def begins_again_later(self, clock: Clock, given: RestartBackoff | None, most: int | None) -> str:
-        """Has another life begin after a while, twice as long as the last time unless that life was a good one; when,
-        in words. Empty: so many lives in a row have failed that there is no other."""
+        """Schedules another run after the backoff, which doubles unless the last run was long enough. Returns a message
+        with the delay; an empty string if the consecutive failures exceed the limit."""
         backoff, lived = given or RestartBackoff(), clock.monotonic() - self.began
         if lived >= backoff.reset_after.total_seconds():
             self.in_a_row = 0
@@ -107,33 +107,30 @@ class Life:
         self.in_a_row += 1
         self.wait = next_wait(self.wait, backoff, lived)
         self.due, self.due_at = clock.monotonic() + self.wait.total_seconds(), clock.now() + self.wait
-        return f"it is started again in {self.wait.total_seconds():g} s"
+        return f"next restart in {self.wait.total_seconds():g} s"
 
     def gives_up(self) -> str:
-        """That there is no other life, in words."""
+        """Returns the message that no further restart follows."""
         times = {0: "never", 1: "once"}.get(self.in_a_row, f"{self.in_a_row} times in a row")
-        return (
-            f"it was started again {times}, as often as maxRestarts lets it; `setpoint restart {self.name}` tries anew"
-        )
+        return f"restarted {times}, the limit of maxRestarts; `setpoint restart {self.name}` tries again"
 
     def rests(self, over: Any, *, is_over: bool) -> tuple[Any, str, str]:
-        """It is stopped for the time being, and will start at once when it is not any more: its state, which is `over`
-        where it had begun, with reason and message."""
+        """Suspends the workload. Returns its state (`over` if a run had begun), reason and message."""
         self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
         state = self.state if is_over or self.state in ("", "Pending") else over
-        return state, SUSPENDED, f"it is stopped (suspend); `setpoint start {self.name}` starts it again"
+        return state, SUSPENDED, f"suspended; `setpoint start {self.name}` starts it again"
 
     def close_probing(self) -> None:
         if self.probing is not None:
             self.probing.close()
 
     def effective_env(self) -> list[EnvVar]:
-        """Its environment, as it may be shown."""
+        """Returns the environment with secrets masked."""
         shown = self.environment.shown if self.environment is not None else {}
         return [EnvVar(name=name, value=value) for name, value in sorted(shown.items())]
 
     def take_over(self, status: Reported) -> None:
-        """Knows what an earlier control plane reported of it."""
+        """Takes over the status that an earlier control plane reported."""
         self.state, self.restarts = status.state, status.restart_count
         self.last_exit_code, self.exit_code = status.last_exit_code, status.exit_code
         self.restart_reason = status.restart_reason
@@ -145,5 +142,5 @@ class Life:
 
 
 def moment(at: datetime | None) -> MicroTime | None:
-    """A time, as statuses have it."""
+    """Returns a time in the format of statuses."""
     return None if at is None else MicroTime.of(at)

@@ -1,1 +1,2 @@
-"""Container engines, Docker's and Podman's, by the REST API on their socket. Knows nothing of our own API."""
+"""Clients of the container engines Docker and Podman, by the REST API on their socket. Independent of Setpoint's own
+API."""

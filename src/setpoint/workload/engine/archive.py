@@ -1,6 +1,6 @@
-"""Files that are written into a container before it starts, as a tar archive made in memory: `createFiles` and
-`pemCertificates`. Unpack it at `/`: names in it are whole paths, and only directories that are described are in it.
-"""
+"""The files that are written into a container before its start, as a tar archive in memory: `createFiles` and
+`pemCertificates`. The archive is unpacked at `/`: its names are absolute paths, and only described directories are
+included."""
 
 import base64
 import io
@@ -18,11 +18,11 @@ DEFAULT_UMASK = 0o022
 
 
 class ArchiveError(ValueError):
-    """A file can't be written; names the field."""
+    """A file cannot be written; the message names the field."""
 
 
 class Archive(NamedTuple):
-    """The archive, and what was left out because it said that this is no reason to stop."""
+    """The archive, and the errors of entries with `continueOnError` that were skipped."""
 
     data: bytes
     skipped: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class _Owner(NamedTuple):
 
 
 class _Writer:
-    """An archive under way."""
+    """An archive that is being written."""
 
     def __init__(self, umask: int, modified: datetime) -> None:
         self._made = io.BytesIO()
@@ -48,7 +48,7 @@ class _Writer:
         return Archive(self._made.getvalue(), tuple(self.skipped))
 
     def entries(self, found: Any, where: str, directory: str, owner: _Owner) -> None:
-        """Adds everything that one directory holds."""
+        """Adds the entries of one directory."""
         links: dict[str, str] = {}
         adders: dict[str, Callable[[Mapping[str, Any], str, str, _Owner], None]] = {
             "file": self._file,
@@ -60,15 +60,15 @@ class _Writer:
             at = f"{where}[{index}]"
             name = str(entry.get("name") or "")
             if name in ("", ".", "..") or "/" in name:
-                raise ArchiveError(f"{at}.name: {name!r} is no name of a file without a directory")
+                raise ArchiveError(f"{at}.name: {name!r} must be a file name without a directory")
             kind = entry.get("type") or "file"
             if kind not in adders:
-                raise ArchiveError(f"{at}.type: {kind!r} should be file, openssl or directory")
+                raise ArchiveError(f"{at}.type: unsupported value {kind!r}; expected file, openssl or directory")
             whose = _Owner(_number(entry, "owner", owner.user), _number(entry, "group", owner.group))
             try:
                 adders[kind](entry, at, posixpath.join(directory, name), whose)
             except ArchiveError as error:
-                # A directory passes on what is below it, which speaks for itself.
+                # A directory raises the errors of its entries, which have their own `continueOnError`.
                 if kind == "directory" or not entry.get("continueOnError"):
                     raise
                 self.skipped.append(str(error))
@@ -93,7 +93,7 @@ class _Writer:
 
     def _symlink(self, entry: Mapping[str, Any], where: str, path: str, owner: _Owner) -> None:
         if not entry.get("target"):
-            raise ArchiveError(f"{where}.target: a link leads somewhere")
+            raise ArchiveError(f"{where}.target: required for a symlink")
         self.link(path, entry["target"], owner)
 
     def _directory(self, entry: Mapping[str, Any], where: str, path: str, owner: _Owner) -> None:
@@ -122,7 +122,7 @@ class _Writer:
 
 
 def files_archive(files: Mapping[str, Any], *, modified: datetime, where: str = "createFiles") -> Archive:
-    """The archive of one of `createFiles`. Reads the files that it names. Raises ArchiveError."""
+    """Returns the archive of one entry of `createFiles`. Reads the source files. Raises ArchiveError."""
     umask = files.get("umask")
     writer = _Writer(DEFAULT_UMASK if umask is None else int(umask), modified)
     owner = _Owner(_number(files, "defaultOwner", 0), _number(files, "defaultGroup", 0))
@@ -131,8 +131,8 @@ def files_archive(files: Mapping[str, Any], *, modified: datetime, where: str = 
 
 
 def certificates_archive(certificates: Mapping[str, Any], *, modified: datetime) -> Archive:
-    """The archive of `pemCertificates`: `cert.pem` with all of them, `certs/` with each and its link, and the bundles
-    that are replaced. Raises CertificateError."""
+    """Returns the archive of `pemCertificates`: `cert.pem` with all certificates, `certs/` with each certificate and
+    its link, and the overwritten bundles. Raises CertificateError."""
     found = certificate_files(certificates)
     writer = _Writer(DEFAULT_UMASK, modified)
     writer.skipped += found.skipped
@@ -150,19 +150,19 @@ def certificates_archive(certificates: Mapping[str, Any], *, modified: datetime)
 
 
 def _contents(entry: Mapping[str, Any], where: str) -> tuple[bytes, int | None]:
-    """The bytes of a file, and when it was changed where it is one of this machine."""
+    """Returns the contents of a file, and its modification time if the file is on this machine."""
     if entry.get("source"):
         source = Path(entry["source"])
         try:
             return source.read_bytes(), int(source.stat().st_mtime)
         except OSError as error:
-            raise ArchiveError(f"{where}.source: {source} can't be read: {error.strerror}") from None
+            raise ArchiveError(f"{where}.source: {source} cannot be read: {error.strerror}") from None
     if entry.get("contents"):
         return str(entry["contents"]).encode(), None
     try:
         return base64.b64decode(entry.get("rawContents") or "", validate=True), None
     except ValueError:
-        raise ArchiveError(f"{where}.rawContents: this is no base64") from None
+        raise ArchiveError(f"{where}.rawContents: not valid base64") from None
 
 
 def _mode(entry: Mapping[str, Any], most: int, umask: int) -> int:

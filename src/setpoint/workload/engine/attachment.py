@@ -1,4 +1,4 @@
-"""The outputs and the input of a container or of a command in it, while it runs."""
+"""The output and input of a running container or of a running command in a container."""
 
 from collections.abc import AsyncIterator
 
@@ -9,7 +9,7 @@ from setpoint.workload.engine.wire import ByteStream, Wire
 
 
 class Attached:
-    """Iterate over it for the outputs; they end when the program does."""
+    """An attached program. Iteration yields its output until the program ends."""
 
     def __init__(self, wire: Wire, stream: ByteStream, resize_path: str, *, tty: bool) -> None:
         self._wire = wire
@@ -28,18 +28,18 @@ class Attached:
             raise EngineLost(str(error)) from None
 
     async def write(self, data: bytes) -> None:
-        """Gives it input; waits while it is slow to take it."""
+        """Writes input; waits while the program is slow to read. Raises EngineLost."""
         try:
             await self._stream.write(data)
         except TransportError as error:
             raise EngineLost(str(error)) from None
 
     def end_input(self) -> None:
-        """Says that there is no more input."""
+        """Closes the input."""
         self._stream.write_eof()
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Gives its terminal another size."""
+        """Resizes the terminal."""
         await self._wire.ask("POST", self._resize_path, {"w": columns, "h": rows})
 
 
@@ -51,10 +51,10 @@ class Exec(Attached):
         self.id = id
 
     async def exit_code(self) -> int | None:
-        """How it ended; None while it runs."""
+        """Returns the exit code, or None while the command runs."""
         found = await self._wire.json("GET", f"/exec/{self.id}/json")
         return None if found.get("Running") or found.get("ExitCode") is None else int(found["ExitCode"])
 
     async def pid(self) -> int:
-        """Its process on the engine's machine; 0 where the engine does not tell."""
+        """Returns the pid on the engine's machine, or 0 if the engine does not report it."""
         return int((await self._wire.json("GET", f"/exec/{self.id}/json")).get("Pid") or 0)

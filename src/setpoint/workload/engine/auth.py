@@ -1,6 +1,7 @@
-"""Who we are to a registry: from Docker's or Podman's own configuration, and the helpers that it names.
+"""The credentials for a registry, from the configuration of Docker or Podman and the credential helpers named there.
 
-Without an entry for the registry we are nobody, which public images do not mind. A helper that fails is no entry.
+Without an entry for the registry, requests are anonymous, which is enough for public images. A failed helper counts as
+no entry.
 """
 
 import asyncio
@@ -12,20 +13,20 @@ from typing import Any
 
 from setpoint.workload.engine.reference import DOCKER_HUB, parse
 
-# The name under which Docker keeps its own registry.
+# The key of Docker Hub in Docker's configuration.
 _DOCKER_HUB_KEY = "https://index.docker.io/v1/"
 _HELPER_SECONDS = 30.0
 
 
 def config_directory(environ: Mapping[str, str]) -> Path:
-    """Where Docker's client keeps its configuration."""
+    """Returns the directory of the Docker client's configuration."""
     if chosen := environ.get("DOCKER_CONFIG"):
         return Path(chosen)
     return Path(environ.get("HOME") or "/") / ".docker"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """What a file of configuration says; nothing where it is absent or broken."""
+    """Returns the contents of a configuration file; empty if the file is missing or invalid."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -34,7 +35,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 async def registry_auth(image: str, environ: Mapping[str, str]) -> str:
-    """The value of the header X-Registry-Auth for an image; empty where we are nobody."""
+    """Returns the header X-Registry-Auth for an image; empty for anonymous access."""
     registry = parse(image).registry
     for path in _files(environ):
         entry = await _entry(read_json(path), registry, environ)
@@ -44,7 +45,7 @@ async def registry_auth(image: str, environ: Mapping[str, str]) -> str:
 
 
 async def every_registry(environ: Mapping[str, str]) -> str:
-    """The value of the header X-Registry-Config, for builds: all registries that the files name; empty if none."""
+    """Returns the header X-Registry-Config for builds, with all configured registries; empty if there are none."""
     found: dict[str, Any] = {}
     for path in reversed(_files(environ)):
         config = read_json(path)
@@ -106,7 +107,7 @@ def _decoded(stored: Mapping[str, Any]) -> dict[str, str]:
 
 
 async def _ask_helper(helper: str, server: str, environ: Mapping[str, str]) -> dict[str, str] | None:
-    """What `docker-credential-HELPER get` tells of a server."""
+    """Returns the credentials that `docker-credential-HELPER get` prints for a server, or None."""
     try:
         process = await asyncio.create_subprocess_exec(
             f"docker-credential-{helper}",
@@ -131,7 +132,7 @@ async def _ask_helper(helper: str, server: str, environ: Mapping[str, str]) -> d
         return None
     if not isinstance(found, dict) or not found.get("Secret"):
         return None
-    # By this name helpers say that the secret is a token.
+    # Helpers use this name if the secret is a token.
     if found.get("Username") == "<token>":
         return {"identitytoken": str(found["Secret"]), "serveraddress": server}
     return {"username": str(found.get("Username") or ""), "password": str(found["Secret"]), "serveraddress": server}

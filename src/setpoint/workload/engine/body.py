@@ -1,7 +1,7 @@
-"""What an engine is asked for, from what a Container says it should be. Pure.
+"""Builds the engine's create request from the spec of a Container. No I/O.
 
-`create_body` takes the spec as JSON, with environment and arguments as they are after templates and files; everything
-goes into the body of a request, nothing on a command line where others could read it.
+`create_body` takes the spec as JSON, with resolved environment and arguments. All values are in the request body and
+not on a command line, which other users could read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,15 @@ LOOPBACK = "127.0.0.1"
 
 
 class Place(NamedTuple):
-    """A network of the engine, by its name there, and what the container is called in it."""
+    """A network of the engine, by its name there, and the aliases of the container."""
 
     network: str
     aliases: Sequence[str] = ()
 
 
 class CreateRequest(NamedTuple):
-    """What to ask an engine for. Networks beyond the first are connected before the start: older engines take one."""
+    """The create request. Networks after the first are connected before the start, because older engines accept only
+    one."""
 
     body: dict[str, Any]
     platform: str = ""
@@ -38,8 +39,8 @@ def create_body(
     labels: Mapping[str, str] | None = None,
     networks: Sequence[Place] = (),
 ) -> CreateRequest:
-    """The request for a container. `image`, `env` and `args` stand for the spec's own, `labels` beside them. Raises
-    BadArgument where `runArgs` cannot be understood."""
+    """Returns the create request. `image`, `env` and `args` replace those of the spec; `labels` are added. Raises
+    BadArgument if `runArgs` are invalid."""
     variables = {each["name"]: each.get("value", "") for each in spec.get("env") or ()} if env is None else env
     host: dict[str, Any] = {}
     body: dict[str, Any] = {
@@ -76,7 +77,7 @@ def create_body(
 
 
 def stop_seconds(spec: Mapping[str, Any]) -> int:
-    """How long a container has to end, in the whole seconds that engines know."""
+    """Returns the stop timeout, rounded up to the whole seconds that engines support."""
     return -(-duration.parse(spec.get("stopTimeout") or "10s") // duration.SECOND)
 
 
@@ -86,7 +87,8 @@ def _publish(ports: Sequence[Mapping[str, Any]], body: dict[str, Any]) -> None:
     bindings: dict[str, list[dict[str, str]]] = {}
     for port in ports:
         key = f"{port['containerPort']}/{str(port.get('protocol') or 'TCP').lower()}"
-        # No port: the engine chooses one. Loopback, so that nobody on the network reaches it unasked.
+        # Without a port the engine chooses one. Loopback by default, so that the port is not reachable from the
+        # network.
         where = {"HostIp": port.get("hostIP") or LOOPBACK, "HostPort": str(port.get("hostPort") or "")}
         bindings.setdefault(key, []).append(where)
     body["ExposedPorts"] = {key: {} for key in bindings}
@@ -107,7 +109,7 @@ def _limit(spec: Mapping[str, Any], host: dict[str, Any]) -> None:
     if limits.get("pids") is not None:
         host["PidsLimit"] = limits["pids"]
     policy = spec.get("restartPolicy")
-    # With a backoff or a limit of ours it is us who restart: the engine must not do it too.
+    # With a backoff or a limit in the spec the controller restarts: the engine must not do so too.
     ours = any(spec.get(field) is not None for field in ("restartBackoff", "maxRestarts"))
     if policy and policy != "no" and not ours:
         host["RestartPolicy"] = {"Name": policy}

@@ -1,7 +1,8 @@
-"""The context of a build: a directory as a tar archive, without what its `.dockerignore` leaves out.
+"""The context of a build: a directory as a tar archive, without the files that its `.dockerignore` excludes.
 
-The archive is made while it is sent, a file at a time, in a thread: a context of gigabytes needs no memory and does not
-stop the event loop. Owners are taken out, as Docker's client does, so that the cache does not depend on who builds.
+The archive is created while sending, one file at a time, in a thread: a context of gigabytes needs little memory and
+does not block the event loop. Owners are removed, as Docker's client does, so that the build cache does not depend on
+the user.
 """
 
 import asyncio
@@ -15,16 +16,17 @@ from typing import NamedTuple
 from setpoint.workload.ignore_patterns import Ignored, by_docker
 
 _PIECE_BYTES = 1 << 20
-# Where a Dockerfile is put that lies outside of the context.
+# The archive name of a Dockerfile outside of the context.
 _OUTSIDE = ".dockerfile.setpoint"
 
 
 class ContextError(ValueError):
-    """The context of a build can't be read; says why and what to do."""
+    """The context of a build cannot be read; the message has the reason and the remedy."""
 
 
 class Context(NamedTuple):
-    """A directory to build from. `dockerfile` is its name in the archive; `outside` its path where it is not below."""
+    """A directory to build from. `dockerfile` is the name in the archive; `outside` is its path if not below the
+    directory."""
 
     directory: Path
     dockerfile: str
@@ -32,17 +34,17 @@ class Context(NamedTuple):
     outside: Path | None = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The archive, as it is sent. Raises ContextError."""
+        """Yields the archive in pieces. Raises ContextError."""
         made = self._archive()
         while True:
-            # Many small files make one piece: a thread's turn for each would cost more than reading it.
+            # Many small files are combined: a thread switch for each would cost more than reading the file.
             piece = await asyncio.to_thread(_gather, made)
             if not piece:
                 return
             yield piece
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """What the archive holds, by name in it, in a fixed order."""
+        """Yields the files of the archive by name, in a fixed order."""
         kept = {self.dockerfile, ".dockerignore", f"{self.dockerfile}.dockerignore"}
         pending = [""]
         while pending:
@@ -50,7 +52,7 @@ class Context(NamedTuple):
             try:
                 entries = sorted(os.scandir(self.directory / below), key=lambda entry: entry.name)
             except OSError as error:
-                raise ContextError(f"the directory {self.directory / below} can't be read: {error.strerror}") from None
+                raise ContextError(f"the directory {self.directory / below} cannot be read: {error.strerror}") from None
             for entry in entries:
                 name = f"{below}{entry.name}"
                 is_directory = entry.is_dir(follow_symlinks=False)
@@ -69,11 +71,11 @@ class Context(NamedTuple):
 
 
 def open_context(directory: str, dockerfile: str = "") -> Context:
-    """The context at a directory. A relative Dockerfile is looked for in it first, then where we are. Raises
-    ContextError."""
+    """Returns the context of a directory. A relative Dockerfile is searched in the directory first, then in the working
+    directory. Raises ContextError."""
     root = Path(directory)
     if not root.is_dir():
-        raise ContextError(f"build.context: there is no directory {directory}")
+        raise ContextError(f"build.context: directory {directory} does not exist")
     inside, outside = _dockerfile(root, dockerfile)
     ignored = Ignored()
     for candidate in (Path(f"{outside or root / inside}.dockerignore"), root / ".dockerignore"):
@@ -83,12 +85,12 @@ def open_context(directory: str, dockerfile: str = "") -> Context:
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
-            raise ContextError(f"build.context: {candidate} can't be read: {error}") from None
+            raise ContextError(f"build.context: {candidate} cannot be read: {error}") from None
     return Context(root, inside, ignored, outside)
 
 
 def file_blocks(name: str, contents: bytes) -> bytes:
-    """A file as a part of an archive: its head, and its contents in whole blocks."""
+    """Returns a file as a part of an archive: its header, and its contents in whole blocks."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(contents), 0o600
     return entry.tobuf(tarfile.PAX_FORMAT) + contents + bytes(-len(contents) % tarfile.BLOCKSIZE)
@@ -96,11 +98,11 @@ def file_blocks(name: str, contents: bytes) -> bytes:
 
 def _dockerfile(root: Path, dockerfile: str) -> tuple[str, Path | None]:
     if not dockerfile:
-        # Podman's name for it, where there is none of Docker's.
+        # Containerfile is Podman's name, used if no Dockerfile exists.
         names = ("Dockerfile", "Containerfile")
         found = next((name for name in names if (root / name).is_file()), None)
         if found is None:
-            raise ContextError(f"build.dockerfile: there is no Dockerfile in {root}")
+            raise ContextError(f"build.dockerfile: no Dockerfile in {root}")
         return found, None
     for candidate in (root / dockerfile, Path(dockerfile)):
         if candidate.is_file():
@@ -108,7 +110,7 @@ def _dockerfile(root: Path, dockerfile: str) -> tuple[str, Path | None]:
                 return candidate.resolve().relative_to(root.resolve()).as_posix(), None
             except ValueError:
                 return _OUTSIDE, candidate
-    raise ContextError(f"build.dockerfile: there is no file {dockerfile}, neither in {root} nor as a path of its own")
+    raise ContextError(f"build.dockerfile: {dockerfile} not found in {root} or the working directory")
 
 
 def _holds(directory: str, kept: set[str]) -> bool:
@@ -116,12 +118,12 @@ def _holds(directory: str, kept: set[str]) -> bool:
 
 
 def _entry(name: str, path: Path) -> Iterator[bytes]:
-    """The blocks of one file."""
+    """Yields the blocks of one file."""
     try:
-        # An archive of its own for each: hard links are then files, as what they link to may be left out.
+        # A separate archive for each file: hard links become files, because their targets may be excluded.
         entry = tarfile.TarFile(fileobj=BytesIO(), mode="w").gettarinfo(path, arcname=name)
         if entry is None:
-            return  # a socket: it can't be in an archive
+            return  # a socket, which an archive cannot contain
         entry.uid = entry.gid = 0
         entry.uname = entry.gname = ""
         if not entry.isreg():
@@ -132,11 +134,11 @@ def _entry(name: str, path: Path) -> Iterator[bytes]:
             yield entry.tobuf(tarfile.PAX_FORMAT)
             yield from _contents(source.fileno(), entry.size)
     except OSError as error:
-        raise ContextError(f"build.context: {path} can't be read: {error.strerror or error}") from None
+        raise ContextError(f"build.context: {path} cannot be read: {error.strerror or error}") from None
 
 
 def _contents(file: int, size: int) -> Iterator[bytes]:
-    """So many bytes, whatever happens to the file meanwhile, and the rest of their last block."""
+    """Yields exactly `size` bytes, even if the file changes meanwhile, and the padding of the last block."""
     left = size
     while left:
         piece = os.read(file, min(left, _PIECE_BYTES))

@@ -1,4 +1,4 @@
-"""What `build` of a Container means for an engine."""
+"""Converts the `build` field of a Container to build options of an engine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +9,8 @@ from setpoint.workload.engine.images import BuildOptions
 
 
 def build_options(build: Mapping[str, Any], tag: str, environ: Mapping[str, str]) -> BuildOptions:
-    """How to build; `tag` is the name that the image gets, beside those that `build` has. Reads the secrets, from files
-    and the environment. Raises ContextError."""
+    """Returns the build options; `tag` is the name of the image, in addition to the tags of `build`. Reads the secrets
+    from files and the environment. Raises ContextError."""
     return BuildOptions(
         tags=list(dict.fromkeys([tag, *(build.get("tags") or ())])),
         args={each["name"]: each.get("value") or "" for each in build.get("args") or ()},
@@ -30,10 +30,10 @@ def _secret(secret: Mapping[str, Any], where: str, environ: Mapping[str, str]) -
             return str(secret["value"]).encode()
         name = secret.get("source") or secret["id"]
         if name not in environ:
-            raise ContextError(f"{where}.source: there is no environment variable {name}")
+            raise ContextError(f"{where}.source: environment variable {name} is not set")
         return environ[name].encode()
     source = str(secret.get("source") or "")
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise ContextError(f"{where}.source: {source!r} can't be read: {error.strerror}") from None
+        raise ContextError(f"{where}.source: {source!r} cannot be read: {error.strerror}") from None

@@ -1,9 +1,9 @@
-"""Which engine to use: the one that was asked for, or the first healthy one where engines usually are.
+"""Selects the container engine: the requested one, or the first healthy one at the usual addresses.
 
-Asked for is, in this order: an address as the preference, `DOCKER_HOST`, `DOCKER_CONTEXT`, `CONTAINER_HOST`. Where one
-is asked for, no other is taken: containers in an engine that nobody looks at help nobody. The context that Docker's
-client was last told to use is only tried first, as what it leads to may be stopped or gone for long. None found is no
-exception but a value that says why and what to do.
+An engine is requested, in this order, by an address as the preference, `DOCKER_HOST`, `DOCKER_CONTEXT` or
+`CONTAINER_HOST`. A requested engine is used exclusively: containers in another engine would be unexpected. The current
+context of Docker's client is only tried first, because its engine may be stopped or removed. If no engine is found, the
+result is a value with the reason and the remedy, not an exception.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ Reason: TypeAlias = Literal[
     "NotInstalled", "NotRunning", "PermissionDenied", "Timeout", "TooOld", "BadAddress", "Failing"
 ]
 _NAMES = ("docker", "podman")
-# The nearest trouble first: what is worth telling where several engines were tried.
+# The order in which errors are reported if several engines were tried.
 _TELLING: tuple[Reason, ...] = ("PermissionDenied", "Timeout", "TooOld", "Failing", "BadAddress", "NotRunning")
 
 
 class Unavailable(NamedTuple):
-    """Why there is no engine, and what the user can do about it."""
+    """The reason why no engine is available, and the remedy."""
 
     reason: Reason
     message: str
@@ -40,11 +40,11 @@ class Unavailable(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """Where an engine may be. `name` is docker or podman where that is known before asking."""
+    """A possible address of an engine. `name` is docker or podman if known in advance."""
 
     name: str
     address: str
-    # Set where the user asked for it: then it is this one or none.
+    # Set if the user requested this engine: then no other is tried.
     asked_by: str = ""
     # Certificates for TLS: ca.pem, cert.pem, key.pem.
     certificates: Path | None = None
@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 async def connect(
     clock: Clock, environ: Mapping[str, str], preference: str = "", *, seconds: float = 10.0
 ) -> Engine | Unavailable:
-    """The engine to use, or why there is none."""
+    """Returns the engine to use, or the reason why none is available."""
     found: list[Unavailable] = []
     for candidate in candidates(environ, preference):
         outcome = await _try(candidate, clock, environ, seconds)
@@ -70,13 +70,13 @@ async def connect(
     wanted = preference or "Docker or Podman"
     return Unavailable(
         "NotInstalled",
-        f"there is no container engine on this machine: looked for {', '.join(_words(found))}",
+        f"no container engine found on this machine: tried {', '.join(_words(found))}",
         f"install {wanted}, or set DOCKER_HOST to the address of an engine",
     )
 
 
 def candidates(environ: Mapping[str, str], preference: str = "") -> list[Candidate]:
-    """Where to look, in this order."""
+    """Returns the addresses to try, in order."""
     if preference and preference not in _NAMES:
         return [Candidate("", preference, "the preference")]
     if preference != "podman":
@@ -102,7 +102,7 @@ def candidates(environ: Mapping[str, str], preference: str = "") -> list[Candida
 
 
 def _context(environ: Mapping[str, str], name: str, asked_by: str = "") -> Candidate:
-    """The engine of a context of Docker's client."""
+    """Returns the engine of a context of Docker's client."""
     contexts = config_directory(environ) / "contexts"
     key = hashlib.sha256(name.encode()).hexdigest()
     endpoint = (read_json(contexts / "meta" / key / "meta.json").get("Endpoints") or {}).get("docker") or {}
@@ -124,7 +124,7 @@ def _client_tls(environ: Mapping[str, str]) -> tuple[Path | None, bool]:
 
 
 def endpoint_of(candidate: Candidate) -> Endpoint | Unavailable:
-    """How to reach it."""
+    """Returns the endpoint of a candidate, or the reason why its address cannot be used."""
     parts = urlsplit(candidate.address)
     try:
         port = parts.port
@@ -137,16 +137,18 @@ def endpoint_of(candidate: Candidate) -> Endpoint | Unavailable:
         try:
             tls = _tls(candidate) if is_tls else None
         except (OSError, ssl.SSLError) as error:
-            where = candidate.certificates or "its place"
-            return Unavailable("BadAddress", f"the certificates in {where} can't be read: {error}", "mend them")
+            where = candidate.certificates or "the default location"
+            return Unavailable(
+                "BadAddress", f"the certificates in {where} cannot be read: {error}", "correct the files"
+            )
         return Endpoint(parts.hostname, port or (2376 if is_tls else 2375), tls, prefix=parts.path.rstrip("/"))
     by = f" (from {candidate.asked_by})" if candidate.asked_by else ""
-    remedy = "give it as unix:///path/to/the.sock or tcp://HOST:PORT"
+    remedy = "use unix:///path/to/the.sock or tcp://HOST:PORT"
     if parts.scheme == "ssh":
         remedy = (
-            f"forward the engine's socket (ssh -L /tmp/engine.sock:/var/run/docker.sock {parts.netloc}) and name that"
+            f"forward the engine's socket (ssh -L /tmp/engine.sock:/var/run/docker.sock {parts.netloc}) and use that"
         )
-    return Unavailable("BadAddress", f"{candidate.address!r}{by} is no address of an engine that can be used", remedy)
+    return Unavailable("BadAddress", f"{candidate.address!r}{by} is not a supported address of an engine", remedy)
 
 
 def _tls(candidate: Candidate) -> ssl.SSLContext:
@@ -179,18 +181,18 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
     except EngineError as error:
         await engine.close()
         if "did not answer within" in error.message:
-            remedy = f"wait until {name} has started, or restart it"
+            remedy = f"wait until {name} has started, or restart the engine"
             return Unavailable("Timeout", f"{name} at {endpoint} does not answer", remedy)
         if os.strerror(errno.EACCES) in error.message:
             return _denied(name, endpoint.unix or str(endpoint))
         if error.status == 0:
             return Unavailable("NotRunning", f"{name} is not running: {error.message}", _start(candidate))
-        return Unavailable("Failing", f"{name} at {endpoint} fails: {error.message}", f"look into the log of {name}")
+        return Unavailable("Failing", f"{name} at {endpoint} fails: {error.message}", f"check the log of {name}")
     return engine
 
 
 def _trouble(candidate: Candidate, path: str) -> Unavailable | None:
-    """What can be said of a socket before it is used."""
+    """Returns the error of a socket that is known before a connection, or None."""
     name = candidate.name.capitalize() or "the container engine"
     try:
         os.stat(path)
@@ -198,24 +200,26 @@ def _trouble(candidate: Candidate, path: str) -> Unavailable | None:
         if error.errno in (errno.EACCES, errno.EPERM):
             return _denied(name, path)
         if candidate.asked_by:
-            where = f"there is no socket {path} (from {candidate.asked_by})"
+            where = f"the socket {path} does not exist (from {candidate.asked_by})"
             return Unavailable("NotRunning", where, _start(candidate))
         return Unavailable("NotInstalled", path, "")
     return None
 
 
 def _denied(name: str, path: str) -> Unavailable:
-    remedy = "add your user to the group `docker` and log in again" if name == "Docker" else "run it as the owner"
-    return Unavailable("PermissionDenied", f"this user may not use {name} at {path}", remedy)
+    remedy = (
+        "add your user to the group `docker` and log in again" if name == "Docker" else "run as the owner of the socket"
+    )
+    return Unavailable("PermissionDenied", f"permission denied for {name} at {path}", remedy)
 
 
 def _start(candidate: Candidate) -> str:
     if candidate.name == "podman":
-        return "start it: `systemctl --user start podman.socket`, or `podman system service --time=0`"
+        return "start Podman: `systemctl --user start podman.socket`, or `podman system service --time=0`"
     if candidate.name == "docker":
-        return "start it: `systemctl start docker`, or Docker Desktop"
-    return "start the engine, or name another"
+        return "start Docker: `systemctl start docker`, or Docker Desktop"
+    return "start the engine, or configure another one"
 
 
 def _words(found: Sequence[Unavailable]) -> list[str]:
-    return [each.message for each in found] or ["nothing"]
+    return [each.message for each in found] or ["no address"]

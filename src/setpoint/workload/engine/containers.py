@@ -1,5 +1,5 @@
-"""Containers of an engine. Asking for what is so already is fine: to start what runs, to stop what stopped, to remove
-what is gone."""
+"""The containers of an engine. Operations are idempotent: starting a running, stopping a stopped, or removing a removed
+container is not an error."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from setpoint.workload.engine.output_stream import Output, outputs
 from setpoint.workload.engine.results import Container, ContainerSummary, Created, Stats
 from setpoint.workload.engine.wire import SLOW_SECONDS, USUAL_SECONDS, Wire, json_lines, segment
 
-# What an engine may take on top of the time that a container has to stop.
+# The time for the engine in addition to the container's stop timeout.
 _STOP_MARGIN_SECONDS = 20.0
 
 
@@ -25,24 +25,24 @@ class Containers:
         self._wire = wire
 
     async def create(self, name: str, body: Mapping[str, Any], *, platform: str = "") -> Created:
-        """Makes a container from what `create_body` says. Raises NameTaken, NoSuchImage."""
+        """Creates a container from the body of `create_body`. Raises NameTaken or NoSuchImage."""
         query = {"name": name or None, "platform": platform or None}
         made = await self._wire.json("POST", "/containers/create", query, body=body, timeout=SLOW_SECONDS)
         return Created(made["Id"], tuple(made.get("Warnings") or ()))
 
     async def start(self, container: str) -> None:
-        """Starts it. Raises AddressInUse where a port cannot be published."""
+        """Starts a container. Raises AddressInUse if a port cannot be published."""
         await self._act(container, "start", timeout=SLOW_SECONDS)
 
     async def stop(self, container: str, *, seconds: int = 10) -> None:
-        """Sends it its stop signal, and kills it where it has not stopped in time."""
+        """Sends the stop signal, and kills the container after the timeout."""
         await self._act(container, "stop", {"t": seconds}, timeout=seconds + _STOP_MARGIN_SECONDS)
 
     async def restart(self, container: str, *, seconds: int = 10) -> None:
         await self._act(container, "restart", {"t": seconds}, timeout=seconds + _STOP_MARGIN_SECONDS)
 
     async def kill(self, container: str, signal: str = "SIGKILL") -> None:
-        """Sends it a signal. Raises NotRunning."""
+        """Sends a signal. Raises NotRunning."""
         await self._act(container, "kill", {"signal": signal})
 
     async def pause(self, container: str) -> None:
@@ -52,21 +52,21 @@ class Containers:
         await self._act(container, "unpause")
 
     async def rename(self, container: str, name: str) -> None:
-        """Gives it another name. Raises NameTaken."""
+        """Renames a container. Raises NameTaken."""
         await self._act(container, "rename", {"name": name})
 
     async def remove(self, container: str, *, force: bool = True, volumes: bool = True) -> None:
-        """Removes it, and its anonymous volumes. It is fine if there is none."""
+        """Removes a container and its anonymous volumes. A missing container is not an error."""
         query = {"force": force, "v": volumes}
         with suppress(NotFound):
             await self._wire.ask("DELETE", f"/containers/{segment(container)}", query, timeout=SLOW_SECONDS)
 
     async def inspect(self, container: str) -> Container:
-        """What it is and does. Raises NotFound."""
+        """Returns the state of a container. Raises NotFound."""
         return results.container(await self._wire.json("GET", f"/containers/{segment(container)}/json"))
 
     async def find(self, container: str) -> Container | None:
-        """What it is and does; None if there is none."""
+        """Returns the state of a container, or None if missing."""
         try:
             return await self.inspect(container)
         except NotFound:
@@ -75,20 +75,21 @@ class Containers:
     async def list(
         self, *, labels: Mapping[str, str | None] | None = None, every: bool = True
     ) -> list[ContainerSummary]:
-        """Containers that have all of the labels (None: with any value); `every`: those that do not run, too."""
+        """Lists the containers with all of the labels (None: any value); with `every`, also those that are not
+        running."""
         query = {"all": every, "filters": label_filter(labels)}
         return [results.summary(each) for each in await self._wire.json("GET", "/containers/json", query)]
 
     async def wait(self, container: str, condition: str = "not-running") -> int:
-        """The exit code, once it does not run (or as `condition` says: next-exit, removed)."""
+        """Waits until the container is not running (or for `condition`: next-exit, removed). Returns its exit code."""
         path = f"/containers/{segment(container)}/wait"
-        # As a stream: it may take days, and must not count among the requests under way.
+        # As a stream: the wait may take days, and must not count among the concurrent requests.
         async with self._wire.stream("POST", path, {"condition": condition}, timeout=None) as stream:
             async for ended in json_lines(stream):
                 if said := (ended.get("Error") or {}).get("Message"):
                     raise EngineError(0, said)
                 return int(ended["StatusCode"])
-        raise EngineLost(f"the engine ended the wait for container {container} without a word")
+        raise EngineLost(f"the engine ended the wait for container {container} without a result")
 
     async def logs(
         self,
@@ -101,7 +102,8 @@ class Containers:
         timestamps: bool = False,
         tty: bool | None = None,
     ) -> AsyncIterator[Output]:
-        """What it printed and, followed, prints. `tty` saves asking whether it has a terminal."""
+        """Yields the past output and, with `follow`, the future output. `tty` saves a request for the container's
+        terminal setting."""
         if tty is None:
             tty = (await self.inspect(container)).tty
         query: dict[str, str | int | bool | None] = {
@@ -119,7 +121,8 @@ class Containers:
 
     @asynccontextmanager
     async def attach(self, container: str, *, stdin: bool = False, logs: bool = False) -> AsyncIterator[Attached]:
-        """Its outputs from now on, and its input; `logs`: what it printed before, first. It need not run yet."""
+        """Attaches to the output from now on and the input; with `logs`, the earlier output comes first. The container
+        may be not running yet."""
         tty = (await self.inspect(container)).tty
         path = f"/containers/{segment(container)}"
         query = {"stream": True, "stdout": True, "stderr": True, "stdin": stdin, "logs": logs}
@@ -127,7 +130,7 @@ class Containers:
             yield Attached(self._wire, stream, f"{path}/resize", tty=tty)
 
     async def resize(self, container: str, columns: int, rows: int) -> None:
-        """Gives its terminal another size."""
+        """Resizes the terminal."""
         await self._act(container, "resize", {"w": columns, "h": rows})
 
     @asynccontextmanager
@@ -143,7 +146,8 @@ class Containers:
         tty: bool = False,
         privileged: bool = False,
     ) -> AsyncIterator[Exec]:
-        """Runs a command in it. Leaving the context ends its streams, not the command. Raises NotRunning."""
+        """Runs a command in the container. Leaving the context closes the streams, but does not end the command. Raises
+        NotRunning."""
         body = {
             "Cmd": list(command),
             "Env": list(env),
@@ -161,29 +165,30 @@ class Containers:
             yield Exec(self._wire, stream, made["Id"], tty=tty)
 
     async def put_archive(self, container: str, path: str, archive: bytes) -> None:
-        """Unpacks a tar archive at a directory that the container has. It need not run."""
+        """Unpacks a tar archive at an existing directory of the container, running or not."""
         query = {"path": path, "noOverwriteDirNonDir": "true"}
         headers = {"content-type": "application/x-tar"}
         target = f"/containers/{segment(container)}/archive"
         await self._wire.ask("PUT", target, query, body=archive, headers=headers, timeout=SLOW_SECONDS)
 
     async def get_archive(self, container: str, path: str) -> bytes:
-        """A tar archive of a file or directory. Raises NotFound."""
+        """Returns a tar archive of a file or directory. Raises NotFound."""
         target = f"/containers/{segment(container)}/archive"
         return (await self._wire.ask("GET", target, {"path": path}, timeout=SLOW_SECONDS)).body
 
     async def stats(self, container: str) -> Stats:
-        """What it uses now."""
+        """Returns the current resource usage."""
         path = f"/containers/{segment(container)}/stats"
         return results.stats(await self._wire.json("GET", path, {"stream": "false", "one-shot": True}))
 
     async def update(self, container: str, changes: Mapping[str, Any]) -> None:
-        """Changes limits and the restart policy while it runs; `changes` are fields of the engine's HostConfig."""
+        """Changes limits and the restart policy of a running container; `changes` are fields of the engine's
+        HostConfig."""
         await self._wire.ask("POST", f"/containers/{segment(container)}/update", body=changes)
 
     async def check_health(self, container: str) -> str:
-        """Runs the health check once, where the engine (Podman) leaves that to others: `healthy`, `unhealthy`. Raises
-        NotFound where the engine runs it by itself, NotRunning."""
+        """Runs the health check once, for engines (Podman) without a scheduler. Returns `healthy` or `unhealthy`.
+        Raises NotFound if the engine schedules health checks, and NotRunning."""
         path = f"/libpod/containers/{segment(container)}/healthcheck"
         return str((await self._wire.json("GET", path, timeout=SLOW_SECONDS)).get("Status") or "")
 
@@ -194,7 +199,7 @@ class Containers:
 
 
 def label_filter(labels: Mapping[str, str | None] | None) -> str | None:
-    """The filter that engines take for labels."""
+    """Returns the engine's filter for labels."""
     if not labels:
         return None
     return json.dumps({"label": [name if value is None else f"{name}={value}" for name, value in labels.items()]})

@@ -1,4 +1,4 @@
-"""A container engine: what it is, and its images, containers, networks, volumes and events."""
+"""A container engine: its version, images, containers, networks, volumes and events."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 
@@ -12,18 +12,18 @@ from setpoint.workload.engine.networks import Networks, Volumes
 from setpoint.workload.engine.results import Info, Version
 from setpoint.workload.engine.wire import Wire
 
-# The newest version of the API that we know. Engines refuse what is newer than they are, and the oldest ones.
+# The newest API version that we support. Engines reject newer versions than their own, and very old ones.
 NEWEST = (1, 47)
 OLDEST = (1, 40)
 _PING_SECONDS = 10.0
 
 
-class TooOld(Exception):  # noqa: N818 - it says what is the matter
-    """The engine speaks no version of the API that we do."""
+class TooOld(Exception):  # noqa: N818 - named after the condition
+    """The engine supports no API version that we support."""
 
 
 class Engine:
-    """An engine that answered. Made by `connect`; tests make scripted ones."""
+    """A connected engine, created by `connect`; tests create scripted ones."""
 
     def __init__(self, wire: Wire, clock: Clock, environ: Mapping[str, str]) -> None:
         self.version = Version("", "", "")
@@ -36,15 +36,15 @@ class Engine:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it is."""
+        """The address of the engine."""
         return self._wire.endpoint
 
     async def agree(self, seconds: float = _PING_SECONDS) -> Version:
-        """Asks what it is, and settles on a version of the API. Raises EngineError, TooOld."""
+        """Requests the engine's version and selects an API version. Raises EngineError or TooOld."""
         told = await self._wire.json("GET", "/version", timeout=seconds)
         offered = _numbers(str(told.get("ApiVersion") or "0"))
         if offered < OLDEST:
-            raise TooOld(f"it speaks version {told.get('ApiVersion')} of the API")
+            raise TooOld(f"its API version is {told.get('ApiVersion')}")
         chosen = min(offered, NEWEST)
         components = {str(each.get("Name")) for each in told.get("Components") or ()}
         name = "podman" if "Podman Engine" in components else "docker"
@@ -54,25 +54,26 @@ class Engine:
         return self.version
 
     async def ping(self, seconds: float = _PING_SECONDS) -> None:
-        """Asks whether it is there. Raises EngineLost."""
+        """Checks that the engine responds. Raises EngineLost."""
         await self._wire.ask("GET", "/_ping", timeout=seconds)
 
     async def info(self) -> Info:
-        """What machine it is on, and what is amiss with it."""
+        """Returns information about the engine's machine, and the engine's warnings."""
         return results.info(await self._wire.json("GET", "/info"))
 
     @property
     def published_host(self) -> str:
-        """Where ports that it publishes on this machine's loopback can be reached: for an engine on another machine,
-        there."""
+        """The host at which ports are reached that the engine publishes on loopback: the engine's host if on another
+        machine."""
         return "127.0.0.1" if self.endpoint.unix else self.endpoint.host
 
     def events(self, broken: Callable[[str], None] | None = None) -> AsyncIterator[Told]:
-        """What happens from now on, over all breaks; begins with a `Resync`. `broken` is told of each break."""
+        """Yields events from now on, across reconnections, beginning with a `Resync`. `broken` is called on each lost
+        connection."""
         return Events(self._wire, self._clock, broken).follow()
 
     async def close(self) -> None:
-        """Lets go of its connections, and of what is under way on them."""
+        """Closes the connections and cancels pending requests."""
         await self._wire.close()
 
 

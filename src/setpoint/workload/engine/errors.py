@@ -1,6 +1,6 @@
-"""What an engine refuses, by kind: read once from its status and words, so that nobody above reads messages.
+"""The errors of an engine by type, derived once from status and message, so that callers need not parse messages.
 
-Docker and Podman differ in both (Podman answers many conflicts with 500), so a kind is known by whichever tells.
+Docker and Podman differ in both (Podman responds to many conflicts with 500), so either one determines the type.
 """
 
 import json
@@ -8,7 +8,7 @@ import re
 
 
 class EngineError(Exception):
-    """The engine answered with an error. `remedy` is what the user can do about it; empty where only they can know."""
+    """The engine responded with an error. `remedy` is the action for the user, if known."""
 
     remedy = ""
 
@@ -18,48 +18,48 @@ class EngineError(Exception):
         self.message = message
 
 
-class BadRequest(EngineError):  # noqa: N818 - it says what happened, as all of these do
-    """The engine does not take what was asked."""
+class BadRequest(EngineError):  # noqa: N818 - named after the condition, as all of these are
+    """The engine rejects the request as invalid."""
 
 
 class NotFound(EngineError):  # noqa: N818
-    """There is no such container, network, volume or exec."""
+    """The container, network, volume or exec does not exist."""
 
 
 class NoSuchImage(NotFound):
-    """The image is not on this machine, or in no registry that was asked."""
+    """The image is neither on this machine nor in a registry that was tried."""
 
-    remedy = "check the name of the image; with the pull policy `never` it must be built or pulled before"
+    remedy = "check the name of the image; with the pull policy `never` the image must be built or pulled before"
 
 
 class Conflict(EngineError):  # noqa: N818
-    """Something has that name already, or its state does not allow what was asked."""
+    """The name is taken, or the state does not allow the request."""
 
 
 class NameTaken(Conflict):
-    """Something of that name exists."""
+    """The name is already in use."""
 
-    remedy = "choose another name, or remove what has it"
+    remedy = "choose another name, or remove the resource with this name"
 
 
 class InUse(Conflict):
-    """It cannot be removed while something uses it."""
+    """The resource cannot be removed while in use."""
 
 
 class NotRunning(Conflict):
-    """Only a running container can do that."""
+    """The operation requires a running container."""
 
 
 class AlreadyConnected(Conflict):
-    """The container is in the network."""
+    """The container is already connected to the network."""
 
 
 class NotConnected(Conflict):
-    """The container is not in the network."""
+    """The container is not connected to the network."""
 
 
 class AddressInUse(EngineError):  # noqa: N818
-    """Another program listens on a port that should be published."""
+    """Another program uses a port that should be published."""
 
     remedy = "stop the program that holds the port, or publish another host port"
 
@@ -67,11 +67,11 @@ class AddressInUse(EngineError):  # noqa: N818
 class SubnetsExhausted(EngineError):  # noqa: N818
     """The engine has no subnet left for another network."""
 
-    remedy = "remove networks that nobody uses (`network prune`), give the network a `subnet`, or enlarge the pools"
+    remedy = "remove unused networks (`network prune`), give the network a `subnet`, or enlarge the pools"
 
 
 class Denied(EngineError):  # noqa: N818
-    """A registry does not let us have the image."""
+    """A registry denies access to the image."""
 
     remedy = "log in to the registry (`docker login` or `podman login`), or check the name of the image"
 
@@ -85,7 +85,7 @@ class BuildFailed(EngineError):  # noqa: N818
 
 
 class EngineLost(EngineError):  # noqa: N818
-    """There was no answer: the engine is gone, restarts, or takes too long."""
+    """The engine did not respond: stopped, restarting, or too slow."""
 
     remedy = "start the container engine again"
 
@@ -129,12 +129,12 @@ _BY_STATUS: dict[int, type[EngineError]] = {400: BadRequest, 401: Denied, 403: D
 
 
 def error_of(status: int, body: bytes) -> EngineError:
-    """The error that an answer means."""
-    return error_from(status, _words(body) or f"the engine answered with code {status}")
+    """Returns the error for a response."""
+    return error_from(status, _words(body) or f"the engine responded with status {status}")
 
 
 def error_from(status: int, message: str, otherwise: type[EngineError] = EngineError) -> EngineError:
-    """The error that a status and a message mean; `otherwise` where they tell nothing."""
+    """Returns the error for a status and a message; `otherwise` if neither determines the type."""
     for pattern, kind in _BY_WORDS:
         if pattern.search(message):
             return kind(status, message)

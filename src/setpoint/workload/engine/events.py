@@ -1,8 +1,8 @@
-"""What happens to the containers, networks, volumes and images of an engine, as a stream that outlives breaks.
+"""The events of an engine's containers, networks, volumes and images, as a stream that reconnects.
 
-After a break it goes on from the last event it saw; those that come twice are dropped. Where something may have been
-missed it says `Resync`, also at the beginning: look at everything again. The engine keeps only some hundreds of events,
-and none over its own restart, so every break is followed by one.
+After a lost connection the stream resumes from the last event; duplicates are dropped. A `Resync`, also sent at the
+beginning, means that events may be missing and the caller must list again. The engine keeps only some hundreds of
+events, and none across its own restart, so each reconnection sends one.
 """
 
 from collections import OrderedDict
@@ -14,15 +14,15 @@ from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.engine.wire import Wire, json_lines
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
-# How many events are remembered to know those that come twice.
+# The number of events that are remembered to detect duplicates.
 _REMEMBERED = 1024
-# What both engines call the same.
+# Podman's names of actions, mapped to Docker's.
 _ACTIONS = {"died": "die", "remove": "destroy"}
 
 
 class Event(NamedTuple):
-    """Something happened: `action` in Docker's words (create, start, die, stop, destroy, pause, unpause, kill, oom,
-    health_status, rename, connect, disconnect, …)."""
+    """An event: `action` is Docker's name (create, start, die, stop, destroy, pause, unpause, kill, oom, health_status,
+    rename, connect, disconnect, …)."""
 
     kind: str
     action: str
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 
 class Resync(NamedTuple):
-    """Something may have happened that was not told: look at everything."""
+    """Events may have been missed: the caller must list again."""
 
     reason: str
 
@@ -43,33 +43,33 @@ Told: TypeAlias = Event | Resync
 
 
 class Events:
-    """One follower of an engine's events."""
+    """One subscription to an engine's events."""
 
     def __init__(self, wire: Wire, clock: Clock, broken: Callable[[str], None] | None = None) -> None:
         self._wire = wire
         self._clock = clock
-        # Told of each break when it comes, and why; the `Resync` comes when it is over.
+        # Called on each lost connection with the reason; the `Resync` follows after the reconnection.
         self._broken = broken
         self._seen: OrderedDict[tuple[int, str, str, str, str], None] = OrderedDict()
         self._last = 0
 
     async def follow(self) -> AsyncIterator[Told]:
-        """Events for ever."""
+        """Yields events forever."""
         wait = _FIRST_WAIT
-        reason = "the beginning"
+        reason = "first connection"
         while True:
             try:
-                # A second is as fine as some engines read it, and what comes twice is dropped.
+                # Some engines support only whole seconds; duplicates are dropped.
                 since = str(self._last // 1_000_000_000) if self._last else None
                 async with self._wire.stream("GET", "/events", {"since": since}, timeout=None) as stream:
-                    # Only now nothing more is missed: who looks at everything from here on knows everything.
+                    # No event is missed from here on: a list after this point is complete.
                     yield Resync(reason)
                     async for message in json_lines(stream):
                         wait = _FIRST_WAIT
                         event = read(message)
                         if event is not None and self._is_new(event):
                             yield event
-                reason = "the engine ended its events"
+                reason = "the engine closed the event stream"
             except EngineError as error:
                 reason = error.message
             if self._broken is not None:
@@ -89,7 +89,7 @@ class Events:
 
 
 def read(message: Mapping[str, Any]) -> Event | None:
-    """An event from the engine's JSON; None for what is none."""
+    """Returns an event from the engine's JSON, or None if the message is not an event."""
     if not isinstance(message, dict) or "Action" not in message:
         return None
     actor = message.get("Actor") or {}

@@ -1,4 +1,4 @@
-"""Images of an engine: pulled, built, loaded, tagged; with what they said on the way."""
+"""The images of an engine: pull, build, load and tag, with progress."""
 
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
@@ -16,16 +16,16 @@ from setpoint.workload.engine.wire import SLOW_SECONDS, Query, Wire, json_lines,
 
 Watcher: TypeAlias = Callable[[Progress], None]
 _NO_SECRETS = (
-    "build.secrets: Docker's API hands secrets to a build only through BuildKit's own protocol; remedy: build the "
+    "build.secrets: Docker's API supports secrets only through BuildKit's own protocol; remedy: build the "
     "image with `docker build --secret` before and name it in `image`, or use Podman"
 )
 _TAR = {"content-type": "application/x-tar"}
-# What a registry on the other side of the world may take to begin to answer.
+# The time that a distant registry may take to start its response.
 _BEGIN_SECONDS = 120.0
 
 
 class BuildOptions(NamedTuple):
-    """How to build."""
+    """The options of a build."""
 
     tags: Sequence[str] = ()
     args: Mapping[str, str] = {}
@@ -39,18 +39,18 @@ class BuildOptions(NamedTuple):
 
 
 class Images:
-    """The images of one engine. `environ` says where credentials for registries are."""
+    """The images of one engine. `environ` locates the credentials for registries."""
 
     def __init__(self, wire: Wire, environ: Mapping[str, str]) -> None:
         self._wire = wire
         self._environ = environ
 
     async def inspect(self, image: str) -> Image:
-        """What it is. Raises NoSuchImage."""
+        """Returns an image. Raises NoSuchImage."""
         return results.image(await self._wire.json("GET", f"/images/{segment(image)}/json"))
 
     async def find(self, image: str) -> Image | None:
-        """What it is; None if it is not on the engine's machine."""
+        """Returns an image, or None if the engine's machine does not have the image."""
         try:
             return await self.inspect(image)
         except NotFound:
@@ -59,14 +59,15 @@ class Images:
     async def ensure(
         self, image: str, policy: str = "missing", *, platform: str = "", watch: Watcher | None = None
     ) -> Image:
-        """The image, pulled as the policy says: always, missing, never. Raises NoSuchImage, Denied, PullFailed."""
+        """Returns the image, pulled as the policy says: always, missing or never. Raises NoSuchImage, Denied or
+        PullFailed."""
         if policy == "never":
             return await self.inspect(image)
         found = None if policy == "always" else await self.find(image)
         return found or await self.pull(image, platform=platform, watch=watch)
 
     async def pull(self, image: str, *, platform: str = "", watch: Watcher | None = None) -> Image:
-        """Gets it from its registry, as whoever the user is there. Raises NoSuchImage, Denied, PullFailed."""
+        """Pulls an image from its registry with the user's credentials. Raises NoSuchImage, Denied or PullFailed."""
         auth = await registry_auth(image, self._environ)
         wanted = parse(image)
         version = wanted.digest or wanted.tag
@@ -86,17 +87,17 @@ class Images:
             if type(error) is EngineError:
                 raise PullFailed(error.status, error.message) from None
             raise
-        # The last word of a stream that was cut is missing: what counts is whether the image is there.
+        # The end of an interrupted stream is missing: the result depends on whether the image exists.
         return await self.inspect(image)
 
     async def build(self, context: Context, options: BuildOptions, *, watch: Watcher | None = None) -> Image:
-        """Builds an image from a directory. Raises BuildFailed, ContextError."""
+        """Builds an image from a directory. Raises BuildFailed or ContextError."""
         return await self.build_archive(context.pieces(), context.dockerfile, options, watch=watch)
 
     async def build_archive(
         self, archive: AsyncIterable[bytes], dockerfile: str, options: BuildOptions, *, watch: Watcher | None = None
     ) -> Image:
-        """Builds an image from a tar archive."""
+        """Builds an image from a tar archive. Raises BuildFailed."""
         query = _build_query(dockerfile, options)
         if options.secrets:
             if self._wire.engine != "podman":
@@ -125,34 +126,34 @@ class Images:
         return await self.inspect(made)
 
     async def tag(self, image: str, name: str) -> None:
-        """Gives an image one more name."""
+        """Adds a name to an image."""
         new = parse(name)
         query = {"repo": name.partition("@")[0].removesuffix(f":{new.tag}"), "tag": new.tag}
         await self._wire.ask("POST", f"/images/{segment(image)}/tag", query)
 
     async def load(self, archive: AsyncIterable[bytes]) -> list[str]:
-        """Loads images from what `save` made; returns their names."""
+        """Loads images from an archive of `save`. Returns their names."""
         return await self._names_of("/images/load", {"quiet": True}, archive)
 
     async def save(self, image: str) -> AsyncIterator[bytes]:
-        """An archive of it that `load` takes."""
+        """Yields an archive of the image for `load`."""
         async with self._wire.stream("GET", f"/images/{segment(image)}/get", timeout=SLOW_SECONDS) as stream:
             async for piece in stream:
                 yield piece
 
     async def import_root(self, archive: AsyncIterable[bytes], name: str) -> Image:
-        """Makes an image of one layer from a tar archive of a root file system."""
+        """Creates an image of one layer from a tar archive of a root file system."""
         new = parse(name)
         repository = name.removesuffix(f":{new.tag}")
         query = {"fromSrc": "-", "repo": repository, "tag": new.tag}
         made = await self._names_of("/images/create", query, archive)
-        # Podman leaves the tag away.
+        # Podman ignores the tag.
         if made and await self.find(name) is None:
             await self.tag(made[-1], name)
         return await self.inspect(name)
 
     async def remove(self, image: str, *, force: bool = False) -> None:
-        """Removes it; fine if there is none. Raises InUse."""
+        """Removes an image; a missing image is not an error. Raises InUse."""
         with suppress(NotFound):
             await self._wire.ask("DELETE", f"/images/{segment(image)}", {"force": force}, timeout=SLOW_SECONDS)
 
@@ -177,14 +178,15 @@ def _build_query(dockerfile: str, options: BuildOptions) -> dict[str, str | bool
         "platform": options.platform or None,
         "pull": options.pull,
         "nocache": options.no_cache,
-        # What a failed or finished step leaves is not kept.
+        # Intermediate containers are not kept.
         "rm": True,
         "forcerm": True,
     }
 
 
 async def _with_files(files: Mapping[str, bytes], archive: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The archive with some files before its own. Podman takes secrets so, and moves them out of the context first."""
+    """Yields the archive with additional files first. Podman accepts secrets in this way, and removes them from the
+    context."""
     for name, contents in files.items():
         yield file_blocks(name, contents)
     async for piece in archive:
@@ -196,5 +198,5 @@ def _json(values: Mapping[str, str]) -> str | None:
 
 
 async def whole(archive: bytes) -> AsyncIterator[bytes]:
-    """An archive that is in memory, as a body."""
+    """Yields an archive in memory as a request body."""
     yield archive

@@ -1,4 +1,5 @@
-"""Labels on what we make in an engine: DCP's own, so that its tools and ours know each other's things. Pure."""
+"""The labels of resources that we create in an engine: DCP's own, so that its tools and ours recognize each other's
+resources. No I/O."""
 
 from collections.abc import Mapping
 
@@ -11,14 +12,16 @@ LIFECYCLE_KEY = f"{PREFIX}lifecycle-key"
 PERSISTENT = f"{PREFIX}persistent"
 CREATOR_PROCESS_ID = f"{PREFIX}creatorProcessId"
 CREATOR_PROCESS_START_TIME = f"{PREFIX}creatorProcessStartTime"
-# Which control plane made it, by the cookie that its processes carry too: what a guardian looks for.
+# The control plane that created the resource, by the cookie of its processes: the guardian removes resources by this
+# label.
 SESSION = "setpoint.dev/session"
-# Whose app it is of, whichever control plane made it.
+# The app of the resource, independent of the control plane.
 WORKLOAD = "setpoint.dev/workload"
 
 
 def maker(*, pid: int, started: str, persistent: bool, session: str = "") -> dict[str, str]:
-    """Labels that tell who made a thing: what a dead maker left, and was not to stay, can be removed."""
+    """Returns the labels that identify the creator, so that resources of a dead creator can be removed unless
+    persistent."""
     made = {
         CREATOR_PROCESS_ID: str(pid),
         CREATOR_PROCESS_START_TIME: started,
@@ -28,11 +31,11 @@ def maker(*, pid: int, started: str, persistent: bool, session: str = "") -> dic
 
 
 def thing(*, group_version: str, name: str, uid: str, lifecycle_key: str = "", build: str = "") -> dict[str, str]:
-    """Labels that tell which object a thing belongs to."""
+    """Returns the labels that identify the object of a resource."""
     told = {GROUP_VERSION: group_version, NAME: name, UID: uid, LIFECYCLE_KEY: lifecycle_key, BUILD: build}
     return {label: value for label, value in told.items() if value}
 
 
 def is_persistent(labels: Mapping[str, str]) -> bool:
-    """Whether a thing outlives who made it."""
+    """Returns True if a resource outlives its creator."""
     return labels.get(PERSISTENT) == "true"

@@ -1,5 +1,5 @@
-"""`imageLayers`: tar archives put on top of an image by a build of one instruction each. The image that comes of it is
-named by what went into it, so that it is built once."""
+"""`imageLayers`: adds tar archives to an image by a build with one instruction each. The resulting image is named by a
+hash of its contents, so that the image is built only once."""
 
 import base64
 import hashlib
@@ -15,11 +15,11 @@ DOCKERFILE = "Dockerfile"
 
 
 class LayerError(ValueError):
-    """A layer can't be used; names the field."""
+    """A layer cannot be used; the message names the field."""
 
 
 def layered_name(image: str, image_id: str, layers: Sequence[Mapping[str, Any]]) -> str:
-    """The name of an image with these layers on top: another one when the image or a layer changes."""
+    """Returns the name of an image with these layers; the name changes with the image and each layer."""
     parts = [image_id, *(str(layer.get("digest") or "") for layer in layers)]
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
     reference = parse(image)
@@ -28,14 +28,14 @@ def layered_name(image: str, image_id: str, layers: Sequence[Mapping[str, Any]])
 
 
 def layers_archive(image: str, layers: Sequence[Mapping[str, Any]]) -> bytes:
-    """The context of the build. Raises LayerError where a file is not the one that was meant."""
+    """Returns the context of the build. Raises LayerError if the checksum of a file does not match."""
     made = io.BytesIO()
     lines = [f"FROM {image}"]
     with tarfile.open(fileobj=made, mode="w") as archive:
         for index, layer in enumerate(layers):
             name = f"layer{index}.tar"
             _add(archive, name, _contents(layer, f"imageLayers[{index}]"))
-            # An archive that is added is unpacked.
+            # ADD unpacks an archive.
             lines.append(f"ADD {name} /")
         _add(archive, DOCKERFILE, "\n".join([*lines, ""]).encode())
     return made.getvalue()
@@ -46,16 +46,16 @@ def _contents(layer: Mapping[str, Any], where: str) -> bytes:
         try:
             return base64.b64decode(layer.get("rawContents") or "", validate=True)
         except ValueError:
-            raise LayerError(f"{where}.rawContents: this is no base64") from None
+            raise LayerError(f"{where}.rawContents: not valid base64") from None
     source = Path(layer["source"])
     try:
         contents = source.read_bytes()
     except OSError as error:
-        raise LayerError(f"{where}.source: {source} can't be read: {error.strerror}") from None
+        raise LayerError(f"{where}.source: {source} cannot be read: {error.strerror}") from None
     found = hashlib.sha256(contents).hexdigest()
     wanted = str(layer.get("sha256") or "").lower().removeprefix("sha256:")
     if found != wanted:
-        raise LayerError(f"{where}.sha256: {source} has the checksum {found}, not {wanted}: it is not the file meant")
+        raise LayerError(f"{where}.sha256: {source} has the checksum {found}, expected {wanted}")
     return contents
 
 

@@ -27,9 +27,9 @@ class Networks:
         internal: bool = False,
         labels: Mapping[str, str] | None = None,
     ) -> str:
-        """Makes a network and returns its id. Raises NameTaken, SubnetsExhausted."""
+        """Creates a network and returns its id. Raises NameTaken or SubnetsExhausted."""
         if await self.find(name) is not None:
-            # Docker has networks of one name, unless asked not to, and some versions do not ask themselves.
+            # Docker allows duplicate network names by default, and some versions ignore `CheckDuplicate`.
             raise NameTaken(409, f"network with name {name} already exists")
         body: dict[str, Any] = {
             "Name": name,
@@ -44,34 +44,34 @@ class Networks:
         return str((await self._wire.json("POST", "/networks/create", body=body))["Id"])
 
     async def inspect(self, network: str) -> Network:
-        """What it is, and who is in it. Raises NotFound."""
+        """Returns a network with its containers. Raises NotFound."""
         return results.network(await self._wire.json("GET", f"/networks/{segment(network)}"))
 
     async def find(self, network: str) -> Network | None:
-        """What it is; None if there is none."""
+        """Returns a network, or None if missing."""
         try:
             return await self.inspect(network)
         except NotFound:
             return None
 
     async def list(self, *, labels: Mapping[str, str | None] | None = None) -> list[Network]:
-        """Networks that have all of the labels (None: with any value). Who is in them is not told here."""
+        """Lists the networks with all of the labels (None: any value), without their containers."""
         found = await self._wire.json("GET", "/networks", {"filters": label_filter(labels)})
         return [results.network(each) for each in found]
 
     async def remove(self, network: str) -> None:
-        """Removes it; fine if there is none. Raises InUse while containers are in it."""
+        """Removes a network; a missing network is not an error. Raises InUse while containers are connected."""
         with suppress(NotFound):
             await self._wire.ask("DELETE", f"/networks/{segment(network)}")
 
     async def connect(self, network: str, container: str, aliases: Sequence[str] = ()) -> None:
-        """Puts a container into it; fine if it is in it."""
+        """Connects a container; a connected container is not an error."""
         body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases)}}
         with suppress(AlreadyConnected):
             await self._wire.ask("POST", f"/networks/{segment(network)}/connect", body=body)
 
     async def disconnect(self, network: str, container: str, *, force: bool = True) -> None:
-        """Takes a container out of it; fine if it is not in it, or either is gone."""
+        """Disconnects a container; a missing network, container or connection is not an error."""
         body = {"Container": container, "Force": force}
         with suppress(NotFound, NotConnected):
             await self._wire.ask("POST", f"/networks/{segment(network)}/disconnect", body=body)
@@ -91,30 +91,30 @@ class Volumes:
         options: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Volume:
-        """Makes a volume. Raises NameTaken."""
+        """Creates a volume. Raises NameTaken."""
         if await self.find(name) is not None:
-            # The engine would answer with the old one, whatever its options are.
+            # The engine would return the existing volume, even with other options.
             raise NameTaken(409, f"volume with name {name} already exists")
         body = {"Name": name, "Driver": driver, "DriverOpts": dict(options or {}), "Labels": dict(labels or {})}
         return results.volume(await self._wire.json("POST", "/volumes/create", body=body))
 
     async def inspect(self, name: str) -> Volume:
-        """What it is. Raises NotFound."""
+        """Returns a volume. Raises NotFound."""
         return results.volume(await self._wire.json("GET", f"/volumes/{segment(name)}"))
 
     async def find(self, name: str) -> Volume | None:
-        """What it is; None if there is none."""
+        """Returns a volume, or None if missing."""
         try:
             return await self.inspect(name)
         except NotFound:
             return None
 
     async def list(self, *, labels: Mapping[str, str | None] | None = None) -> list[Volume]:
-        """Volumes that have all of the labels (None: with any value)."""
+        """Lists the volumes with all of the labels (None: any value)."""
         found = await self._wire.json("GET", "/volumes", {"filters": label_filter(labels)})
         return [results.volume(each) for each in found.get("Volumes") or ()]
 
     async def remove(self, name: str, *, force: bool = False) -> None:
-        """Removes it; fine if there is none. Raises InUse while a container has it."""
+        """Removes a volume; a missing volume is not an error. Raises InUse while a container uses the volume."""
         with suppress(NotFound):
             await self._wire.ask("DELETE", f"/volumes/{segment(name)}", {"force": force}, timeout=USUAL_SECONDS)

@@ -1,5 +1,5 @@
-"""What containers print, taken apart: without a terminal both outputs come in one stream, in frames of an eight byte
-head (which one, three zeros, the length) and so many bytes; with one, everything is raw standard output."""
+"""Parses the output of containers: without a terminal both outputs are in one stream of frames, each with a header of
+eight bytes (the output, three zeros, the length) and its data; with a terminal the stream is plain standard output."""
 
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Literal, NamedTuple, TypeAlias
@@ -10,20 +10,19 @@ Source: TypeAlias = Literal["stdin", "stdout", "stderr"]
 
 _HEAD_BYTES = 8
 _SOURCES: dict[int, Source] = {0: "stdin", 1: "stdout", 2: "stderr"}
-# The engine reports a failure of its own in a frame of this number.
+# Frames with this number have an error of the engine.
 _ERROR = 3
 
 
 class Output(NamedTuple):
-    """Some bytes of one output, cut anywhere."""
+    """Some bytes of one output, split at any position."""
 
     source: Source
     data: bytes
 
 
 class Demultiplexer:
-    """Takes frames apart as they come. What a frame has so far is passed on at once: a frame may be as large as 4 GiB,
-    and nothing of it needs to wait for the rest."""
+    """Parses frames incrementally. Partial frames are returned immediately: a frame may have up to 4 GiB."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -32,7 +31,8 @@ class Demultiplexer:
         self._error: bytearray | None = None
 
     def feed(self, data: bytes) -> list[Output]:
-        """The outputs in some more bytes. Raises EngineError where the engine reports one, or makes no sense."""
+        """Returns the outputs in the next bytes. Raises EngineError if the engine reports an error or the stream is
+        invalid."""
         found: list[Output] = []
         at = 0
         while at < len(data):
@@ -52,7 +52,7 @@ class Demultiplexer:
     def _begin(self) -> None:
         number, self._left = self._head[0], int.from_bytes(self._head[4:])
         if any(self._head[1:4]) or (number != _ERROR and number not in _SOURCES):
-            raise EngineError(0, f"the engine's stream of output is broken: a frame begins with {bytes(self._head)!r}")
+            raise EngineError(0, f"the engine's output stream is invalid: a frame begins with {bytes(self._head)!r}")
         self._head.clear()
         if number == _ERROR:
             self._error = bytearray()
@@ -69,7 +69,7 @@ class Demultiplexer:
 
 
 async def outputs(pieces: AsyncIterable[bytes], *, tty: bool) -> AsyncIterator[Output]:
-    """The outputs in a stream."""
+    """Yields the outputs of a stream."""
     if tty:
         async for piece in pieces:
             yield Output("stdout", piece)

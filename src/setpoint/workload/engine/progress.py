@@ -1,6 +1,6 @@
-"""How far a pull or a build is, from the JSON lines that an engine sends while it works.
+"""The progress of a pull or a build, from the JSON lines that an engine sends.
 
-The last word counts: an engine that fails says so in a line of a stream that began well.
+A failure is reported in a line of the stream, after a successful status code.
 """
 
 import re
@@ -16,26 +16,26 @@ _DONE = ("pull complete", "already exists", "download complete", "verifying chec
 
 
 class Progress(NamedTuple):
-    """How far it is. `line` is what to show of this moment; bytes are of all layers known so far; steps are a
-    build's."""
+    """The progress of a pull or build. `line` is the text to show; bytes are the sum of all known layers; steps are
+    those of a build."""
 
     line: str
     done_bytes: int = 0
     total_bytes: int = 0
     step: int = 0
     steps: int = 0
-    # Of a build: what the programs that it runs print, rather than what the engine says.
+    # The id of the image once known.
     image_id: str = ""
 
 
 class PullProgress:
-    """Adds up the layers of a pull."""
+    """Sums up the layers of a pull."""
 
     def __init__(self) -> None:
         self._layers: dict[str, tuple[int, int]] = {}
 
     def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> Progress:
-        """What a message says. Raises the error that it reports."""
+        """Returns the progress after a message. Raises the error that the message reports."""
         check(message, otherwise)
         layer, status = str(message.get("id") or ""), str(message.get("status") or message.get("stream") or "").strip()
         detail = message.get("progressDetail") or {}
@@ -52,7 +52,7 @@ class PullProgress:
 
 
 class BuildProgress:
-    """Follows the steps of a build; what it pulls on the way counts as bytes."""
+    """Tracks the steps of a build, and the bytes of its pulls."""
 
     def __init__(self) -> None:
         self._pull = PullProgress()
@@ -60,7 +60,7 @@ class BuildProgress:
         self.image_id = ""
 
     def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> Progress:
-        """What a message says. Raises the error that it reports."""
+        """Returns the progress after a message. Raises the error that the message reports."""
         check(message, otherwise)
         made = (message.get("aux") or {}).get("ID")
         if made:

@@ -1,4 +1,4 @@
-"""Names of images, as Docker reads them: `[registry/]repository[:tag][@digest]`. Pure."""
+"""Parses image names as Docker does: `[registry/]repository[:tag][@digest]`. No I/O."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ DOCKER_HUB = "docker.io"
 
 
 class Reference(NamedTuple):
-    """The parts of a name; the registry is Docker's own where none is given."""
+    """The parts of an image name; the default registry is Docker Hub."""
 
     registry: str
     repository: str
@@ -15,15 +15,15 @@ class Reference(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Registry and repository: everything but the version."""
+        """The registry and repository, without tag and digest."""
         return f"{self.registry}/{self.repository}"
 
 
 def parse(text: str) -> Reference:
-    """The parts of an image's name."""
+    """Returns the parts of an image name."""
     name, _, digest = text.partition("@")
     first, slash, rest = name.partition("/")
-    # Only what looks like a host is one: `a/b` is a repository of Docker's registry.
+    # The first part is a registry only if it looks like a host: `a/b` is a repository of Docker Hub.
     is_host = bool(slash) and ("." in first or ":" in first or first == "localhost")
     registry, path = (first, rest) if is_host else (DOCKER_HUB, name)
     path, _, tag = path.partition(":")

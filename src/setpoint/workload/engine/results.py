@@ -1,4 +1,4 @@
-"""What an engine tells of its things, as values: one reading of its JSON, for Docker and Podman alike."""
+"""The engine's resources as values, parsed from the JSON of Docker or Podman."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ _FRACTION = re.compile(r"\.(\d+)")
 
 
 class PortMapping(NamedTuple):
-    """A port of a container and where it is published; host_port 0: nowhere."""
+    """A port of a container and its published address; host_port 0: not published."""
 
     container_port: int
     protocol: str
@@ -18,7 +18,7 @@ class PortMapping(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """A container's place in a network."""
+    """A container's address and aliases in a network."""
 
     network: str
     address: str = ""
@@ -27,7 +27,8 @@ class Attachment(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What the health check of the image or container says: `""` (has none), starting, healthy, unhealthy."""
+    """The result of the health check of the image or container: `""` (no health check), starting, healthy,
+    unhealthy."""
 
     status: str = ""
     failing_streak: int = 0
@@ -35,7 +36,7 @@ class Health(NamedTuple):
 
 
 class Container(NamedTuple):
-    """One container, inspected."""
+    """One container, from an inspect request."""
 
     id: str
     name: str
@@ -64,7 +65,7 @@ class Container(NamedTuple):
 
 
 class ContainerSummary(NamedTuple):
-    """One container, in a list."""
+    """One container, from a list request."""
 
     id: str
     name: str
@@ -74,7 +75,7 @@ class ContainerSummary(NamedTuple):
 
 
 class Image(NamedTuple):
-    """One image, inspected."""
+    """One image, from an inspect request."""
 
     id: str
     tags: tuple[str, ...]
@@ -90,7 +91,7 @@ class Image(NamedTuple):
 
 
 class Network(NamedTuple):
-    """One network, inspected."""
+    """One network, from an inspect request."""
 
     id: str
     name: str
@@ -104,7 +105,7 @@ class Network(NamedTuple):
 
 
 class Volume(NamedTuple):
-    """One volume, inspected."""
+    """One volume, from an inspect request."""
 
     name: str
     driver: str
@@ -113,7 +114,7 @@ class Volume(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """What a container uses: nanoseconds of CPU since it started, and bytes."""
+    """The resource usage of a container: nanoseconds of CPU since its start, and bytes of memory."""
 
     cpu_nanoseconds: int
     memory_bytes: int
@@ -122,14 +123,14 @@ class Stats(NamedTuple):
 
 
 class Created(NamedTuple):
-    """A container that was made, and what the engine thought of it."""
+    """A created container, with the engine's warnings."""
 
     id: str
     warnings: tuple[str, ...] = ()
 
 
 class Version(NamedTuple):
-    """An engine: `name` is docker or podman."""
+    """The version of an engine: `name` is docker or podman."""
 
     name: str
     version: str
@@ -137,7 +138,7 @@ class Version(NamedTuple):
 
 
 class Info(NamedTuple):
-    """The machine of an engine, how it stores images, and what it warns of."""
+    """The machine of an engine, its storage driver, and its warnings."""
 
     operating_system: str
     architecture: str
@@ -148,10 +149,10 @@ class Info(NamedTuple):
 
 
 def container(raw: Mapping[str, Any]) -> Container:
-    """A container from what inspecting it says."""
+    """Parses the response to inspecting a container."""
     state, config = _map(raw, "State"), _map(raw, "Config")
     status = str(state.get("Status") or "")
-    # Podman has words of its own for these.
+    # Podman's names of states, mapped to Docker's.
     status = {"initialized": "created", "configured": "created", "stopped": "exited", "stopping": "running"}.get(
         status, status
     )
@@ -179,7 +180,7 @@ def container(raw: Mapping[str, Any]) -> Container:
 
 
 def summary(raw: Mapping[str, Any]) -> ContainerSummary:
-    """A container from a list."""
+    """Parses one container of a list."""
     names = raw.get("Names") or [""]
     return ContainerSummary(
         str(raw.get("Id", "")),
@@ -191,7 +192,7 @@ def summary(raw: Mapping[str, Any]) -> ContainerSummary:
 
 
 def image(raw: Mapping[str, Any]) -> Image:
-    """An image from what inspecting it says."""
+    """Parses the response to inspecting an image."""
     config = _map(raw, "Config")
     return Image(
         id=str(raw.get("Id", "")),
@@ -209,7 +210,7 @@ def image(raw: Mapping[str, Any]) -> Image:
 
 
 def network(raw: Mapping[str, Any]) -> Network:
-    """A network from what inspecting it says."""
+    """Parses the response to inspecting a network."""
     pools = _map(raw, "IPAM").get("Config") or []
     return Network(
         id=str(raw.get("Id", "")),
@@ -225,7 +226,7 @@ def network(raw: Mapping[str, Any]) -> Network:
 
 
 def volume(raw: Mapping[str, Any]) -> Volume:
-    """A volume from what inspecting it says."""
+    """Parses the response to inspecting a volume."""
     return Volume(
         str(raw.get("Name", "")),
         str(raw.get("Driver", "")),
@@ -235,7 +236,7 @@ def volume(raw: Mapping[str, Any]) -> Volume:
 
 
 def stats(raw: Mapping[str, Any]) -> Stats:
-    """What one look at a container's counters says."""
+    """Parses the statistics of a container."""
     memory, cpu = _map(raw, "memory_stats"), _map(_map(raw, "cpu_stats"), "cpu_usage")
     return Stats(
         int(cpu.get("total_usage") or 0),
@@ -246,7 +247,7 @@ def stats(raw: Mapping[str, Any]) -> Stats:
 
 
 def info(raw: Mapping[str, Any]) -> Info:
-    """What an engine says of itself."""
+    """Parses the information about an engine."""
     return Info(
         str(raw.get("OSType") or ""),
         str(raw.get("Architecture") or ""),
@@ -258,7 +259,7 @@ def info(raw: Mapping[str, Any]) -> Info:
 
 
 def moment(text: object) -> datetime | None:
-    """The time that an engine writes, with nanoseconds and any zone; None for its zero."""
+    """Parses a timestamp of an engine, with nanoseconds and any time zone; returns None for the zero time."""
     if not isinstance(text, str) or not text or text.startswith("0001-"):
         return None
     try:

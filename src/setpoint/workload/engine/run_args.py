@@ -1,6 +1,6 @@
-"""`runArgs`: flags of `docker create` and `podman create`, put into the body of a request. Pure.
+"""`runArgs`: converts flags of `docker create` and `podman create` to fields of the request body. No I/O.
 
-The common ones are understood; another is refused by name with what to do, never passed over in silence.
+The common flags are supported; other flags are rejected by name with a remedy, and never ignored.
 """
 
 import re
@@ -15,19 +15,19 @@ _UNITS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _TRUE, _FALSE = ("", "1", "t", "true", "TRUE", "True"), ("0", "f", "false", "FALSE", "False")
 
 
-class BadArgument(ValueError):  # noqa: N818 - it says what is the matter
-    """An argument cannot be understood; names it and the remedy."""
+class BadArgument(ValueError):  # noqa: N818 - named after the condition
+    """An argument is invalid; the message names the argument and the remedy."""
 
 
 class Flag(NamedTuple):
-    """A flag: whether a value follows it, and what it does to the body."""
+    """A flag: True if a value follows, and the function that changes the body."""
 
     takes_value: bool
     apply: Callable[[Body, str], None]
 
 
 def apply_run_args(body: Body, arguments: Sequence[str]) -> str:
-    """Changes the body as the flags say; returns the platform, which is not a part of it. Raises BadArgument."""
+    """Changes the body by the flags. Returns the platform, which is not part of the body. Raises BadArgument."""
     platform = ""
     at = 0
     while at < len(arguments):
@@ -35,10 +35,10 @@ def apply_run_args(body: Body, arguments: Sequence[str]) -> str:
         at += 1
         for name, given in _split(where, text):
             if name in _ELSEWHERE:
-                raise BadArgument(f"{where}: {name} is not for runArgs; use {_ELSEWHERE[name]}")
+                raise BadArgument(f"{where}: {name} is not supported in runArgs; use {_ELSEWHERE[name]}")
             flag = _FLAGS.get(name)
             if flag is None:
-                raise BadArgument(f"{where}: the flag {name} is not known here; remove it, or use a field of the spec")
+                raise BadArgument(f"{where}: unsupported flag {name}; remove the flag, or use a field of the spec")
             value = given
             if flag.takes_value and value is None:
                 if at == len(arguments):
@@ -52,17 +52,18 @@ def apply_run_args(body: Body, arguments: Sequence[str]) -> str:
                 flag.apply(body, value or "")
             except (ValueError, LookupError) as error:
                 reason = f": {error}" if isinstance(error, ValueError) and str(error) else ""
-                raise BadArgument(f"{where}: {value!r} is no value for {name}{reason}") from None
+                raise BadArgument(f"{where}: invalid value {value!r} for {name}{reason}") from None
     return platform
 
 
 def _split(where: str, text: str) -> list[tuple[str, str | None]]:
-    """The flags in one argument: `--a`, `--a=b`, `-a`, `-ab` for flags without values, `-abc` where a takes bc."""
+    """Returns the flags of one argument: `--a`, `--a=b`, `-a`, `-ab` for flags without values, `-abc` if a takes the
+    value bc."""
     if text.startswith("--"):
         name, equals, value = text.partition("=")
         return [(name, value if equals else None)]
     if not text.startswith("-") or text == "-":
-        raise BadArgument(f"{where}: {text!r} is no flag; the image and its arguments are not for runArgs")
+        raise BadArgument(f"{where}: {text!r} is not a flag; runArgs take neither the image nor its arguments")
     found: list[tuple[str, str | None]] = []
     rest = text[1:]
     while rest:
@@ -75,15 +76,15 @@ def _split(where: str, text: str) -> list[tuple[str, str | None]]:
 
 
 def size(text: str) -> int:
-    """Bytes, as Docker writes them: `512m`, `1.5g`."""
+    """Parses a size in Docker's notation, e.g. `512m` or `1.5g`. Returns bytes."""
     found = _SIZE.match(text)
     if found is None:
-        raise ValueError("it should read like 512m or 2g")
+        raise ValueError("expected a size, e.g. 512m or 2g")
     return int(float(found[1]) * 1024 ** _UNITS[(found[2] or "b").lower()])
 
 
 def device(text: str) -> dict[str, str]:
-    """A device: `host[:container[:permissions]]`."""
+    """Parses a device: `host[:container[:permissions]]`."""
     host, *rest = text.split(":")
     if len(rest) == 1 and rest[0] and set(rest[0]) <= set("rwm"):
         rest = [host, rest[0]]
@@ -92,7 +93,7 @@ def device(text: str) -> dict[str, str]:
     return {"PathOnHost": host, "PathInContainer": inside, "CgroupPermissions": permissions}
 
 
-# What flags do.
+# The functions of the flags.
 
 
 def _host(body: Body) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def _host(body: Body) -> dict[str, Any]:
 
 def _true(text: str) -> bool:
     if text not in (*_TRUE, *_FALSE):
-        raise ValueError("it should be true or false")
+        raise ValueError("expected true or false")
     return text in _TRUE
 
 
@@ -141,7 +142,7 @@ def _health(name: str, read: Callable[[str], Any]) -> Flag:
 def _env(body: Body, value: str) -> None:
     name, equals, _ = value.partition("=")
     if not equals:
-        raise ValueError("write NAME=VALUE: nothing is taken from the environment of the control plane")
+        raise ValueError("write NAME=VALUE: variables of the control plane are not passed on")
     others = [each for each in body.get("Env") or () if each.partition("=")[0] != name]
     body["Env"] = [*others, value]
 
@@ -158,7 +159,7 @@ def _publish(body: Body, value: str) -> None:
     for offset, each in enumerate(inside := _range(port)):
         outside = _range(host_port) if host_port else []
         if outside and len(outside) != len(inside):
-            raise ValueError("both ranges of ports should be of one length")
+            raise ValueError("both port ranges must have the same length")
         key = f"{each}/{protocol or 'tcp'}"
         body.setdefault("ExposedPorts", {})[key] = {}
         where = {"HostIp": host_ip or "127.0.0.1", "HostPort": str(outside[offset]) if outside else ""}
@@ -174,7 +175,7 @@ def _range(text: str) -> list[int]:
     first, dash, last = text.partition("-")
     found = list(range(int(first), int(last if dash else first) + 1))
     if not found or found[0] < 1 or found[-1] > 65535:
-        raise ValueError("a port is a number from 1 to 65535")
+        raise ValueError("a port must be a number from 1 to 65535")
     return found
 
 
@@ -208,9 +209,9 @@ def _mount(body: Body, value: str) -> None:
         elif name == "tmpfs-mode":
             made.setdefault("TmpfsOptions", {})["Mode"] = int(text, 8)
         else:
-            raise ValueError(f"{name} is not known")
+            raise ValueError(f"unsupported option {name}")
     if not made.get("Target"):
-        raise ValueError("it needs a target")
+        raise ValueError("a target is required")
     _host(body).setdefault("Mounts", []).append(made)
 
 
@@ -225,7 +226,7 @@ def _network(body: Body, value: str) -> None:
 def _endpoint(body: Body) -> dict[str, Any]:
     name = _host(body).get("NetworkMode")
     if not name:
-        raise ValueError("it needs a network: name one before")
+        raise ValueError("add a --network before this flag")
     endpoints = body.setdefault("NetworkingConfig", {}).setdefault("EndpointsConfig", {})
     found: dict[str, Any] = endpoints.setdefault(name, {})
     return found
@@ -242,7 +243,7 @@ def _address(name: str) -> Flag:
 def _restart(text: str) -> dict[str, Any]:
     name, _, count = text.partition(":")
     if name not in ("no", "always", "unless-stopped", "on-failure"):
-        raise ValueError("it should be no, on-failure[:N], unless-stopped or always")
+        raise ValueError("expected no, on-failure[:N], unless-stopped or always")
     return {"Name": name, "MaximumRetryCount": int(count)} if count else {"Name": name}
 
 
@@ -381,6 +382,6 @@ _ELSEWHERE = {
     "--pull": "pullPolicy",
     "--env-file": "envFiles",
     "--rm": "mode: a container of a session is removed with its object",
-    "--detach": "nothing: containers always run in the background",
-    "-d": "nothing: containers always run in the background",
+    "--detach": "no flag: containers always run in the background",
+    "-d": "no flag: containers always run in the background",
 }

@@ -1,6 +1,6 @@
-"""Requests to an engine, and its answers: JSON both ways, streams of JSON, and connections that become plain streams.
+"""Requests to an engine: JSON requests and responses, streams of JSON, and hijacked connections.
 
-Every failure is an `EngineError`: of the kind that status and words tell, or `EngineLost` where there was no answer.
+Every failure is an `EngineError`: of the type for its status and message, or `EngineLost` if there was no response.
 """
 
 import json
@@ -15,34 +15,34 @@ from setpoint.client.transport import Answer, Call, Refused, Stream, TransportEr
 from setpoint.workload.engine.errors import EngineLost, error_of
 
 Query: TypeAlias = Mapping[str, str | int | bool | Sequence[str] | None]
-# How long ordinary requests may take, and those that change containers, which may wait for programs and disks.
+# The timeouts of ordinary requests, and of those that may wait for programs and disks.
 USUAL_SECONDS = 30.0
 SLOW_SECONDS = 600.0
-# Podman's own API has versions of its own.
+# Podman's own API is versioned separately.
 _LIBPOD_VERSION = "/v4.0.0"
 
 
 class ByteStream(Protocol):
-    """Bytes both ways. Its methods raise TransportError."""
+    """A bidirectional byte stream. Its methods raise TransportError."""
 
     async def read(self) -> bytes:
-        """What has come; nothing once the other side has ended its half."""
+        """Returns the received bytes; empty at the end of the stream."""
 
     async def write(self, data: bytes) -> None:
         """Sends bytes; waits while the other side is slow."""
 
     def write_eof(self) -> None:
-        """Says that nothing more will be sent."""
+        """Closes the sending half."""
 
 
 class Wire:
-    """The way to one engine."""
+    """The connection to one engine."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        # `/v1.41` once the versions are agreed; before that the engine takes its own.
+        # The API version, e.g. `/v1.41`, once selected; before that the engine uses its default.
         self.prefix = ""
-        # Which engine it is, once that is known: docker or podman.
+        # The name of the engine, once known: docker or podman.
         self.engine = ""
         self._transport = HttpTransport(endpoint)
 
@@ -59,7 +59,7 @@ class Wire:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = USUAL_SECONDS,
     ) -> Answer:
-        """Sends a request and returns its answer. A body that is not bytes is sent as JSON."""
+        """Sends a request and returns the response. A body that is not bytes is sent as JSON."""
         try:
             answer = await self._transport.send(self._call(method, path, query, body, headers, timeout))
         except TransportError as error:
@@ -67,7 +67,7 @@ class Wire:
         return _checked(answer)
 
     async def json(self, method: str, path: str, query: Query | None = None, **more: Any) -> Any:
-        """The JSON that a request is answered with."""
+        """Returns the JSON of the response to a request."""
         answer = await self.ask(method, path, query, **more)
         return _parsed(answer.body)
 
@@ -83,7 +83,7 @@ class Wire:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = USUAL_SECONDS,
     ) -> AsyncIterator[Stream]:
-        """Sends a request whose answer is read while it comes. `pieces` is a body that comes bit by bit, too."""
+        """Sends a request and streams the response. `pieces` is a streamed request body."""
         call = self._call(method, path, query, body, headers, timeout)
         try:
             opened = self._transport.stream(call) if pieces is None else self._transport.upload(call, pieces)
@@ -95,7 +95,7 @@ class Wire:
 
     @asynccontextmanager
     async def hijack(self, path: str, query: Query | None = None, *, body: object = None) -> AsyncIterator[ByteStream]:
-        """Sends a request after which the connection is a plain stream both ways."""
+        """Sends a request that turns the connection into a bidirectional stream."""
         call = self._call("POST", path, query, body, None, USUAL_SECONDS)
         try:
             async with self._transport.hijack(call) as stream:
@@ -126,7 +126,7 @@ class Wire:
 
 
 def segment(name: str) -> str:
-    """A name as a part of a path. The names of images keep their slashes: engines want them so."""
+    """Returns a name quoted as a part of a path. Image names keep their slashes, as engines require."""
     return quote(name, safe="/:@")
 
 
@@ -141,7 +141,7 @@ def _pairs(query: Query) -> list[tuple[str, str]]:
 
 
 def _checked(answer: Answer) -> Answer:
-    # 304: it is so already.
+    # 304: the resource already has the requested state.
     if answer.status < 300 or answer.status == 304:
         return answer
     raise error_of(answer.status, answer.body)
@@ -151,11 +151,11 @@ def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
     except ValueError:
-        raise EngineLost(f"the engine's answer is no JSON: it begins with {body[:80]!r}") from None
+        raise EngineLost(f"the engine's response is not valid JSON: {body[:80]!r}") from None
 
 
 async def json_lines(pieces: AsyncIterable[bytes]) -> AsyncIterator[Any]:
-    """The JSON values in a stream, one after the other, with or without line breaks between them."""
+    """Yields the JSON values of a stream, with or without line breaks between them."""
     decoder = json.JSONDecoder()
     text = bytearray()
     async for piece in pieces:
@@ -176,7 +176,7 @@ def _values(decoder: json.JSONDecoder, line: str) -> list[Any]:
         try:
             value, end = decoder.raw_decode(line)
         except ValueError:
-            raise EngineLost(f"the engine sends what is no JSON: {line[:80]!r}") from None
+            raise EngineLost(f"the engine's stream is not valid JSON: {line[:80]!r}") from None
         found.append(value)
         line = line[end:].lstrip()
     return found

@@ -1,1 +1,1 @@
-"""Files that are watched: which of them count, and how their changes are heard of."""
+"""Watches files: the patterns of watched files, and the notifications of changes."""

@@ -1,4 +1,4 @@
-"""Linux's inotify: one for a control plane, shared by all who watch, of whom several may watch the same directory."""
+"""Linux inotify: one instance for a control plane, shared by all watchers; several may watch the same directory."""
 
 import asyncio
 import ctypes
@@ -15,17 +15,18 @@ _READ_BYTES = 1 << 18
 
 
 class Listener(Protocol):
-    """Who watches."""
+    """Receives the notifications of a watch."""
 
     def happened(self, mask: int, directory: str, name: str) -> None:
-        """Something happened in a directory, to the entry of that name or, without one, to itself."""
+        """Called for an event of the entry with that name in a directory or, without a name, of the directory
+        itself."""
 
     def lost(self) -> None:
-        """More happened than could be told: anything may have changed."""
+        """Called when notifications were lost: any file may have changed."""
 
 
 class Inotify:
-    """The watches. Raises OSError where the system has none left, and everywhere but on Linux."""
+    """The inotify watches. Raises OSError if the system has no watches left, and on systems other than Linux."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -36,12 +37,12 @@ class Inotify:
             raise _error("")
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._descriptor, self._read)
-        # By the number of the watch: who listens to it, and what they call the directory.
+        # By the number of the watch: its listeners, with their paths of the directory.
         self._listeners: dict[int, dict[Listener, str]] = {}
         self._numbers: dict[tuple[Listener, str], int] = {}
 
     def add(self, directory: str, listener: Listener) -> None:
-        """Has a listener told of what happens to the entries of a directory. Raises OSError."""
+        """Notifies a listener of changes to the entries of a directory. Raises OSError."""
         if (listener, directory) in self._numbers:
             return
         number: int = self._libc.inotify_add_watch(self._descriptor, os.fsencode(directory), _MASK)

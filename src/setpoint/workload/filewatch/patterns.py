@@ -1,6 +1,6 @@
-"""The paths that are watched, and what is ignored below them by default. All of it is pure.
+"""The watched paths, and the files ignored by default. No I/O.
 
-Paths are files, directories with all below them, or globs (`src/**/*.py`). What is ignored is written as in .gitignore.
+Paths are files, directories (recursively), or globs (`src/**/*.py`). Ignored files are patterns as in .gitignore.
 """
 
 import os
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from setpoint.workload.ignore_patterns import path_pattern
 
-# What nobody means: what version control, package managers and Python keep for themselves, and editors' leavings.
+# Files of version control, package managers and Python, and temporary files of editors.
 DEFAULT_IGNORED = (
     *(".git/", ".hg/", ".svn/", "node_modules/", "__pycache__/", "*.pyc", ".DS_Store"),
     *("*~", "*.sw[opx]", ".#*", r"\#*#", "4913", ".goutputstream-*", "*___jb_tmp___", "*___jb_old___"),
@@ -18,15 +18,15 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class Root(NamedTuple):
-    """A path that is watched: all below `base`, or what of it the pattern matches. Both have no slash at the end."""
+    """A watched path: all files below `base`, or those that match the pattern. Neither has a slash at the end."""
 
     base: str
     pattern: re.Pattern[str] | None = None
-    # Whether directories below it count as well.
+    # True: subdirectories are included.
     deep: bool = True
 
     def below(self, path: str) -> str | None:
-        """The path from here on, empty for the root itself; None where it is elsewhere."""
+        """Returns the path relative to the root, empty for the root itself; None if the path is outside."""
         if path == self.base:
             return ""
         start = "/" if self.base == "/" else f"{self.base}/"
@@ -34,7 +34,7 @@ class Root(NamedTuple):
 
 
 def root_of(text: str, directory: str) -> Root:
-    """The root that a path or glob, relative to a directory, means."""
+    """Returns the root of a path or glob, relative to a directory."""
     path = os.path.normpath(os.path.join(directory, os.path.expanduser(text)))
     if not _GLOB.search(text):
         return Root(path)

@@ -1,8 +1,8 @@
-"""Hears of changed files: below some paths, whatever is made, moved or removed there, once no more come for a while.
+"""Watches files below some paths for creation, change, move and removal, and reports them after a quiet period.
 
-The system tells of changes, directory by directory; where it has no watches left, the files are looked at every second
-instead, and `problem` says so. An editor that saves by renaming, a directory that appears later or is made anew, and
-more changes than the system can tell of are all heard.
+The system notifies of changes per directory; if no watches are left, the files are polled every second instead, and
+`problem` has the reason. Editors that save by renaming, directories that are created later or again, and lost
+notifications are all handled.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _REMEDIES = {
 
 
 class Watcher:
-    """Watches until it is closed; `changed` is called with the files, the first change first."""
+    """Watches until closed; calls `changed` with the files, in the order of their changes."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Watcher:
         self._again = False
         self._polling: asyncio.Task[None] | None = None
         self._looked = asyncio.Event()
-        # Why the files are looked at again and again; empty: they are not.
+        # The reason for polling; empty: not polling.
         self.problem = ""
 
     async def start(self, inotify_: Inotify | OSError) -> None:
-        """Watches from when this returns on: with the system's help, or without it for the reason given."""
+        """Starts watching: with inotify, or by polling because of the given error. Returns when the watch is active."""
         if isinstance(inotify_, OSError):
             self._poll_instead(inotify_)
         else:
@@ -66,7 +66,7 @@ class Watcher:
         self._unwatch()
 
     def matches(self, path: str) -> bool:
-        """Whether a file counts."""
+        """Returns True if a file is watched."""
         return any(self._concerns(root, path) for root in self._roots)
 
     def _concerns(self, root: Root, path: str) -> bool:
@@ -75,14 +75,14 @@ class Watcher:
             return False
         return not relative or not self._ignored(relative)
 
-    # What the system tells
+    # Notifications
 
     def happened(self, mask: int, directory: str, name: str) -> None:
         path = f"{directory}/{name}" if directory != "/" else f"/{name}"
         if mask & inotify.IGNORED:
             self._watched.discard(directory)
         if not name:
-            # A root that is gone may come back.
+            # A deleted root may be created again.
             if any(root.below(directory) == "" or root.base.startswith(f"{directory}/") for root in self._roots):
                 self._arm_again()
         elif mask & inotify.IS_DIRECTORY:
@@ -111,7 +111,7 @@ class Watcher:
                 continue
             for directory, files in self._walk(root, path):
                 self._watch(directory)
-                # They may have been there before the watch was.
+                # The files may have been created before the watch.
                 for each in files:
                     if self.matches(each):
                         self._note(each)
@@ -119,7 +119,7 @@ class Watcher:
     # Watching
 
     async def _arm(self) -> None:
-        """Watches all directories that there are; again, until none has appeared meanwhile."""
+        """Watches all existing directories, and repeats until no new ones appear."""
         while True:
             directories = await asyncio.to_thread(self._directories)
             new = [each for each in directories if each not in self._watched]
@@ -141,7 +141,7 @@ class Watcher:
             before = set(self._watched)
             await self._arm()
             for root in self._roots:
-                # What has appeared with a root counts as a change of it.
+                # A new root counts as a change of the root.
                 if root.base in self._watched - before or (root.pattern is None and os.path.isfile(root.base)):
                     self._note(root.base)
 
@@ -152,7 +152,7 @@ class Watcher:
             self._inotify.add(directory, self)
             self._watched.add(directory)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            # It is gone again, or nobody may look into it: nothing there can be told of.
+            # The directory is deleted already, or not readable: no notifications are possible.
             self._watched.add(directory)
         except OSError as error:
             self._unwatch()
@@ -176,7 +176,7 @@ class Watcher:
         return list(found)
 
     def _walk(self, root: Root, top: str) -> Iterator[tuple[str, list[str]]]:
-        """Directories of a root from one on, each with its files; what is ignored is not gone into."""
+        """Yields the directories of a root below `top`, each with its files; ignored directories are skipped."""
         waiting = [top]
         while waiting:
             directory = waiting.pop()
@@ -192,12 +192,12 @@ class Watcher:
                 continue
             yield directory, files
 
-    # Looking again and again
+    # Polling
 
     def _poll_instead(self, error: OSError) -> None:
-        remedy = _REMEDIES.get(error.errno or 0, "run it on a Linux that has inotify")
+        remedy = _REMEDIES.get(error.errno or 0, "run on a Linux with inotify")
         reason = error.strerror or str(error)
-        self.problem = f"the system tells of no more files ({reason}), so they are looked at each second: {remedy}"
+        self.problem = f"no more inotify watches ({reason}), polling the files every second instead: {remedy}"
         self._polling = asyncio.ensure_future(self._poll())
 
     async def _poll(self) -> None:
@@ -226,7 +226,7 @@ class Watcher:
                     found[path] = (about.st_mtime_ns, about.st_size, about.st_ino)
         return found
 
-    # Telling
+    # Reports
 
     def _note(self, path: str) -> None:
         self._found[path] = None
@@ -242,7 +242,7 @@ class Watcher:
 
 
 def _nearest(path: str) -> str:
-    """The directory that something would appear in, or the nearest that there is above it."""
+    """Returns the nearest existing parent directory of a path."""
     parent = os.path.dirname(path)
     while not os.path.isdir(parent):
         parent = os.path.dirname(parent)

@@ -1,4 +1,4 @@
-"""The way to an IDE, as its environment variables tell it: requests, and the socket on which it notifies."""
+"""The connection to an IDE, configured by environment variables: requests, and the WebSocket of notifications."""
 
 import binascii
 import ssl
@@ -27,7 +27,7 @@ def unavailable(why: str) -> StartError:
 
 
 class Connection:
-    """One IDE. Raises StartError where what the environment says leads nowhere."""
+    """The connection to one IDE. Raises StartError if the environment variables are invalid."""
 
     def __init__(self, environ: Mapping[str, str], ids: Ids) -> None:
         port = environ[PORT].strip().removeprefix("localhost:")
@@ -43,52 +43,56 @@ class Connection:
         try:
             where = endpoint(f"{scheme}://localhost:{port}", tls=tls)
         except EndpointError:
-            raise unavailable(f"{PORT} is {port!r}, which is no port") from None
+            raise unavailable(f"{PORT} is {port!r}, which is not a valid port") from None
         self._transport = HttpTransport(where)
         self.version = ""
 
     async def info(self) -> Info:
-        """What the IDE says of itself; from then on the version that both speak is used. Raises StartError."""
+        """Returns the IDE's information and selects the protocol version. Raises StartError."""
         answer = await self._ask("GET", "/info")
         try:
             found = msgspec.json.decode(answer.body, type=Info)
         except msgspec.DecodeError as error:
-            raise unavailable(f"what the IDE says of itself cannot be read ({error})") from None
+            raise unavailable(f"the IDE's response to /info is invalid ({error})") from None
         if answer.status != 200 or not found.version:
-            spoken = ", ".join(found.protocols_supported) or "none that is known"
-            raise unavailable(f"the IDE speaks {spoken}, and here {', '.join(VERSIONS)} are spoken")
+            spoken = ", ".join(found.protocols_supported) or "no known version"
+            raise unavailable(f"the IDE supports {spoken}; supported here: {', '.join(VERSIONS)}")
         self.version = found.version
         return found
 
     async def run(self, session: RunSession) -> str:
-        """Has a session run; its id. Raises StartError."""
+        """Starts a session and returns its id. Raises StartError."""
         answer = await self._ask("PUT", "/run_session", msgspec.json.encode(session))
         if answer.status not in (200, 201):
-            why = failure(answer.body) or "it said no more"
-            message = f"the IDE refused to run it (status {answer.status}): {why}"
-            raise StartError("IDERefused", message, "see the IDE's own log")
+            why = failure(answer.body) or "no reason given"
+            message = f"the IDE refused the session (status {answer.status}): {why}"
+            raise StartError("IDERefused", message, "check the log of the IDE")
         location = answer.headers.get("location", "").partition("?")[0].rstrip("/")
         id_ = location.rpartition("/")[2]
         if not id_:
-            raise StartError("IDERefused", "the IDE did not say which session it began", "update the IDE's extension")
+            raise StartError("IDERefused", "the IDE's response has no session id", "update the IDE's extension")
         return id_
 
     async def stop(self, id_: str) -> bool:
-        """Has a session end; False where there is none. Raises StartError."""
+        """Stops a session. Returns False if the session does not exist. Raises StartError."""
         answer = await self._ask("DELETE", f"/run_session/{id_}")
         if answer.status not in (200, 204):
-            raise StartError("IDERefused", f"the IDE did not end session {id_}: {failure(answer.body)}", "end it there")
+            raise StartError(
+                "IDERefused",
+                f"the IDE did not end session {id_}: {failure(answer.body)}",
+                "stop the session in the IDE",
+            )
         return answer.status == 200
 
     @asynccontextmanager
     async def notifications(self) -> AsyncIterator[Socket]:
-        """The socket on which the IDE notifies. Raises StartError."""
+        """Opens the WebSocket of notifications. Raises StartError."""
         call = Call("GET", "/run_session/notify", self._query(), self._headers, timeout=_SOCKET_SECONDS)
         try:
             async with self._transport.socket(call, ()) as socket:
                 yield socket
         except (TransportError, Refused, OSError) as error:
-            raise unavailable(f"the IDE does not notify us: {error}") from None
+            raise unavailable(f"cannot open the IDE's notifications: {error}") from None
 
     async def close(self) -> None:
         await self._transport.close()
@@ -105,10 +109,10 @@ class Connection:
 
 
 def _trusting(text: str) -> ssl.SSLContext:
-    """Trusts one certificate, and nothing else."""
+    """Returns a TLS context that trusts only one certificate."""
     try:
         context = ssl.create_default_context(cadata=b64decode(text, validate=True))
     except (binascii.Error, ValueError, ssl.SSLError) as error:
-        raise unavailable(f"{CERTIFICATE} is no certificate ({error})") from None
+        raise unavailable(f"{CERTIFICATE} is not a valid certificate ({error})") from None
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context

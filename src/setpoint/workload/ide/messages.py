@@ -1,4 +1,4 @@
-"""What is said between a control plane and an IDE: DCP's protocol for run sessions, in JSON."""
+"""The messages between a control plane and an IDE: DCP's protocol for run sessions, in JSON."""
 
 from typing import Any, TypeAlias
 
@@ -7,21 +7,21 @@ import msgspec
 from setpoint.workload.kinds.api_names import GROUP
 
 LAUNCH_CONFIGURATIONS = f"executable.{GROUP}/launch-configurations"
-# The versions of the protocol that are spoken here, the newest first.
+# The supported versions of the protocol, the newest first.
 VERSIONS = ("2025-10-01", "2024-04-23", "2024-03-03")
-# What an IDE can launch that does not say so.
+# The launch type of an IDE that does not list any.
 PROJECT = "project"
 
 
 class Info(msgspec.Struct):
-    """What an IDE says of itself."""
+    """The information about an IDE."""
 
     protocols_supported: list[str] = []
     supported_launch_configurations: list[str] = []
 
     @property
     def version(self) -> str:
-        """The newest version that both sides speak; empty where there is none."""
+        """The newest version that both sides support; empty if there is none."""
         return next((each for each in VERSIONS if each in self.protocols_supported), "")
 
     @property
@@ -37,7 +37,7 @@ class Variable(msgspec.Struct):
 
 
 class RunSession(msgspec.Struct, omit_defaults=True):
-    """What an IDE is asked to run. Without arguments it takes those that it knows itself."""
+    """The request for a session. Without arguments the IDE uses those of the launch configuration."""
 
     launch_configurations: msgspec.Raw
     env: list[Variable] = []
@@ -45,7 +45,7 @@ class RunSession(msgspec.Struct, omit_defaults=True):
 
 
 class Detail(msgspec.Struct):
-    """What went wrong."""
+    """The details of an error."""
 
     code: str = ""
     message: str = ""
@@ -61,14 +61,14 @@ class _Failure(msgspec.Struct):
 
 
 class ProcessRestarted(msgspec.Struct, tag="processRestarted", tag_field="notification_type"):
-    """The session has another process now."""
+    """The session has a new process."""
 
     session_id: str
     pid: int | None = None
 
 
 class SessionTerminated(msgspec.Struct, tag="sessionTerminated", tag_field="notification_type"):
-    """The session is over."""
+    """The session has ended."""
 
     session_id: str
     exit_code: int | None = None
@@ -76,7 +76,7 @@ class SessionTerminated(msgspec.Struct, tag="sessionTerminated", tag_field="noti
 
 
 class ServiceLogs(msgspec.Struct, tag="serviceLogs", tag_field="notification_type"):
-    """The process has said something."""
+    """The process has printed output."""
 
     session_id: str
     log_message: str = ""
@@ -84,7 +84,7 @@ class ServiceLogs(msgspec.Struct, tag="serviceLogs", tag_field="notification_typ
 
 
 class SessionMessage(msgspec.Struct, tag="sessionMessage", tag_field="notification_type"):
-    """The IDE has something to say about the session."""
+    """A message of the IDE about the session."""
 
     session_id: str
     message: str = ""
@@ -102,12 +102,12 @@ _notification: "msgspec.json.Decoder[Notification]" = msgspec.json.Decoder(Notif
 
 
 def notification(line: bytes) -> Notification:
-    """What an IDE told. Raises ValueError for what is none, and for kinds of later versions."""
+    """Returns a notification of an IDE. Raises ValueError for invalid messages, and for types of later versions."""
     return _notification.decode(line)
 
 
 def failure(body: bytes) -> str:
-    """What the body of a refusal says, for people."""
+    """Returns the error message in the body of a response."""
     try:
         return str(msgspec.json.decode(body, type=_Failure).error)
     except msgspec.DecodeError:
@@ -115,14 +115,14 @@ def failure(body: bytes) -> str:
 
 
 def launch_types(text: str) -> list[str]:
-    """The types of launch configurations that an annotation has. Raises ValueError, with the remedy."""
+    """Returns the types of the launch configurations in an annotation. Raises ValueError, with the remedy."""
     example = '[{"type": "project", "project_path": "/app/web.csproj"}]'
     try:
         found: Any = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise ValueError(
-            f"the annotation {LAUNCH_CONFIGURATIONS} is no JSON ({error}); it looks like {example}"
+            f"the annotation {LAUNCH_CONFIGURATIONS} is not valid JSON ({error}); expected e.g. {example}"
         ) from None
     if not isinstance(found, list) or not found or not all(isinstance(each, dict) and "type" in each for each in found):
-        raise ValueError(f"the annotation {LAUNCH_CONFIGURATIONS} must be a list of configurations like {example}")
+        raise ValueError(f"the annotation {LAUNCH_CONFIGURATIONS} must be a list of configurations, e.g. {example}")
     return [str(each["type"]) for each in found]

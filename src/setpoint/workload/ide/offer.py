@@ -1,4 +1,4 @@
-"""How an IDE says that it can be reached: by environment variables of the control plane that it starts."""
+"""Detects an IDE by the environment variables that the IDE sets for the control plane."""
 
 from collections.abc import Mapping
 
@@ -6,5 +6,5 @@ PORT, TOKEN, CERTIFICATE = "DEBUG_SESSION_PORT", "DEBUG_SESSION_TOKEN", "DEBUG_S
 
 
 def is_offered(environ: Mapping[str, str]) -> bool:
-    """Whether an IDE has said so."""
+    """Returns True if an IDE has set its variables."""
     return bool(environ.get(PORT, "").strip() and environ.get(TOKEN, "").strip())

@@ -1,7 +1,8 @@
-"""Runs Executables in an IDE: a session for each, whose output, process and end the IDE tells of on one socket.
+"""Runs Executables in an IDE: one session for each; the IDE reports output, process and end of all sessions on one
+WebSocket.
 
-What it tells of a session before it has answered the request for it is kept until then. A connection that breaks is
-made anew; sessions go on meanwhile.
+Notifications that arrive before the response to the request of their session are kept until then. A lost connection is
+reopened; sessions continue meanwhile.
 """
 
 import asyncio
@@ -29,18 +30,18 @@ from setpoint.workload.process.processes import Running
 from setpoint.workload.terminal.screen import Screen
 
 _CONNECT_SECONDS, _AGAIN_SECONDS, _PING_SECONDS = 20.0, 1.0, 5.0
-# How long the end of a session is waited for that the IDE has agreed to.
+# The time to wait for the end of a stopped session.
 _ENDING_SECONDS = 10.0
-# Of how many sessions that nobody knows yet, or any more, something is kept, and how much of each.
+# The limits for unknown sessions whose notifications are kept, and for notifications per session.
 _MOST_UNKNOWN, _MOST_KEPT = 256, 10_000
 
 _log = logging.getLogger(__name__)
 
 
 class Session:
-    """One session: what runs for an Executable."""
+    """One session of the IDE, which runs an Executable."""
 
-    # It is no process of ours, whoever runs it.
+    # The process is not ours.
     running: Running | None = None
     screen: Screen | None = None
     identity = ""
@@ -53,7 +54,7 @@ class Session:
         self.exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
 
     async def stop(self, signal: int, grace: float) -> str:
-        """Ends it, in the IDE's own way."""
+        """Stops the session."""
         try:
             await self._ide.stop(self)
         except StartError as error:
@@ -62,7 +63,7 @@ class Session:
 
 
 class IdeRunner:
-    """One IDE, and the sessions that it runs for us. `wake` has an Executable looked at."""
+    """One IDE and its sessions. `wake` triggers a reconcile of an Executable."""
 
     def __init__(
         self, environ: Mapping[str, str], clock: Clock, ids: Ids, logs: LogStore, wake: Callable[[str], None]
@@ -76,18 +77,18 @@ class IdeRunner:
         self._connected = asyncio.Event()
         self._trouble = ""
         self._sessions: dict[str, Session] = {}
-        # What was told of sessions that are not known; None: they are over.
+        # Notifications of unknown sessions; None: the session has ended.
         self._unknown: OrderedDict[str, list[Notification] | None] = OrderedDict()
 
     async def start(
         self, obj: Executable, execution: Execution, args: Sequence[str], stdout: Sink, stderr: Sink
     ) -> Session:
-        """Has the IDE run an Executable. Raises StartError."""
+        """Runs an Executable in the IDE. Raises StartError."""
         text = (obj.metadata.annotations or {}).get(messages.LAUNCH_CONFIGURATIONS, "")
         if not text:
             raise StartError(
                 "NoLaunchConfiguration",
-                "an IDE needs to be told what to launch",
+                "the Executable has no launch configuration for the IDE",
                 f"set the annotation {messages.LAUNCH_CONFIGURATIONS}, or use executionType Process",
             )
         try:
@@ -96,8 +97,10 @@ class IdeRunner:
             raise StartError("NoLaunchConfiguration", str(error), "correct the annotation") from None
         connection, info = await self._ready()
         if not set(wanted) & set(info.launches):
-            message = f"the IDE launches {', '.join(info.launches)}, and not {', '.join(wanted)}"
-            raise StartError("UnsupportedLaunchConfiguration", message, "install what the IDE needs for that")
+            message = f"the IDE supports the launch types {', '.join(info.launches)}, but not {', '.join(wanted)}"
+            raise StartError(
+                "UnsupportedLaunchConfiguration", message, "install the extension of the IDE for this launch type"
+            )
         assert execution.environment is not None
         env = [Variable(name, value) for name, value in sorted(execution.environment.values.items())]
         id_ = await connection.run(RunSession(msgspec.Raw(text.encode()), env, list(args)))
@@ -107,7 +110,7 @@ class IdeRunner:
         return session
 
     async def stop(self, session: Session) -> None:
-        """Ends a session, and returns when it has. Raises StartError."""
+        """Stops a session and waits for its end. Raises StartError."""
         if session.exited.done() or self._connection is None:
             return
         if await self._connection.stop(session.id):
@@ -117,7 +120,7 @@ class IdeRunner:
         self._end(session, None)
 
     async def close(self) -> None:
-        """Ends all sessions, and the connection."""
+        """Stops all sessions and closes the connection."""
         stops = (self.stop(session) for session in list(self._sessions.values()))
         for ended in await asyncio.gather(*stops, return_exceptions=True):
             if isinstance(ended, BaseException):
@@ -131,7 +134,7 @@ class IdeRunner:
     # The connection
 
     async def _ready(self) -> tuple[Connection, Info]:
-        """The connection, once the IDE has told of itself and notifies us. Raises StartError."""
+        """Returns the connection once the IDE's information and notifications are available. Raises StartError."""
         async with self._turn:
             if self._connection is None:
                 self._connection = Connection(self._environ, self._ids)
@@ -143,7 +146,7 @@ class IdeRunner:
             async with timeout(self._clock, _CONNECT_SECONDS):
                 await self._connected.wait()
         except TimeoutError:
-            raise unavailable(self._trouble or "the IDE does not notify us") from None
+            raise unavailable(self._trouble or "the IDE's notifications are not available") from None
         return self._connection, self._info
 
     async def _listen(self, connection: Connection) -> NoReturn:
@@ -173,7 +176,7 @@ class IdeRunner:
             await self._clock.sleep(_PING_SECONDS)
             socket.ping()
 
-    # What the IDE tells
+    # Notifications
 
     def _heard(self, line: bytes) -> None:
         if not line.strip():
@@ -181,7 +184,7 @@ class IdeRunner:
         try:
             told = messages.notification(line)
         except msgspec.DecodeError as error:
-            _log.debug("the IDE said something that is not understood: %s", error)
+            _log.debug("ignored an invalid notification of the IDE: %s", error)
             return
         session = self._sessions.get(told.session_id)
         if session is not None:
@@ -207,7 +210,7 @@ class IdeRunner:
                 sink = session.stderr if is_error else session.stdout
                 sink.write((text if text.endswith("\n") else f"{text}\n").encode())
             case messages.SessionMessage():
-                self._logs.note(session.uid, f"the IDE says: {told}")
+                self._logs.note(session.uid, f"message of the IDE: {told}")
             case messages.SessionTerminated(exit_code=code):
                 self._end(session, code)
 
@@ -218,6 +221,6 @@ class IdeRunner:
         for sink in (session.stdout, session.stderr):
             sink.close()
         if not session.exited.done():
-            # The status has room for 32 bits with a sign, and IDEs tell codes without one.
+            # The status has signed 32-bit exit codes, but IDEs report unsigned ones.
             signed = None if code is None else ((code + (1 << 31)) % (1 << 32)) - (1 << 31)
             session.exited.set_result(Exit(signed, None, self._clock.now()))

@@ -1,1 +1,1 @@
-"""The workload kinds as classes, a module for each; `definitions` has what a server needs to serve them."""
+"""The workload kinds as classes, one module per kind; `definitions` has the definitions for a server."""

@@ -1,4 +1,4 @@
-"""Every workload kind, in the order in which a server is told of them, and those that a server has besides."""
+"""All workload kinds in the order of their installation, and the kinds that a server has in addition."""
 
 from setpoint.schema.types import Resource
 from setpoint.workload.kinds.app import App
@@ -27,5 +27,5 @@ KINDS: tuple[type[Resource], ...] = (
     Endpoint,
     Task,
 )
-# What a server is told of: an App runs nothing, and nothing waits for it.
+# The installed kinds: an App has no controller, and no dependents.
 SERVED: tuple[type[Resource], ...] = (*KINDS, App)

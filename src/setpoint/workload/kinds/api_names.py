@@ -1,6 +1,6 @@
-"""What the workload kinds are called in the API, and what they are asked by annotations: DCP's names for what DCP has.
+"""The names of the workload kinds in the API, and their annotations and labels: DCP's names where DCP has them.
 
-They stand apart from the classes, so that who reads objects as they are need not wait for these.
+They are separate from the classes, so that code that works with untyped objects does not import the classes.
 """
 
 GROUP = "usvc-dev.developer.microsoft.com"
@@ -8,22 +8,22 @@ OWN_GROUP = "setpoint.dev"
 VERSION = "v1"
 CATEGORY = "workloads"
 
-# Those that have output, by the names of their resources.
+# The kinds with logs, by the names of their resources.
 LOGGED = {"executables": "Executable", "containers": "Container", "containerexecs": "ContainerExec"}
 
-# The labels of what an app file renders: the app, its session, and the service or task that an object is of.
+# The labels of objects that an app file renders: the app, its session, and the service or task of the object.
 APP_LABEL, SESSION_LABEL, PART_LABEL = "setpoint.dev/app", "setpoint.dev/session", "setpoint.dev/part"
-# What a Service speaks: the URLs that are shown of it begin with that.
+# The URL scheme of a Service.
 SCHEME = "setpoint.dev/scheme"
 SERVICE_PRODUCER = "service-producer"
 RESTART_REQUESTED = "setpoint.dev/restart-requested-at"
-# Beside a request for a run of a task: further arguments for it, as a list in JSON.
+# With a request for a run of a task: additional arguments, as a JSON list.
 RUN_ARGUMENTS = "setpoint.dev/run-arguments"
-# In the object of a run: its task, the request that it is for, and why somebody stopped it.
+# On the object of a run: its task, its request, and the reason of a stop.
 TASK = "setpoint.dev/task"
 RUN_REQUEST, STOPPED_BECAUSE = "setpoint.dev/run-request", "setpoint.dev/stopped-because"
-# The label of what a controller made: the uid of the object that it made it for.
+# The label of objects that a controller created: the uid of the owner.
 OWNER_LABEL = "setpoint.dev/controller-uid"
-# In a replica: its number behind the name of its set, and that it is suspended because its set is.
+# On a replica: its set's name with its number, and a mark if suspended with its set.
 DISPLAY_NAME = f"executable-replica-set.{GROUP}/display-name"
 SUSPENDED_WITH_SET = "setpoint.dev/suspended-with-set"

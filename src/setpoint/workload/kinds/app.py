@@ -1,4 +1,4 @@
-"""App: what an app file says of itself, so that its session, and everybody who asks, knows what belongs together."""
+"""App: the services and tasks of an app file, so that its session and its clients know the objects of an app."""
 
 from typing import Annotated
 
@@ -13,17 +13,17 @@ class HostedController(Model):
     """A program of controllers that runs with the app."""
 
     module: str
-    """A file of Python, relative to the directory, or the name of a module."""
+    """A Python file, relative to the directory, or the name of a module."""
 
     name: Text = ""
-    """Which of the controllers in it; all of them when empty."""
+    """The name of the controller in the module; all controllers if empty."""
 
 
 class AppSpec(Model):
-    """What an app is made of."""
+    """The parts of an app."""
 
     directory: Text = ""
-    """Where its file is, and its paths begin."""
+    """The directory of the app file, and the base of its relative paths."""
 
     services: Names = []
     """Its services, in the order of the file."""
@@ -32,7 +32,7 @@ class AppSpec(Model):
     """Its tasks, in the order of the file."""
 
     controllers: Annotated[list[HostedController], NoDefault()] = []
-    """The controllers that run with it."""
+    """The controllers that run with the app."""
 
 
 class App(
@@ -48,4 +48,4 @@ class App(
     """An app that was read from a file."""
 
     spec: AppSpec
-    """What it is made of."""
+    """The parts of the app."""

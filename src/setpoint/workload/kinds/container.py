@@ -72,31 +72,31 @@ DONE: frozenset[ContainerState] = frozenset({"FailedToStart", "Exited", "Unknown
 
 @rule(
     "self.type != 'bind' || self.?source.orValue('') != ''",
-    message="source is required for a bind mount: it is the directory or file of this machine",
+    message="source is required for a bind mount: the directory or file on this machine",
     reason="FieldValueRequired",
     field_path=".source",
 )
 class VolumeMount(Model):
-    """A directory or volume that the container sees."""
+    """A directory or volume that is mounted into the container."""
 
     type: Literal["bind", "volume"]
     """bind: a directory or file of this machine. volume: a volume of the engine."""
 
     source: Text = ""
-    """The path on this machine, or the name of the volume; a volume without a name is the container's own."""
+    """The path on this machine, or the name of the volume; a volume without a name is anonymous."""
 
     target: Annotated[str, MinLength(1)]
     """The path in the container."""
 
     read_only: Flag = False
-    """Whether the container may only read it."""
+    """Mounts the directory or volume read-only."""
 
 
 class ContainerPort(Model):
-    """A port of the container that this machine can reach."""
+    """A port of the container that is reachable from this machine."""
 
     host_port: PortOrAny = 0
-    """The port on this machine; the engine chooses one when it is absent."""
+    """The port on this machine; chosen by the engine if absent."""
 
     container_port: PortNumber
     """The port in the container."""
@@ -105,7 +105,7 @@ class ContainerPort(Model):
     """TCP or UDP."""
 
     host_ip: Text = msgspec.field(name="hostIP", default="")
-    """The address on this machine, 127.0.0.1 when absent."""
+    """The address on this machine; 127.0.0.1 if absent."""
 
 
 class NetworkAttachment(Model):
@@ -119,85 +119,85 @@ class NetworkAttachment(Model):
 
 
 class Resources(Model):
-    """What the container may use."""
+    """The resource limits of the container."""
 
     cpus: Quantity | None = None
-    """Processors, `1.5` or `500m`."""
+    """The CPU limit, e.g. `1.5` or `500m`."""
 
     memory: Quantity | None = None
-    """Memory, `512Mi`."""
+    """The memory limit, e.g. `512Mi`."""
 
     pids: Annotated[Int64, Minimum(1)] | None = None
-    """Processes and threads."""
+    """The maximum number of processes and threads."""
 
 
 class Ulimit(Model):
     """A limit of the processes in the container."""
 
     name: Annotated[str, MinLength(1)]
-    """Which limit, such as nofile."""
+    """The name of the limit, e.g. nofile."""
 
     soft: Annotated[Int64, Minimum(-1)]
-    """The limit that applies; -1 is none."""
+    """The soft limit; -1 is unlimited."""
 
     hard: Annotated[Int64, Minimum(-1)] | None = None
-    """How far it can be raised; as `soft` when absent."""
+    """The hard limit; equal to `soft` if absent."""
 
 
 class HealthCheck(Model):
     """A health check that the engine runs in the container, instead of the image's own."""
 
     command: list[str] = []
-    """The program and its arguments. Empty takes the image's own off."""
+    """The program and its arguments. An empty command disables the image's health check."""
 
     interval: Span | None = None
     """The time between runs."""
 
     timeout: Span | None = None
-    """How long one run may take."""
+    """The timeout of one run."""
 
     start_period: Span | None = None
-    """How long failures do not count after the start."""
+    """The time after the start during which failures do not count."""
 
     retries: Annotated[Int32, Minimum(1)] | None = None
-    """How many failures in a row it takes."""
+    """The number of consecutive failures after which the container is unhealthy."""
 
 
 @rule(
     f"!({EFFECTIVE_MODE} in ['session', 'persistent']) || has(self.build) || self.?image.orValue('') != ''",
-    message="image must be set, or build: there is nothing to run otherwise",
+    message="image or build must be set",
     reason="FieldValueRequired",
     field_path=".image",
 )
 @rule(
     f"{EFFECTIVE_MODE} == 'session' || self.?containerName.orValue('') != ''",
-    message="containerName must be set in every mode but session: it is how the container is found again",
+    message="containerName must be set in every mode except session: the container is found by this name",
     reason="FieldValueRequired",
     field_path=".containerName",
 )
 @rule(
     f"{EFFECTIVE_MODE} == 'session' || !has(self.terminal)",
-    message="terminal is for mode session",
+    message="terminal is only allowed in mode session",
     reason="FieldValueForbidden",
     field_path=".terminal",
 )
 class ContainerSpec(Lifetime):
-    """What a Container should be."""
+    """The desired state of a Container."""
 
     image: Annotated[str, NoDefault(), Pattern(r"^[^\s\x00-\x1f]*$")] = ""
-    """The image; the name it gets when it is built."""
+    """The image; with `build`, the name of the built image."""
 
     build: ContainerBuild | None = None
-    """How to build the image."""
+    """The build of the image."""
 
     container_name: Annotated[str, NoDefault(), Pattern("^([a-zA-Z0-9][a-zA-Z0-9_.-]+)?$")] = ""
-    """The name in the engine; made from the object's name when empty."""
+    """The name in the engine; derived from the object's name if empty."""
 
     volume_mounts: list[VolumeMount] = []
-    """Directories and volumes that it sees."""
+    """The mounted directories and volumes."""
 
     ports: list[ContainerPort] = []
-    """Ports that this machine can reach."""
+    """The ports that are reachable from this machine."""
 
     env: EnvVars = []
     """Environment variables. Values may be templates."""
@@ -206,105 +206,105 @@ class ContainerSpec(Lifetime):
     """Files of environment variables (dotenv); later files win, `env` wins over all."""
 
     restart_policy: Literal["no", "on-failure", "unless-stopped", "always"] | None = None
-    """Whether the engine starts it again when it ends."""
+    """The engine's restart policy."""
 
     restart_backoff: RestartBackoff | None = None
-    """How long to wait before it is started again; with it we do so, not the engine."""
+    """The delay before a restart; if set, the control plane restarts the container instead of the engine."""
 
     command: Text = ""
-    """The entry point, instead of the image's."""
+    """The entry point; replaces the image's own."""
 
     args: list[str] = []
-    """Arguments of the entry point. Each may be a template."""
+    """The arguments of the entry point. Each may be a template."""
 
     networks: list[NetworkAttachment] | None = None
-    """The networks it is connected to. Absent: the engine's default network, unmanaged; a list (that may be empty) is
-    kept, and may change while it runs."""
+    """The networks of the container. If absent, the engine's default network, unmanaged; a list (even an empty one) is
+    managed, and may change while the container runs."""
 
     run_args: list[str] = []
-    """Further arguments, as the engine's command line takes them."""
+    """Additional flags of the engine's command line."""
 
     labels: list[Label] = []
-    """Labels that the engine keeps with it."""
+    """The labels in the engine."""
 
     health_probes: HealthProbes = []
-    """How to find out whether it is well."""
+    """The health probes."""
 
     pull_policy: Literal["always", "missing", "never"] | None = None
-    """When to pull the image; missing when absent."""
+    """The policy for pulling the image; missing if absent."""
 
     pull_retry_limit: Annotated[Int32, Minimum(0)] | None = None
-    """How often to try again to pull the image."""
+    """The number of retries of a failed pull."""
 
     create_files: Annotated[list[CreateFileSystem], MaxItems(64)] = []
-    """Files to write into it before it starts."""
+    """Files to write into the container before its start."""
 
     image_layers: list[ImageLayer] = []
-    """Layers to put on top of the image."""
+    """Layers to add to the image."""
 
     pem_certificates: ContainerPemCertificates | None = None
-    """Certificates to write into it."""
+    """Certificates to write into the container."""
 
     terminal: TerminalSpec | None = None
     """A pseudo-terminal to run in."""
 
     resources: Resources | None = None
-    """What it may use."""
+    """The resource limits."""
 
     user: Text = ""
-    """The user its processes run as: a name or a number, with `:group` where wanted."""
+    """The user of its processes: a name or a number, optionally with `:group`."""
 
     working_directory: Text = ""
-    """The directory in it where the entry point starts."""
+    """The working directory of the entry point."""
 
     cap_add: list[str] = []
-    """Linux capabilities it gets."""
+    """Added Linux capabilities."""
 
     cap_drop: list[str] = []
-    """Linux capabilities it does not get."""
+    """Dropped Linux capabilities."""
 
     privileged: Flag = False
-    """Whether it may do everything on this machine."""
+    """Runs the container in privileged mode."""
 
     tmpfs: list[str] = []
-    """Paths in it that are kept in memory, with `:options` where wanted."""
+    """Paths in the container that are kept in memory, optionally with `:options`."""
 
     ulimits: Annotated[list[Ulimit], ListMap("name")] = []
-    """Limits of its processes."""
+    """The limits of its processes."""
 
     extra_hosts: list[str] = []
-    """Names it can resolve, as `name:address`; the address host-gateway is this machine."""
+    """Additional host names, as `name:address`; the address host-gateway is this machine."""
 
     devices: list[str] = []
-    """Devices of this machine it can use, as `host[:container[:permissions]]`."""
+    """Devices of this machine, as `host[:container[:permissions]]`."""
 
     healthcheck: HealthCheck | None = None
     """A health check that the engine runs, instead of the image's own."""
 
     stop_signal: Annotated[str, NoDefault(), Pattern(r"^(SIG[A-Z0-9+]{1,12})?$")] = ""
-    """The signal that asks it to end; the image's own when empty, SIGTERM when that says nothing."""
+    """The stop signal; the image's own if empty, or else SIGTERM."""
 
     stop_timeout: Span = Duration(seconds=10)
-    """How long it has to end before it is killed."""
+    """The time between the stop signal and the kill."""
 
     depends_on: Dependencies = []
-    """What must have started, be ready or have ended before it starts."""
+    """The objects that must be started, ready or finished before the start."""
 
     watch: FileWatch | None = None
-    """Files whose change restarts it, or builds it anew."""
+    """Files whose changes restart or rebuild the container."""
 
     serves: Serves = []
-    """The Services that it serves; each must say the port."""
+    """The Services that the container serves; each requires a port."""
 
     logs: LogLimits | None = None
-    """How much of its output is kept."""
+    """The limits of the stored output."""
 
 
 class ContainerStatus(Model):
-    """What a Container is."""
+    """The observed state of a Container."""
 
     state: Annotated[ContainerState, NoDefault()] = ""
-    """Where it is in its life."""
+    """The lifecycle state."""
 
     container_id: Text = ""
     """Its id in the engine."""
@@ -313,67 +313,67 @@ class ContainerStatus(Model):
     """Its name in the engine."""
 
     startup_timestamp: Moment = None
-    """When it was started, or that was tried."""
+    """The time of the last start or attempted start."""
 
     finish_timestamp: Moment = None
-    """When it ended."""
+    """The time of the end."""
 
     startup_std_out_file: Text = ""
-    """The file with the output of building, pulling, creating and starting it."""
+    """The file with the output of building, pulling, creating and starting the container."""
 
     startup_std_err_file: Text = ""
-    """The file with the errors of the same."""
+    """The file with the errors of building, pulling, creating and starting the container."""
 
     terminal_socket_path: Text = ""
     """The socket of its terminal."""
 
     exit_code: Int32 | None = None
-    """Its exit code; absent when it is not known."""
+    """The exit code; absent if unknown."""
 
     message: Text = ""
-    """What went wrong, for people."""
+    """The error message."""
 
     effective_env: list[EnvVar] = []
-    """Its environment, with all templates filled in; what came from secrets is masked."""
+    """The environment with all templates filled in; values from secrets are masked."""
 
     effective_args: list[str] = []
-    """Its arguments, with all templates filled in; what came from secrets is masked."""
+    """The arguments with all templates filled in; values from secrets are masked."""
 
     networks: list[str] = []
-    """The ContainerNetwork objects it is connected to."""
+    """The ContainerNetwork objects to which the container is connected."""
 
     health_status: HealthStatus | None = None
-    """Whether it is well."""
+    """The health of the workload."""
 
     health_probe_results: HealthProbeResults = []
-    """What came of each probe the last time."""
+    """The last result of each probe."""
 
     lifecycle_key: Text = ""
-    """The key it was made with."""
+    """The lifecycle key of the container."""
 
     conditions: Conditions = []
-    """Started and Ready, with reasons and remedies."""
+    """The conditions Started and Ready."""
 
     restart_count: Count = 0
-    """How often it was started again."""
+    """The number of restarts."""
 
     last_exit_code: Int32 | None = None
-    """The exit code of the life before this one."""
+    """The exit code of the previous run."""
 
     restart_reason: Text = ""
-    """Why it was last started again, where that was not for its end: a file changed, somebody asked for it."""
+    """The reason of the last restart, if the workload did not end by itself: a changed file, or a request."""
 
     next_restart_time: Moment = None
-    """When it will be started again."""
+    """The time of the next restart."""
 
     observed_restart: Text = ""
-    """The last request for a restart, by its annotation, that was obeyed."""
+    """The last completed restart request, by the value of its annotation."""
 
     pull_progress: Text = ""
-    """How far the pull of the image is."""
+    """The progress of the image pull."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class Container(
@@ -405,8 +405,8 @@ class Container(
         immutable("containerName", absent="''"),
         Rule(
             rule="has(self.networks) == has(oldSelf.networks)",
-            message="networks cannot be added to or taken from a Container that exists, only its entries can change; "
-            "delete the object and create it anew",
+            message="networks cannot be added to or removed from an existing Container, only its entries can change; "
+            "delete the object and create it again",
             reason="FieldValueForbidden",
             field_path=".networks",
         ),
@@ -418,7 +418,7 @@ class Container(
         immutable("pemCertificates"),
         immutable("terminal"),
     ]
-    """What it should be."""
+    """The desired state."""
 
     status: ContainerStatus | None = None
-    """What it is."""
+    """The observed state."""

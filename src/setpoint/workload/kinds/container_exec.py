@@ -9,7 +9,7 @@ from setpoint.workload.kinds.parts import AGE, Conditions, EnvVar, EnvVars, Flag
 
 
 class ContainerExecSpec(Model):
-    """What runs, and where. Nothing of it can be changed."""
+    """The command and its container. The fields are immutable."""
 
     container_name: Name
     """The name of the Container object."""
@@ -18,53 +18,53 @@ class ContainerExecSpec(Model):
     """The program in the container."""
 
     args: list[str] = []
-    """Its arguments. Each may be a template, in which `.` is the Container."""
+    """The arguments. Each may be a template, in which `.` is the Container."""
 
     working_directory: Text = ""
-    """The directory in the container where it starts."""
+    """The working directory in the container."""
 
     env: EnvVars = []
-    """Environment variables, beside those of the container. Values may be templates."""
+    """Environment variables, in addition to those of the container. Values may be templates."""
 
     env_files: list[str] = []
     """Files of environment variables (dotenv); later files win, `env` wins over all."""
 
     stdin: Flag = False
-    """Whether it has a standard input, for `attach`; without, it reads to the end at once."""
+    """Keeps the standard input open for `attach`; otherwise the input is empty."""
 
 
 class ContainerExecStatus(Model):
-    """What became of it."""
+    """The observed state of a ContainerExec."""
 
     state: Annotated[ExecutableState, NoDefault()] = ""
-    """Where it is in its life; the states are those of an Executable."""
+    """The lifecycle state; the states are those of an Executable."""
 
     startup_timestamp: Moment = None
-    """When it was started, or that was tried."""
+    """The time of the last start or attempted start."""
 
     finish_timestamp: Moment = None
-    """When it ended."""
+    """The time of the end."""
 
     exit_code: Int32 | None = None
-    """Its exit code; absent when it is not known."""
+    """The exit code; absent if unknown."""
 
     std_out_file: Text = ""
-    """The file with its output, which is made with the first of it."""
+    """The file with the output, created with the first output."""
 
     std_err_file: Text = ""
-    """The file with its error output, which is made with the first of it."""
+    """The file with the error output, created with the first output."""
 
     effective_env: list[EnvVar] = []
-    """Its environment, with all templates filled in; what came from secrets is masked."""
+    """The environment with all templates filled in; values from secrets are masked."""
 
     effective_args: list[str] = []
-    """Its arguments, with all templates filled in; what came from secrets is masked."""
+    """The arguments with all templates filled in; values from secrets are masked."""
 
     conditions: Conditions = []
-    """Started and Succeeded, with reasons and remedies."""
+    """The conditions Started and Succeeded."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class ContainerExec(
@@ -94,7 +94,7 @@ class ContainerExec(
         immutable("envFiles", absent="[]"),
         immutable("stdin", absent="false"),
     ]
-    """What runs, and where."""
+    """The command and its container."""
 
     status: ContainerExecStatus | None = None
-    """What became of it."""
+    """The observed state."""

@@ -22,52 +22,52 @@ ContainerNetworkState: TypeAlias = Literal["Pending", "Running", "FailedToStart"
 
 @rule(
     f"{EFFECTIVE_MODE} == 'session' || self.?networkName.orValue('') != ''",
-    message="networkName must be set in every mode but session: it is how the network is found again",
+    message="networkName must be set in every mode except session: the network is found by this name",
     reason="FieldValueRequired",
     field_path=".networkName",
 )
 class ContainerNetworkSpec(Model):
-    """What a ContainerNetwork should be."""
+    """The desired state of a ContainerNetwork."""
 
     network_name: Annotated[str, NoDefault(), Pattern("^([a-zA-Z0-9][a-zA-Z0-9_.-]*)?$")] = ""
-    """The name in the engine; made from the object's name when empty."""
+    """The name in the engine; derived from the object's name if empty."""
 
     ipv6: Flag = False
-    """Whether it has IPv6 addresses, too."""
+    """Enables IPv6 addresses."""
 
     mode: ContainerMode | None = None
-    """How long it lives: session (the default), persistent (outlives the control plane), existing (somebody else's,
-    used and left), or cleanup (found, and removed with the object). Ignored when `persistent` is set."""
+    """The lifetime: session (the default), persistent (outlives the control plane), existing (created by others, used
+    and not removed), or cleanup (an existing network, removed with the object). Ignored if `persistent` is set."""
 
     persistent: Flag = False
     """The short form of `mode: persistent`."""
 
     driver: Text = ""
-    """The engine's driver; bridge when empty."""
+    """The engine's driver; bridge if empty."""
 
     subnet: Annotated[str, Format("cidr")] | None = None
-    """The addresses it hands out, such as 10.1.0.0/24; the engine chooses when absent."""
+    """The subnet, e.g. 10.1.0.0/24; chosen by the engine if absent."""
 
     internal: Flag = False
-    """Whether it is cut off from the outside."""
+    """Isolates the network from external networks."""
 
     labels: list[Label] = []
-    """Labels that the engine keeps with it."""
+    """The labels in the engine."""
 
     @property
     def effective_mode(self) -> Mode:
-        """The mode that counts: `persistent` overrides `mode`, and neither means session."""
+        """The effective mode: `persistent` overrides `mode`; the default is session."""
         return "persistent" if self.persistent else self.mode or "session"
 
 
 class ContainerNetworkStatus(Model):
-    """What a ContainerNetwork is."""
+    """The observed state of a ContainerNetwork."""
 
     state: ContainerNetworkState | None = None
-    """Where it is in its life."""
+    """The lifecycle state."""
 
     message: Text = ""
-    """What went wrong, for people."""
+    """The error message."""
 
     id: Text = ""
     """Its id in the engine."""
@@ -79,22 +79,22 @@ class ContainerNetworkStatus(Model):
     """Its driver."""
 
     ipv6: Flag = False
-    """Whether it has IPv6 addresses."""
+    """True if IPv6 is enabled."""
 
     subnets: list[str] = []
-    """The addresses it hands out."""
+    """The subnets of the network."""
 
     gateways: list[str] = []
-    """The addresses of this machine in it."""
+    """The addresses of this machine in the network."""
 
     container_ids: list[str] = []
-    """The containers that are connected to it."""
+    """The connected containers."""
 
     conditions: Conditions = []
-    """Ready, with its reason and remedy."""
+    """The condition Ready."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class ContainerNetwork(
@@ -125,7 +125,7 @@ class ContainerNetwork(
         immutable("internal", absent="false"),
         immutable("labels", absent="[]"),
     ]
-    """What it should be."""
+    """The desired state."""
 
     status: ContainerNetworkStatus | None = None
-    """What it is."""
+    """The observed state."""

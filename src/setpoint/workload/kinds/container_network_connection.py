@@ -1,4 +1,4 @@
-"""ContainerNetworkConnection: that one container is connected to one network."""
+"""ContainerNetworkConnection: the connection of one container to one network."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from setpoint.workload.kinds.parts import AGE, Name
 
 
 class ContainerNetworkConnectionSpec(Model):
-    """Which container is connected to which network."""
+    """The container and the network of a connection."""
 
     container_network_name: Name
     """The name of the ContainerNetwork object."""
@@ -33,7 +33,7 @@ class ContainerNetworkConnection(
         AGE,
     ],
 ):
-    """That a container is connected to a network. It has no status: the network shows who is connected to it."""
+    """The connection of a container to a network. The status of the network lists the connected containers."""
 
     spec: ContainerNetworkConnectionSpec
-    """Which container, and which network."""
+    """The container and the network."""

@@ -11,7 +11,7 @@ TunnelState: TypeAlias = Literal["", "NotReady", "Ready", "Failed"]
 
 
 class Tunnel(Model):
-    """One Service of this machine, and the Service by which containers reach it."""
+    """One Service of this machine, and the Service by which containers reach the tunnel."""
 
     name: Name
     """The name of the tunnel."""
@@ -31,13 +31,13 @@ class Tunnel(Model):
 
 _TUNNEL_IS_IMMUTABLE = Rule(
     rule="self == oldSelf",
-    message="a tunnel cannot be changed; take it out, and add one under another name",
+    message="a tunnel is immutable; remove it, and add one with another name",
     reason="FieldValueForbidden",
 )
 
 
 class ContainerNetworkTunnelProxySpec(Model):
-    """What a ContainerNetworkTunnelProxy should be."""
+    """The desired state of a ContainerNetworkTunnelProxy."""
 
     container_network_name: Name
     """The name of the ContainerNetwork object."""
@@ -46,48 +46,48 @@ class ContainerNetworkTunnelProxySpec(Model):
     """Names of the proxy in that network."""
 
     tunnels: Annotated[list[Annotated[Tunnel, _TUNNEL_IS_IMMUTABLE]], ListMap("name"), MaxItems(256)] = []
-    """The tunnels. They may be added and taken away."""
+    """The tunnels. They may be added and removed."""
 
     base_image: Text = ""
-    """The image that the proxy in the network is built on."""
+    """The base image of the proxy in the network."""
 
 
 class TunnelStatus(Model):
-    """What a tunnel is."""
+    """The observed state of a tunnel."""
 
     name: str
     """The name of the tunnel."""
 
     tunnel_id: Annotated[Int64, NoDefault()] = 0
-    """Its number, new each time it is made."""
+    """The number of the tunnel, new each time the tunnel is opened."""
 
     state: TunnelState
-    """Whether it can be used."""
+    """The state of the tunnel."""
 
     error_message: Text = ""
-    """What went wrong, for people."""
+    """The error message."""
 
     client_proxy_addresses: list[str] = []
-    """The addresses by which containers reach it."""
+    """The addresses by which containers reach the tunnel."""
 
     client_proxy_port: Annotated[Int32, NoDefault()] = 0
-    """The port by which containers reach it."""
+    """The port by which containers reach the tunnel."""
 
     timestamp: MicroTime
-    """When this was so."""
+    """The time of this status."""
 
 
 class ContainerNetworkTunnelProxyStatus(Model):
-    """What a ContainerNetworkTunnelProxy is."""
+    """The observed state of a ContainerNetworkTunnelProxy."""
 
     state: Annotated[TunnelProxyState, NoDefault()] = ""
-    """Where it is in its life."""
+    """The lifecycle state."""
 
     tunnel_statuses: Annotated[list[TunnelStatus], ListMap("name")] = []
-    """What each tunnel is."""
+    """The status of each tunnel."""
 
     tunnel_configuration_version: Annotated[Int32, NoDefault()] = 0
-    """How often the tunnels have changed."""
+    """The number of changes to the tunnels."""
 
     client_proxy_container_image: Text = ""
     """The image of the proxy in the network."""
@@ -99,7 +99,7 @@ class ContainerNetworkTunnelProxyStatus(Model):
     """The process of the proxy on this machine."""
 
     server_proxy_startup_timestamp: Moment = None
-    """When that process started."""
+    """The start time of that process."""
 
     server_proxy_std_out_file: Text = ""
     """The file with its output."""
@@ -108,22 +108,22 @@ class ContainerNetworkTunnelProxyStatus(Model):
     """The file with its error output."""
 
     client_proxy_control_port: Annotated[Int32, NoDefault()] = 0
-    """The port by which the proxy in the network is told what to do."""
+    """The control port of the proxy in the network."""
 
     client_proxy_data_port: Annotated[Int32, NoDefault()] = 0
-    """The port by which data reach the proxy in the network."""
+    """The data port of the proxy in the network."""
 
     server_proxy_control_port: Annotated[Int32, NoDefault()] = 0
-    """The port by which the proxy on this machine is told what to do."""
+    """The control port of the proxy on this machine."""
 
     message: Text = ""
-    """What went wrong, for people."""
+    """The error message."""
 
     conditions: Conditions = []
-    """Ready, with its reason and remedy."""
+    """The condition Ready."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class ContainerNetworkTunnelProxy(
@@ -149,7 +149,7 @@ class ContainerNetworkTunnelProxy(
         immutable("aliases", absent="[]"),
         immutable("baseImage", absent="''"),
     ]
-    """What it should be."""
+    """The desired state."""
 
     status: ContainerNetworkTunnelProxyStatus | None = None
-    """What it is."""
+    """The observed state."""

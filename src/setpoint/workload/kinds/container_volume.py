@@ -10,38 +10,38 @@ ContainerVolumeState: TypeAlias = Literal["", "Pending", "RuntimeUnhealthy", "Re
 
 
 class ContainerVolumeSpec(Model):
-    """What a ContainerVolume should be."""
+    """The desired state of a ContainerVolume."""
 
     name: Annotated[str, MinLength(1), Pattern(r"\S")]
     """The name in the engine."""
 
     persistent: bool = True
-    """Whether it stays when the object is deleted."""
+    """Keeps the volume when the object is deleted."""
 
     driver: Text = ""
-    """The engine's driver; local when empty."""
+    """The engine's driver; local if empty."""
 
     options: dict[str, str] = {}
     """Options of the driver."""
 
     labels: list[Label] = []
-    """Labels that the engine keeps with it."""
+    """The labels in the engine."""
 
 
 class ContainerVolumeStatus(Model):
-    """What a ContainerVolume is."""
+    """The observed state of a ContainerVolume."""
 
     state: Annotated[ContainerVolumeState, NoDefault()] = ""
-    """Where it is in its life."""
+    """The lifecycle state."""
 
     message: Text = ""
-    """What went wrong, for people."""
+    """The error message."""
 
     conditions: Conditions = []
-    """Ready, with its reason and remedy."""
+    """The condition Ready."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class ContainerVolume(
@@ -68,7 +68,7 @@ class ContainerVolume(
         immutable("options"),
         immutable("labels", absent="[]"),
     ]
-    """What it should be."""
+    """The desired state."""
 
     status: ContainerVolumeStatus | None = None
-    """What it is."""
+    """The observed state."""

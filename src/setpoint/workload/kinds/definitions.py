@@ -1,7 +1,7 @@
-"""The CustomResourceDefinitions of the workload kinds, and a server that has them.
+"""The CustomResourceDefinitions of the workload kinds, and their installation in a server.
 
-They are made from the classes by `tools/workload_definitions.py` and shipped as a file, because a plane needs them at
-every start and reading the docstrings of some sixty classes takes longer than all the rest of it.
+They are generated from the classes by `tools/workload_definitions.py` and shipped as a file, because a control plane
+needs them at every start, and reading the docstrings of some sixty classes takes longer than the rest of the start.
 """
 
 import importlib.resources
@@ -22,20 +22,20 @@ FILE = "definitions.json.z"
 
 
 def definitions() -> list[Object]:
-    """The definitions of all workload kinds. They are the caller's."""
+    """Returns the definitions of all workload kinds, as a new copy."""
     found: list[Object] = msgspec.json.decode(_text())
     return found
 
 
 async def install(client: "Client", *, wait: bool = True) -> None:
-    """Has the server serve the workload kinds. Of those that it serves as they are here, nothing more is said."""
+    """Installs the workload kinds in a server, except those with an identical and established definition."""
     wanted = [tree for tree in definitions() if not await _is_served(client, tree)]
     if wanted:
         await client.install(*wanted, wait=wait)
 
 
 async def _is_served(client: "Client", wanted: Object) -> bool:
-    # Read one by one: a list of definitions has a server load all that it needs to judge new ones.
+    # Read one by one: a list of definitions makes the server load its validation of new ones.
     try:
         found = await client.get("apiextensions.k8s.io/v1/CustomResourceDefinition", wanted["metadata"]["name"])
     except NotFound:

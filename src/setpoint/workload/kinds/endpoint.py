@@ -8,7 +8,7 @@ from setpoint.workload.kinds.parts import AGE, Name, PortNumber, Text
 
 
 class EndpointSpec(Model):
-    """Which Service is served, and where."""
+    """The Service, and the address where the Service is served."""
 
     service_namespace: Text = ""
     """The namespace of the Service; Services have none."""
@@ -17,14 +17,14 @@ class EndpointSpec(Model):
     """The name of the Service."""
 
     address: Annotated[str, MinLength(1)]
-    """The address where it is served."""
+    """The address where the Service is served."""
 
     port: PortNumber
-    """The port where it is served."""
+    """The port where the Service is served."""
 
 
 class EndpointStatus(Model):
-    """Nothing is reported of an Endpoint."""
+    """The status of an Endpoint, which has no fields."""
 
 
 class Endpoint(
@@ -42,10 +42,10 @@ class Endpoint(
         AGE,
     ],
 ):
-    """An address where a Service is served. Workloads that say what they serve have theirs made for them."""
+    """An address where a Service is served. The controllers create the Endpoints of workloads that serve Services."""
 
     spec: EndpointSpec
-    """Which Service, and where."""
+    """The Service and its address."""
 
     status: EndpointStatus | None = None
-    """Nothing."""
+    """An empty status."""

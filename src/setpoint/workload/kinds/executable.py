@@ -31,87 +31,87 @@ FINAL: frozenset[ExecutableState] = frozenset({"Terminated", "FailedToStart", "F
 
 
 class ExecutableSpec(ProcessSpec):
-    """What an Executable should be."""
+    """The desired state of an Executable."""
 
     health_probes: HealthProbes = []
-    """How to find out whether it is well."""
+    """The health probes."""
 
     depends_on: Dependencies = []
-    """What must have started, be ready or have ended before it starts."""
+    """The objects that must be started, ready or finished before the start."""
 
     watch: FileWatch | None = None
-    """Files whose change restarts it."""
+    """Files whose changes restart the process."""
 
     serves: Serves = []
-    """The Services that it serves."""
+    """The Services that the process serves."""
 
 
 class ExecutableStatus(Model):
-    """What an Executable is."""
+    """The observed state of an Executable."""
 
     execution_id: Annotated[str, NoDefault()] = msgspec.field(name="executionID", default="")
-    """The pid as a text, or the id of the session in the IDE."""
+    """The pid as a string, or the id of the session in the IDE."""
 
     pid: Int64 | None = None
-    """The process."""
+    """The pid of the process."""
 
     state: Annotated[ExecutableState, NoDefault()] = ""
-    """Where it is in its life."""
+    """The lifecycle state."""
 
     startup_timestamp: Moment = None
-    """When it was started, or that was tried."""
+    """The time of the last start or attempted start."""
 
     finish_timestamp: Moment = None
-    """When it ended."""
+    """The time of the end."""
 
     exit_code: Int32 | None = None
-    """Its exit code; absent when it is not known."""
+    """The exit code; absent if unknown."""
 
     std_out_file: Text = ""
-    """The file with its output, which is made with the first of it."""
+    """The file with the output, created with the first output."""
 
     std_err_file: Text = ""
-    """The file with its error output, which is made with the first of it."""
+    """The file with the error output, created with the first output."""
 
     terminal_socket_path: Text = ""
     """The socket of its terminal."""
 
     effective_env: list[EnvVar] = []
-    """Its environment, with all templates filled in; what came from secrets is masked."""
+    """The environment with all templates filled in; values from secrets are masked."""
 
     effective_args: list[str] = []
-    """Its arguments, with all templates filled in; what came from secrets is masked."""
+    """The arguments with all templates filled in; values from secrets are masked."""
 
     health_status: HealthStatus | None = None
-    """Whether it is well."""
+    """The health of the workload."""
 
     health_probe_results: HealthProbeResults = []
-    """What came of each probe the last time."""
+    """The last result of each probe."""
 
     conditions: Conditions = []
-    """Started and Ready, with reasons and remedies."""
+    """The conditions Started and Ready."""
 
     restart_count: Count = 0
-    """How often it was started again."""
+    """The number of restarts."""
 
     last_exit_code: Int32 | None = None
-    """The exit code of the life before this one."""
+    """The exit code of the previous run."""
 
     restart_reason: Text = ""
-    """Why it was last started again, where that was not for its end: a file changed, somebody asked for it."""
+    """The reason of the last restart, if the workload did not end by itself: a changed file, or a request."""
 
     next_restart_time: Moment = None
-    """When it will be started again."""
+    """The time of the next restart."""
 
     observed_restart: Text = ""
-    """The last request for a restart, by its annotation, that was obeyed."""
+    """The last completed restart request, by the value of its annotation."""
 
     identity_time: Text = ""
-    """When the process started, in ticks since the machine did, with the id of that boot: with the pid it names one
-    process for ever."""
+    """The start time of the process in ticks since boot, with the boot id: together with the pid, a unique identity of
+    the process."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 def _behavior(of: str) -> str:
@@ -136,14 +136,14 @@ class Executable(
         AGE,
     ],
 ):
-    """A process of this machine, or one that an IDE runs."""
+    """A process of this machine, or a session of an IDE."""
 
     spec: Annotated[
         ExecutableSpec,
         *LIFETIME_RULES,
         Rule(
             rule=f"{_behavior('self')} == {_behavior('oldSelf')}",
-            message="what is inherited cannot be changed once the object is made; delete the object and create it anew",
+            message="ambientEnvironment is immutable; delete the object and create it again",
             reason="FieldValueForbidden",
             field_path=".ambientEnvironment",
         ),
@@ -151,7 +151,7 @@ class Executable(
         immutable("pemCertificates"),
         immutable("terminal"),
     ]
-    """What it should be."""
+    """The desired state."""
 
     status: ExecutableStatus | None = None
-    """What it is."""
+    """The observed state."""

@@ -1,4 +1,4 @@
-"""ExecutableReplicaSet: several Executables made from one template."""
+"""ExecutableReplicaSet: several Executables created from one template."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from setpoint.workload.kinds.parts import AGE, Conditions, Flag, HealthStatus, M
 
 
 class ExecutableTemplate(Model):
-    """What each replica is made from."""
+    """The template of the replicas."""
 
     labels: dict[str, str] = {}
     """Labels of the replicas."""
@@ -18,73 +18,74 @@ class ExecutableTemplate(Model):
     """Annotations of the replicas."""
 
     spec: ExecutableSpec
-    """What the replicas should be."""
+    """The desired state of the replicas."""
 
 
 @rule(
     "!self.template.spec.?stop.orValue(false)",
-    message="replicas with stop set would never run; leave it out, and set replicas to 0 to stop them",
+    message="replicas with stop set would never run; remove stop, and set replicas to 0 to stop them",
     field_path=".template.spec.stop",
 )
 @rule(
     "!self.template.spec.?suspend.orValue(false)",
-    message="replicas are suspended by suspend of the set; leave it out of the template",
+    message="replicas are suspended by suspend of the set; remove suspend from the template",
     field_path=".template.spec.suspend",
 )
 class ExecutableReplicaSetSpec(Model):
-    """What an ExecutableReplicaSet should be."""
+    """The desired state of an ExecutableReplicaSet."""
 
     replicas: Annotated[Int32, Minimum(0), Maximum(10000)] = 1
-    """How many there should be."""
+    """The desired number of replicas."""
 
     stop_on_scale_down: Flag = False
-    """Whether replicas that are too many are stopped and kept, with their logs, rather than deleted."""
+    """Stops and keeps surplus replicas, with their logs, instead of deleting them."""
 
     template: ExecutableTemplate
-    """What each replica is made from."""
+    """The template of the replicas."""
 
     update_strategy: Literal["OnDelete", "RollingUpdate"] = "OnDelete"
-    """What a change of the template does: nothing to the replicas that are there, or it replaces them in turn."""
+    """The effect of a changed template: OnDelete keeps the existing replicas, RollingUpdate replaces them one by
+    one."""
 
     replace_failed: Flag = False
-    """Whether a replica that failed or ended is replaced by a new one."""
+    """Replaces a failed or ended replica by a new one."""
 
     suspend: Flag = False
-    """Whether all replicas are stopped for the time being, with their logs kept; false again starts them again."""
+    """Stops all replicas and keeps their logs; resetting to false starts them again."""
 
 
 class ExecutableReplicaSetStatus(Model):
-    """What an ExecutableReplicaSet is."""
+    """The observed state of an ExecutableReplicaSet."""
 
     observed_replicas: Annotated[Int32, NoDefault()] = 0
-    """How many replicas there are."""
+    """The number of replicas."""
 
     running_replicas: Annotated[Int32, NoDefault()] = 0
-    """How many of them run."""
+    """The number of running replicas."""
 
     failed_replicas: Annotated[Int32, NoDefault()] = 0
-    """How many of them could not be started."""
+    """The number of replicas that failed to start."""
 
     finished_replicas: Annotated[Int32, NoDefault()] = 0
-    """How many of them have ended."""
+    """The number of ended replicas."""
 
     updated_replicas: Annotated[Int32, NoDefault()] = 0
-    """How many of them are made from the template as it is now."""
+    """The number of replicas with the current template."""
 
     last_scale_time: Moment = None
-    """When replicas were last added or taken away."""
+    """The time of the last change to the number of replicas."""
 
     health_status: HealthStatus | None = None
-    """Healthy when as many as wanted are, Caution when some are, Unhealthy when none is."""
+    """Healthy if the desired number of replicas is healthy, Caution if some are, Unhealthy if none is."""
 
     conditions: Conditions = []
-    """Ready, with its reason."""
+    """The condition Ready."""
 
     observed_restart: Text = ""
-    """The last request for a restart, by its annotation, that all replicas have obeyed."""
+    """The last restart request that all replicas have completed, by the value of its annotation."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class ExecutableReplicaSet(
@@ -106,10 +107,10 @@ class ExecutableReplicaSet(
         AGE,
     ],
 ):
-    """Several Executables made from one template."""
+    """Several Executables created from one template."""
 
     spec: ExecutableReplicaSetSpec
-    """What it should be."""
+    """The desired state."""
 
     status: ExecutableReplicaSetStatus | None = None
-    """What it is."""
+    """The observed state."""

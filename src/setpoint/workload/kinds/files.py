@@ -1,6 +1,6 @@
-"""What is written into a container before it starts: files, certificates, layers of its image.
+"""The files that are written into a container before its start: files, certificates, and layers of its image.
 
-Directories may be nested to any depth; the server checks the first level, and `nested_files` what lies below.
+Directories may be nested to any depth; the server validates the first level, and `nested_files` the levels below.
 """
 
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from setpoint.schema.types import (
 )
 from setpoint.workload.kinds.parts import Flag, PemCertificate, Text
 
-# What a file can be allowed, without the bits that say what it is.
+# The permissions of a file, without the file type.
 FileMode = Annotated[Int64, Minimum(0), Maximum(0o7777)]
 
 _SET = [
@@ -32,13 +32,13 @@ _SET = [
 
 @rule(
     "self.type == 'directory' || self.?entries.orValue([]).size() == 0",
-    message="entries are for type directory",
+    message="entries are only allowed for type directory",
     reason="FieldValueForbidden",
     field_path=".entries",
 )
 @rule(
     f"self.type == 'directory' || ({' ? 1 : 0) + ('.join(_SET)} ? 1 : 0) <= 1",
-    message="only one of source, contents and rawContents can be set: each is all of the file",
+    message="only one of source, contents and rawContents can be set",
 )
 @rule(
     f"self.type != 'directory' || !({' || '.join(_SET)})",
@@ -48,40 +48,41 @@ class FileSystemEntry(Model):
     """A file or directory."""
 
     type: Literal["file", "openssl", "directory"] = "file"
-    """What it is. openssl is a certificate, which also gets the link by which OpenSSL finds it."""
+    """The type of the entry. openssl is a certificate, with an additional link by which OpenSSL finds the
+    certificate."""
 
     name: Annotated[str, MinLength(1), Pattern(r"^([^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)$")]
-    """Its name, without any directory."""
+    """The name, without a directory."""
 
     owner: Annotated[Int32, Minimum(0)] | None = None
-    """The number of the user it belongs to."""
+    """The uid of the owner."""
 
     group: Annotated[Int32, Minimum(0)] | None = None
-    """The number of the group it belongs to."""
+    """The gid of the group."""
 
     mode: Annotated[FileMode, NoDefault()] = 0
-    """Its permissions; 0 follows from the umask."""
+    """The permissions; 0 applies the umask."""
 
     source: Text = ""
     """A file of this machine to copy."""
 
     target: Text = ""
-    """Where a link leads to."""
+    """The target of a link."""
 
     contents: Text = ""
     """The text of the file."""
 
     raw_contents: Annotated[str, NoDefault(), Format("byte")] = ""
-    """The bytes of the file, in base64."""
+    """The contents of the file, in base64."""
 
     continue_on_error: Flag = False
-    """Whether the container starts all the same when this cannot be written."""
+    """Starts the container even if this entry cannot be written."""
 
     entries: list[dict[str, Any]] = []
-    """What a directory contains: entries like this one."""
+    """The entries of a directory, with the same fields as this one."""
 
     def below(self) -> "list[FileSystemEntry]":
-        """The entries of a directory. Raises `msgspec.ValidationError` where one of them is none."""
+        """Returns the entries of a directory. Raises `msgspec.ValidationError` if an entry is invalid."""
         return [type(self).from_json(each) for each in self.entries]
 
 
@@ -92,13 +93,13 @@ class CreateFileSystem(Model):
     """The directory in the container."""
 
     default_owner: Annotated[Int32, NoDefault(), Minimum(0)] = 0
-    """The number of the user they belong to, where an entry does not say."""
+    """The default uid of the entries."""
 
     default_group: Annotated[Int32, NoDefault(), Minimum(0)] = 0
-    """The number of the group they belong to, where an entry does not say."""
+    """The default gid of the entries."""
 
     umask: FileMode = 0o022
-    """The permissions they do not get, where an entry does not say."""
+    """The umask for entries without a mode."""
 
     entries: Annotated[list[FileSystemEntry], MinItems(1), MaxItems(1024)]
     """The files and directories."""
@@ -111,21 +112,21 @@ class CreateFileSystem(Model):
 )
 @rule(
     "self.?source.orValue('') == '' || self.?sha256.orValue('') != ''",
-    message="sha256 is required with source, to know that the file is the wanted one",
+    message="sha256 is required with source, to verify the file",
     reason="FieldValueRequired",
     field_path=".sha256",
 )
 @rule(
     "self.?sha256.orValue('') == '' || self.?source.orValue('') != ''",
-    message="sha256 is for layers with a source",
+    message="sha256 is only allowed with source",
     reason="FieldValueForbidden",
     field_path=".sha256",
 )
 class ImageLayer(Model):
-    """A tar archive that becomes a layer on top of the image."""
+    """A tar archive that is added to the image as a layer."""
 
     digest: Annotated[str, MinLength(1)]
-    """What tells one layer from another."""
+    """The digest that identifies the layer."""
 
     source: Text = ""
     """The archive, a file of this machine."""
@@ -147,7 +148,7 @@ class ContainerPemCertificates(Model):
     """The directory in the container."""
 
     overwrite_bundle_paths: list[Annotated[str, Pattern("^/")]] = []
-    """Files in the container that are replaced by all of these certificates."""
+    """Files in the container that are replaced by a bundle of these certificates."""
 
     continue_on_error: Flag = False
-    """Whether a certificate that cannot be read is left out; otherwise the container does not start."""
+    """Skips invalid certificates; otherwise the container does not start."""

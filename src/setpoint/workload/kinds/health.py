@@ -1,4 +1,4 @@
-"""Probes: how to find out whether a workload is well, how often, and what came of it."""
+"""The health probes of a workload: their types, schedules and results."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -25,103 +25,103 @@ Outcome: TypeAlias = Literal["Success", "Failure", "Unknown"]
 
 @rule(
     "self.interval > duration('0s')",
-    message="interval must be positive, such as 5s",
+    message="interval must be positive, e.g. 5s",
     field_path=".interval",
 )
 @rule(
     "self.timeout > duration('0s')",
-    message="timeout must be positive, such as 10s",
+    message="timeout must be positive, e.g. 10s",
     field_path=".timeout",
 )
 class HealthProbeSchedule(Model):
-    """When a probe runs."""
+    """The schedule of a probe."""
 
     kind: Literal["Continuous", "UntilSuccess"] = "Continuous"
-    """Whether it goes on for ever, or ends with the first success."""
+    """Continuous runs forever, UntilSuccess ends with the first success."""
 
     interval: Span
-    """The time from one run to the next."""
+    """The time between runs."""
 
     timeout: Span = Duration(seconds=10)
-    """How long one run may take before it counts as failed."""
+    """The timeout of one run, after which the run has failed."""
 
     initial_delay: Span | None = None
-    """How long to wait after the start before the first run."""
+    """The delay between the start and the first run."""
 
 
 class HttpHeader(Model):
-    """A header that an HTTP probe sends."""
+    """A header of an HTTP probe."""
 
     name: Annotated[str, MinLength(1)]
     """The name of the header."""
 
     value: Text = ""
-    """Its value, which may be a template."""
+    """The value, which may be a template."""
 
 
 class HttpProbe(Model):
-    """A GET request. An answer 2xx is a success."""
+    """A GET request. A response with status 2xx is a success."""
 
     url: Annotated[str, MinLength(1)]
     """The URL, which may be a template."""
 
     headers: list[HttpHeader] = []
-    """Headers to send."""
+    """The headers of the request."""
 
 
 @rule(
     "!self.executableTemplate.spec.?stop.orValue(false)",
-    message="a probe with stop set would never run; leave stop out",
+    message="a probe with stop set would never run; remove stop",
     field_path=".executableTemplate.spec.stop",
 )
 class ExecutableProbe(Model):
     """A process. Exit code 0 is a success."""
 
     executable_template: ProbeTemplate
-    """What runs."""
+    """The spec of the process."""
 
 
 class TcpProbe(Model):
-    """A connection. That it can be made is a success."""
+    """A TCP connection. An established connection is a success."""
 
     address: Text = ""
-    """The address, which may be a template; localhost when empty."""
+    """The address, which may be a template; localhost if empty."""
 
     port: Annotated[str, MinLength(1)]
-    """The port as a text, which may be a template such as `{{ portForServing "web" }}`."""
+    """The port as a string, which may be a template, e.g. `{{ portForServing "web" }}`."""
 
 
 class ExecProbe(Model):
-    """A command: in the container of a Container, beside the process of an Executable. Exit code 0 is a success."""
+    """A command: in the container of a Container, or next to the process of an Executable. Exit code 0 is a success."""
 
     command: Annotated[list[str], MinItems(1)]
     """The program and its arguments, which may be templates."""
 
     working_directory: Text = ""
-    """The directory it starts in; that of the workload when empty."""
+    """The working directory; that of the workload if empty."""
 
 
 class GrpcProbe(Model):
-    """A question to the gRPC health service. SERVING is a success."""
+    """A request to the gRPC health service. SERVING is a success."""
 
     address: Text = ""
-    """The address, which may be a template; localhost when empty."""
+    """The address, which may be a template; localhost if empty."""
 
     port: Annotated[str, MinLength(1)]
-    """The port as a text, which may be a template."""
+    """The port as a string, which may be a template."""
 
     service: Text = ""
-    """The service to ask about; the server as a whole when empty."""
+    """The service to check; the whole server if empty."""
 
 
 class LogProbe(Model):
-    """A line of the output. That one like it was written is a success."""
+    """A pattern for lines of the output. A matching line is a success."""
 
     pattern: Annotated[str, MinLength(1), MaxLength(4096)]
-    """A regular expression (RE2) that a line must match somewhere."""
+    """A regular expression (RE2) that must match a part of a line."""
 
     source: Literal["stdout", "stderr", "all"] = "all"
-    """Which output is looked at."""
+    """The output to search."""
 
 
 def _needs(kind: str, field: str) -> str:
@@ -141,13 +141,13 @@ def _needs(kind: str, field: str) -> str:
 @rule(_needs("GRPC", "grpcProbe"), message="grpcProbe with a port is required for type GRPC", field_path=".grpcProbe")
 @rule(_needs("Log", "logProbe"), message="logProbe with a pattern is required for type Log", field_path=".logProbe")
 class HealthProbe(Model):
-    """A way to find out whether a workload is well."""
+    """A health check of a workload."""
 
     name: Annotated[str, MinLength(1), MaxLength(253), Pattern("^[^_]")]
-    """The name of the probe, unique in its workload. Names with an underscore in front are our own."""
+    """The name of the probe, unique in its workload. Names that begin with an underscore are reserved."""
 
     type: ProbeType
-    """What is done; the field for that type says the rest."""
+    """The type of the probe; the field for that type is required."""
 
     http_probe: HttpProbe | None = None
     """For type HTTP."""
@@ -168,42 +168,42 @@ class HealthProbe(Model):
     """For type Log."""
 
     role: Literal["Readiness", "Startup", "Liveness"] = "Readiness"
-    """What follows from it. Readiness: whether it gets traffic. Startup: the others wait for its first success.
+    """The role of the probe. Readiness: a failure stops traffic. Startup: the other probes wait for its first success.
     Liveness: a failure restarts the workload."""
 
     schedule: HealthProbeSchedule
-    """When it runs."""
+    """The schedule of the probe."""
 
     success_threshold: Annotated[Int32, Minimum(1)] = 1
-    """How many successes in a row it takes to be well again."""
+    """The number of consecutive successes after which the probe succeeds."""
 
     failure_threshold: Annotated[Int32, Minimum(1)] = 1
-    """How many failures in a row it takes to be unwell."""
+    """The number of consecutive failures after which the probe fails."""
 
     annotations: dict[str, str] = {}
-    """Anything that clients want to keep with the probe."""
+    """Annotations for clients."""
 
 
 class HealthProbeResult(Model):
-    """What came of a probe the last time."""
+    """The last result of a probe."""
 
     outcome: Outcome
-    """Success, Failure, or Unknown when it could not be told."""
+    """Success, Failure, or Unknown if there is no result."""
 
     timestamp: MicroTime
-    """When."""
+    """The time of the result."""
 
     probe_name: str
     """The name of the probe; `__runtime` is the health check of the container's image."""
 
     reason: Text = ""
-    """Why it failed."""
+    """The reason of a failure."""
 
     successes: Count = 0
-    """How many successes in a row there were."""
+    """The number of consecutive successes."""
 
     failures: Count = 0
-    """How many failures in a row there were."""
+    """The number of consecutive failures."""
 
 
 HealthProbes: TypeAlias = Annotated[list[HealthProbe], ListMap("name"), MaxItems(64)]

@@ -1,4 +1,4 @@
-"""How the image of a Container is built."""
+"""The build of a Container's image."""
 
 from typing import Annotated, Literal
 
@@ -8,18 +8,18 @@ from setpoint.workload.kinds.parts import EnvVars, Label, Text
 
 @rule(
     "self.type == 'env' || self.?source.orValue('') != ''",
-    message="source is required for a secret of type file: it is the path of the file",
+    message="source is required for a secret of type file: the path of the file",
     reason="FieldValueRequired",
     field_path=".source",
 )
 class BuildSecret(Model):
-    """A secret that a build can read and that does not stay in the image."""
+    """A secret that a build can read and that is not stored in the image."""
 
     type: Literal["file", "env"] = "file"
-    """Where it comes from: a file, or an environment variable."""
+    """The source of the secret: a file, or an environment variable."""
 
     id: Annotated[str, MinLength(1)]
-    """The name by which the Dockerfile asks for it."""
+    """The id of the secret in the Dockerfile."""
 
     source: Text = ""
     """The path of the file, or the name of the variable."""
@@ -29,28 +29,28 @@ class BuildSecret(Model):
 
 
 class ContainerBuild(Model):
-    """How to build an image."""
+    """The build of an image."""
 
     context: Annotated[str, MinLength(1)]
-    """The directory that is sent to the engine."""
+    """The build context: the directory that is sent to the engine."""
 
     dockerfile: Text = ""
-    """The Dockerfile, relative to the context; `Dockerfile` when empty."""
+    """The Dockerfile, relative to the context; `Dockerfile` if empty."""
 
     tags: list[str] = []
-    """Further names of the image."""
+    """Additional names of the image."""
 
     args: EnvVars = []
-    """Values of the ARGs of the Dockerfile."""
+    """The values of the Dockerfile's ARGs."""
 
     secrets: list[BuildSecret] = []
-    """Secrets that it can read."""
+    """Secrets that the build can read."""
 
     stage: Text = ""
-    """The stage at which to stop; the last one when empty."""
+    """The target stage; the last one if empty."""
 
     labels: list[Label] = []
     """Labels of the image."""
 
     platform: Text = ""
-    """The platform to build for, such as linux/arm64."""
+    """The target platform, e.g. linux/arm64."""

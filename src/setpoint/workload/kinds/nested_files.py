@@ -1,7 +1,7 @@
-"""Files in directories in directories: `createFiles` may be nested to any depth, which no schema of the API can say.
+"""Nested directories of `createFiles`: entries may be nested to any depth, which a schema of the API cannot express.
 
-The server checks and completes the first level. Whoever writes the files asks here for the rest, which is held to the
-same schema and rules, level by level.
+The server validates and defaults the first level. The code that writes the files calls this module for the levels
+below, which follow the same schema and rules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,8 @@ from setpoint.workload.kinds.definitions import definitions
 
 
 def completed(create_files: Sequence[Object]) -> tuple[list[Object], list[str]]:
-    """`spec.createFiles` with the defaults of all entries, and what is wrong with the nested ones, by their paths."""
+    """Returns `spec.createFiles` with the defaults of all entries, and the errors of nested entries with their
+    paths."""
     files: list[Object] = thaw(list(create_files))
     problems: list[str] = []
     for number, each in enumerate(files):
@@ -40,14 +41,14 @@ def _below(entry: Object, path: str) -> Iterator[str]:
 
 
 def _at(path: str, error: FieldError) -> str:
-    """An error of an entry as one of the object; what is wrong with the entry as a whole has no field."""
+    """Returns the error of an entry with its path in the object; an error of the entry as a whole has no field."""
     text = str(error)
     return path + text.removeprefix(NO_PATH) if error.field == NO_PATH else f"{path}.{text}"
 
 
 @cache
 def _entry_schema() -> CompiledSchema:
-    """The schema of an entry, as the server has it for the first level."""
+    """Returns the schema of an entry from the definition of Container."""
     container = next(each for each in definitions() if each["spec"]["names"]["kind"] == "Container")
     schema = container["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     for step in ("properties", "spec", "properties", "createFiles", "items", "properties", "entries", "items"):

@@ -1,7 +1,7 @@
-"""What several workload kinds have in common: environment variables, modes, conditions, dependencies.
+"""Types that several workload kinds share: environment variables, modes, conditions, dependencies.
 
-The words are DCP's where DCP has the thing, so that its clients read and write these objects unchanged; what is ours
-stands beside them in the same style. A field that is only documented to have a default in DCP gets it from the server.
+The names are DCP's where DCP has a field, so that its clients read and write these objects unchanged; additional fields
+follow the same style. Defaults that DCP only documents are set by the server.
 """
 
 from datetime import datetime
@@ -27,15 +27,15 @@ from setpoint.schema.types import (
 )
 from setpoint.schema.types import rule as class_rule
 
-# Optional fields that mean the same when they are absent: the server adds nothing to the object.
+# Optional fields whose default equals their absence: the server does not add them to the object.
 Flag: TypeAlias = Annotated[bool, NoDefault()]
 Text: TypeAlias = Annotated[str, NoDefault()]
 Count: TypeAlias = Annotated[Int32, NoDefault(), Minimum(0)]
 Name: TypeAlias = Annotated[str, MinLength(1), MaxLength(253)]
 PortNumber: TypeAlias = Annotated[Int32, Minimum(1), Maximum(65535)]
-# A port to be chosen when it is 0, which is how Go's clients say nothing.
+# A port that is chosen if 0, which Go's clients send for an unset field.
 PortOrAny: TypeAlias = Annotated[Int32, NoDefault(), Minimum(0), Maximum(65535)]
-# A span as Go writes it. The `duration` format alone takes more than Go's parser does, signs and weeks among it.
+# A duration in Go's format. The `duration` format alone accepts more than Go's parser, e.g. signs and weeks.
 Span: TypeAlias = Annotated[Duration, Pattern(r"^([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$"), MaxLength(32)]
 
 Protocol: TypeAlias = Literal["TCP", "UDP"]
@@ -47,15 +47,15 @@ HealthStatus: TypeAlias = Literal["Healthy", "Caution", "Unhealthy"]
 AGE = Column("Age", ".metadata.creationTimestamp")
 
 
-def immutable(field: str, *, absent: str = "", remedy: str = "delete the object and create it anew") -> Rule:
-    """An update may not change the field. `absent` is the CEL value that an absent field stands for."""
+def immutable(field: str, *, absent: str = "", remedy: str = "delete the object and create it again") -> Rule:
+    """Returns a rule that an update may not change the field. `absent` is the CEL value of an absent field."""
     if absent:
         same = f"(has(self.{field}) ? self.{field} : {absent}) == (has(oldSelf.{field}) ? oldSelf.{field} : {absent})"
     else:
         same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
     return Rule(
         rule=same,
-        message=f"{field} cannot be changed once the object is made; {remedy}",
+        message=f"{field} is immutable; {remedy}",
         reason="FieldValueForbidden",
         field_path=f".{field}",
     )
@@ -69,42 +69,42 @@ EFFECTIVE_MODE = _effective_mode("self")
 
 MODE_IS_IMMUTABLE = Rule(
     rule=f"{EFFECTIVE_MODE} == {_effective_mode('oldSelf')}",
-    message="mode cannot be changed once the object is made; delete the object and create it anew",
+    message="mode is immutable; delete the object and create it again",
     reason="FieldValueForbidden",
     field_path=".mode",
 )
 
 
 def reuses_existing(mode: Mode) -> bool:
-    """Whether something that an earlier session left is taken over."""
+    """Returns True if an existing resource of an earlier session is used."""
     return mode != "session"
 
 
 def creates_if_missing(mode: Mode) -> bool:
-    """Whether it is made where there is none."""
+    """Returns True if a missing resource is created."""
     return mode in ("session", "persistent")
 
 
 def ends_with_object(mode: Mode) -> bool:
-    """Whether it is stopped and removed when its object is deleted."""
+    """Returns True if the resource is stopped and removed when its object is deleted."""
     return mode in ("session", "cleanup")
 
 
 @class_rule(
     f"!has(self.monitorPid) || {EFFECTIVE_MODE} == 'persistent'",
-    message="monitorPid is for persistent objects; set persistent to true, or leave it out",
+    message="monitorPid is only allowed for persistent objects; set persistent to true, or remove it",
     reason="FieldValueForbidden",
     field_path=".monitorPid",
 )
 @class_rule(
     f"!has(self.monitorTimestamp) || {EFFECTIVE_MODE} == 'persistent'",
-    message="monitorTimestamp is for persistent objects; set persistent to true, or leave it out",
+    message="monitorTimestamp is only allowed for persistent objects; set persistent to true, or remove it",
     reason="FieldValueForbidden",
     field_path=".monitorTimestamp",
 )
 @class_rule(
     "!has(self.monitorPid) || has(self.monitorTimestamp)",
-    message="monitorTimestamp must be set with monitorPid: a pid alone may be given to another process",
+    message="monitorTimestamp must be set with monitorPid: a pid may be reused by another process",
     reason="FieldValueRequired",
     field_path=".monitorTimestamp",
 )
@@ -115,54 +115,54 @@ def ends_with_object(mode: Mode) -> bool:
     field_path=".monitorPid",
 )
 class Lifetime(Model):
-    """When a workload starts and stops, and whether it outlives the control plane."""
+    """The start, stop and lifetime of a workload."""
 
     start: bool = True
-    """Whether it should be started. It can be set to true later on, and never back to false."""
+    """Starts the workload. The field can be changed to true later, but not back to false."""
 
     stop: Flag = False
-    """Whether it should be stopped. Once set it stays."""
+    """Stops the workload. The field cannot be reset."""
 
     suspend: Flag = False
-    """Whether it should be stopped for the time being: false again starts it again."""
+    """Suspends the workload: resetting to false starts the workload again."""
 
     max_restarts: Annotated[Int32, Minimum(0)] | None = None
-    """How often in a row it is started again, by its policy or its liveness probe, before it stays as it is; for ever
-    when absent. A life as long as `restartBackoff.resetAfter`, or a restart on request, begins a new row."""
+    """The maximum number of consecutive restarts by the restart policy or the liveness probe; unlimited if absent. A
+    run of at least `restartBackoff.resetAfter`, or a requested restart, resets the count."""
 
     mode: ContainerMode | None = None
-    """How long it lives: session (the default), persistent (outlives the control plane and is found again), existing
-    (somebody else's, used and left), or cleanup (takes over what is there, and removes it with the object). Ignored
-    when `persistent` is set."""
+    """The lifetime: session (the default), persistent (outlives the control plane and is found again), existing
+    (created by others, used and not removed), or cleanup (an existing resource, removed with the object). Ignored if
+    `persistent` is set."""
 
     persistent: Flag = False
     """The short form of `mode: persistent`."""
 
     lifecycle_key: Text = ""
-    """What tells whether one that is still there is the wanted one; computed from the spec when empty."""
+    """The key that an existing resource must have to be reused; computed from the spec if empty."""
 
     monitor_pid: Annotated[Int64, Minimum(1)] | None = None
-    """A process with whose end this persistent workload is stopped."""
+    """The pid of a process; this persistent workload is stopped when the process ends."""
 
     monitor_timestamp: MicroTime | None = None
-    """When the process of `monitorPid` started, because pids are used again."""
+    """The start time of the process of `monitorPid`, because pids are reused."""
 
     @property
     def effective_mode(self) -> Mode:
-        """The mode that counts: `persistent` overrides `mode`, and neither means session."""
+        """The effective mode: `persistent` overrides `mode`; the default is session."""
         return "persistent" if self.persistent else self.mode or "session"
 
 
 LIFETIME_RULES = (
     Rule(
         rule="self.start || !oldSelf.start",
-        message="start cannot go back to false; set stop to true to stop it",
+        message="start cannot be reset to false; set stop to true to stop the workload",
         reason="FieldValueForbidden",
         field_path=".start",
     ),
     Rule(
         rule="!oldSelf.?stop.orValue(false) || self.?stop.orValue(false)",
-        message="stop cannot be taken back; delete the object and create it anew to start it again",
+        message="stop cannot be reset to false; delete the object and create it again to start the workload",
         reason="FieldValueForbidden",
         field_path=".stop",
     ),
@@ -180,46 +180,46 @@ class EnvVar(Model):
     """The name of the variable."""
 
     value: Text = ""
-    """Its value; a template where the kind says so."""
+    """The value; a template if the kind supports templates."""
 
 
 class Label(Model):
-    """A label that the container engine keeps with a thing."""
+    """A label of a resource in the container engine."""
 
     key: Annotated[str, MinLength(1)]
     """The name of the label."""
 
     value: Annotated[str, MinLength(1)]
-    """Its value."""
+    """The value of the label."""
 
 
 class Condition(Model):
-    """One thing that is so or not, with the reason and what to do about it."""
+    """A condition of an object, with its reason and message."""
 
     type: Annotated[str, MaxLength(316)]
-    """What it is about: Started, Ready and so on."""
+    """The type of the condition, e.g. Started or Ready."""
 
     status: Literal["True", "False", "Unknown"]
-    """Whether it is so."""
+    """The status of the condition."""
 
     observed_generation: Annotated[int, NoDefault(), Minimum(0)] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
     last_transition_time: datetime
-    """When the status flipped."""
+    """The time of the last change of the status."""
 
     reason: Annotated[str, MaxLength(1024)]
-    """One word that programs can read."""
+    """The machine-readable reason."""
 
     message: Annotated[str, MaxLength(32768)]
-    """What happened and what to do about it, for people."""
+    """The human-readable message, with the remedy."""
 
 
 class PemCertificate(Model):
-    """A certificate in PEM form."""
+    """A certificate in PEM format."""
 
     thumbprint: Annotated[str, MinLength(1)]
-    """The thumbprint, which names its file."""
+    """The thumbprint, which is the name of the file."""
 
     contents: Annotated[str, MinLength(1)]
     """The certificate, PEM encoded."""
@@ -242,11 +242,11 @@ DependencyCondition: TypeAlias = Literal["Started", "Ready", "Finished", "Succee
 @class_rule(
     "self.kind in ['Executable', 'ExecutableReplicaSet', 'Container', 'ContainerExec', 'Task'] || "
     "self.condition in ['Started', 'Ready']",
-    message="condition must be Started or Ready for this kind: it never finishes",
+    message="condition must be Started or Ready for this kind, which never finishes",
     field_path=".condition",
 )
 class Dependency(Model):
-    """Another object that must have come so far before this one starts."""
+    """A condition of another object that must be met before this one starts."""
 
     kind: DependencyKind
     """The kind of the other object."""
@@ -255,39 +255,39 @@ class Dependency(Model):
     """The name of the other object."""
 
     condition: DependencyCondition = "Ready"
-    """How far it must have come: Started, Ready (started and healthy), Finished, or Succeeded (with exit code 0)."""
+    """The required condition: Started, Ready (started and healthy), Finished, or Succeeded (with exit code 0)."""
 
     restart: Flag = False
-    """Whether this one is started again whenever the other was, once that has come so far again."""
+    """Restarts this object whenever the other was restarted and has met the condition again."""
 
 
 class RestartBackoff(Model):
-    """How long to wait before the next restart: doubled each time, back to the first after a good while."""
+    """The delay before a restart: doubled after each failure, and reset after a long enough run."""
 
     initial: Span = Duration(seconds=1)
-    """The wait before the first restart."""
+    """The delay before the first restart."""
 
     max: Span = Duration(seconds=60)
-    """The longest wait."""
+    """The maximum delay."""
 
     reset_after: Span = Duration(seconds=60)
-    """After running this long without an exit the wait is the first again."""
+    """The duration of a run after which the delay is reset to the initial one."""
 
 
 class FileWatch(Model):
-    """Files whose change restarts the workload."""
+    """Files whose changes restart the workload."""
 
     paths: Annotated[list[str], MinItems(1)]
-    """Files, directories (with all below them) and glob patterns, relative to the working directory."""
+    """Files, directories (recursively) and glob patterns, relative to the working directory."""
 
     ignore: list[str] = []
-    """Glob patterns of what does not count."""
+    """Glob patterns of ignored files."""
 
     action: Literal["Restart", "Rebuild"] = "Restart"
-    """What a change leads to. Rebuild builds the image anew first, where there is one to build."""
+    """The action on a change. Rebuild also builds the image again, if the spec has a build."""
 
     debounce: Span = Duration(milliseconds=200)
-    """How long no further change must come before it counts."""
+    """The quiet period after the last change before the action."""
 
 
 class Served(Model):
@@ -297,42 +297,43 @@ class Served(Model):
     """The name of the Service."""
 
     port: PortNumber | None = None
-    """The port it listens on. An Executable gets a free one when this is absent; a Container must say which."""
+    """The port on which the workload listens. An Executable gets a free port if absent; a Container requires the
+    port."""
 
     address: Text = ""
-    """The address it listens on, localhost when absent."""
+    """The address on which the workload listens; localhost if absent."""
 
 
 class LogLimits(Model):
-    """How much of the output is kept."""
+    """The limits of the stored output."""
 
     max_bytes: Annotated[int, Minimum(4096)] | None = None
-    """The size at which a new file is begun."""
+    """The maximum size of a file."""
 
     max_files: Annotated[Int32, Minimum(1), Maximum(1000)] | None = None
-    """How many files are kept; the oldest goes first."""
+    """The maximum number of files; the oldest is deleted first."""
 
 
 @class_rule(
     "self.socketMode != 'connect' || self.?udsPath.orValue('') != ''",
-    message="udsPath is required with socketMode connect: it is the socket to dial",
+    message="udsPath is required with socketMode connect: the path of the socket to dial",
     reason="FieldValueRequired",
     field_path=".udsPath",
 )
 class TerminalSpec(Model):
-    """A pseudo-terminal, bridged to a Unix socket by HMP v1. With a terminal there are no logs."""
+    """A pseudo-terminal, bridged to a Unix socket by HMP v1. A workload with a terminal has no logs."""
 
     uds_path: Text = ""
-    """The path of the socket. When listening one is made if this is empty; see `status.terminalSocketPath`."""
+    """The path of the socket. If empty and listening, a path is chosen; see `status.terminalSocketPath`."""
 
     socket_mode: Literal["listen", "connect"] = "listen"
-    """Whether we own the socket and listen, or dial one that a peer owns."""
+    """listen: the control plane owns the socket. connect: the control plane dials a socket of a peer."""
 
     cols: Annotated[Int32, Minimum(0), Maximum(32767)] = 80
-    """Columns at the start; 0 means 80."""
+    """The initial number of columns; 0 means 80."""
 
     rows: Annotated[Int32, Minimum(0), Maximum(32767)] = 24
-    """Rows at the start; 0 means 24."""
+    """The initial number of rows; 0 means 24."""
 
 
 EnvVars: TypeAlias = Annotated[list[EnvVar], ListMap("name")]

@@ -1,4 +1,4 @@
-"""How a process is started and stopped: the spec that Executables, their replicas, tasks and probes share."""
+"""The start and stop of a process: the spec that Executables, replicas, tasks and probes share."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -29,10 +29,10 @@ ExecutionType: TypeAlias = Literal["Process", "IDE"]
 
 
 class AmbientEnvironment(Model):
-    """What of the environment of the control plane a process gets."""
+    """The environment variables that a process inherits from the control plane."""
 
     behavior: Literal["Inherit", "DoNotInherit"] = "Inherit"
-    """Whether it inherits that environment."""
+    """Inherits the environment or not."""
 
 
 class ExecutablePemCertificates(Model):
@@ -42,7 +42,7 @@ class ExecutablePemCertificates(Model):
     """The certificates."""
 
     continue_on_error: Flag = False
-    """Whether a certificate that cannot be read is left out; otherwise the process does not start."""
+    """Skips invalid certificates; otherwise the process does not start."""
 
 
 @rule(
@@ -68,74 +68,74 @@ class ExecutablePemCertificates(Model):
 )
 @rule(
     f"{EFFECTIVE_MODE} == 'session' || !has(self.terminal)",
-    message="terminal is for mode session: a process that outlives us cannot keep one",
+    message="terminal is only allowed in mode session: a process that outlives the control plane would lose it",
     reason="FieldValueForbidden",
     field_path=".terminal",
 )
 @rule(
     "!has(self.terminal) || !self.?stdin.orValue(false)",
-    message="stdin cannot be set with terminal, which brings its own",
+    message="stdin cannot be set with terminal, which has its own input",
     reason="FieldValueForbidden",
     field_path=".stdin",
 )
 class ProcessSpec(Lifetime):
-    """A process: what runs, where, with which arguments and environment, and how it ends."""
+    """A process: its program, directory, arguments and environment, and its restarts and termination."""
 
     executable_path: Annotated[str, MinLength(1)]
-    """The program: a path, or a name that is looked up in PATH. No shell is involved."""
+    """The program: a path, or a name that is searched in PATH. No shell is used."""
 
     working_directory: Text = ""
-    """The directory it starts in; that of the control plane when empty."""
+    """The working directory; that of the control plane if empty."""
 
     args: list[str] = []
-    """Its arguments. Each may be a template."""
+    """The arguments. Each may be a template."""
 
     env: EnvVars = []
-    """Environment variables, over those of the files and the inherited ones. Values may be templates."""
+    """Environment variables, which override those of files and inherited ones. Values may be templates."""
 
     env_files: list[str] = []
-    """Files of environment variables (dotenv), read when it starts; later files win."""
+    """Files of environment variables (dotenv), read at the start; later files win."""
 
     execution_type: ExecutionType = "Process"
-    """Who starts it: the control plane, as a process, or an IDE."""
+    """The runner: Process (the control plane) or IDE."""
 
     fallback_execution_types: Annotated[list[ExecutionType], MaxItems(2)] = []
-    """What else to try, in this order, when it cannot be started in the first way."""
+    """The execution types to try, in order, if the first one fails to start."""
 
     ambient_environment: AmbientEnvironment | None = None
-    """What it inherits of our environment."""
+    """The inherited environment."""
 
     mode: ExecutableMode | None = None
-    """How long it lives: session (the default), persistent (outlives the control plane, is found again), or cleanup
-    (takes over what an earlier session left, and stops it). Ignored when `persistent` is set."""
+    """The lifetime: session (the default), persistent (outlives the control plane and is found again), or cleanup (a
+    process of an earlier session, stopped with the object). Ignored if `persistent` is set."""
 
     pem_certificates: ExecutablePemCertificates | None = None
-    """Certificates to write to files for it."""
+    """Certificates to write to files for the process."""
 
     terminal: TerminalSpec | None = None
     """A pseudo-terminal to run in."""
 
     restart_policy: Literal["Never", "OnFailure", "Always"] = "Never"
-    """Whether it is started again when it ends: never, when its exit code is not 0, or always."""
+    """The restart policy: never, on an exit code other than 0, or always."""
 
     restart_backoff: RestartBackoff | None = None
-    """How long to wait before it is started again."""
+    """The delay before a restart."""
 
     stop_signal: Annotated[str, Pattern(r"^SIG[A-Z0-9+]{1,12}$")] = "SIGTERM"
-    """The signal that asks it to end."""
+    """The stop signal."""
 
     stop_timeout: Span = Duration(seconds=6)
-    """How long it has to end before it is killed, with everything it started."""
+    """The time between the stop signal and the kill of the process and its children."""
 
     stdin: Flag = False
-    """Whether its standard input stays open, to be attached to."""
+    """Keeps the standard input open for `attach`."""
 
     logs: LogLimits | None = None
-    """How much of its output is kept."""
+    """The limits of the stored output."""
 
     @property
     def inherits(self) -> bool:
-        """Whether the process gets our environment."""
+        """True if the process inherits the environment of the control plane."""
         return self.ambient_environment is None or self.ambient_environment.behavior == "Inherit"
 
 
@@ -143,17 +143,17 @@ class ProbeProcess(ProcessSpec):
     """A process that a probe runs to its end."""
 
     health_probes: Annotated[list[Any], MaxItems(0)] = []
-    """A probe has no probes of its own."""
+    """Must be empty: a probe has no probes."""
 
 
 class ProbeTemplate(Model):
     """The Executable that a probe runs."""
 
     labels: dict[str, str] = {}
-    """Labels of it."""
+    """The labels."""
 
     annotations: dict[str, str] = {}
-    """Annotations of it."""
+    """The annotations."""
 
     spec: ProbeProcess
-    """What runs."""
+    """The spec of the process."""

@@ -1,4 +1,4 @@
-"""Service: an address and port that stay, whoever serves them."""
+"""Service: a stable address and port, independent of the workloads that serve the Service."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -20,31 +20,32 @@ Balancing: TypeAlias = Literal["RoundRobin", "LeastConnections", "Random", "Clie
 
 
 class ServiceSpec(Model):
-    """What a Service should be."""
+    """The desired state of a Service."""
 
     address: Text = ""
-    """The address to listen on; it overrides `addressAllocationMode`."""
+    """The address to listen on; overrides `addressAllocationMode`."""
 
     port: PortOrAny = 0
-    """The port to listen on; a free one is chosen, and kept, when it is absent."""
+    """The port to listen on; if absent, a free port is chosen and kept."""
 
     protocol: Protocol = "TCP"
     """TCP or UDP."""
 
     address_allocation_mode: AddressAllocationMode = "Localhost"
-    """Which address to listen on. Localhost: all that localhost stands for. IPv4ZeroOne: 127.0.0.1. IPv4Loopback: one
-    of 127.0.0.0/8. IPv6ZeroOne: ::1. AllInterfaces, IPv4AllInterfaces, IPv6AllInterfaces: every address of this
-    machine. Proxyless: nothing listens, and the Service has the address of its first Endpoint."""
+    """The address to listen on. Localhost: all addresses of localhost. IPv4ZeroOne: 127.0.0.1. IPv4Loopback: one of
+    127.0.0.0/8. IPv6ZeroOne: ::1. AllInterfaces, IPv4AllInterfaces, IPv6AllInterfaces: all addresses of this machine.
+    Proxyless: no proxy listens, and the Service has the address of its first Endpoint."""
 
     balancing: Balancing = "RoundRobin"
-    """Which Endpoint gets the next connection. ClientIP gives all of one client to the same."""
+    """The selection of an Endpoint for a connection. ClientIP sends all connections of a client to the same
+    Endpoint."""
 
     drain_timeout: Span = Duration(seconds=30)
-    """How long connections to an Endpoint that is gone may go on."""
+    """The time that connections to a deleted Endpoint may continue."""
 
 
 class EffectiveAddress(Model):
-    """An address that is listened on."""
+    """An address and port on which the proxy listens."""
 
     address: str
     """The address."""
@@ -54,13 +55,13 @@ class EffectiveAddress(Model):
 
 
 class ServiceStatus(Model):
-    """What a Service is."""
+    """The observed state of a Service."""
 
     state: Literal["NotReady", "Ready"] | None = None
-    """Ready when its address is known and there is an Endpoint."""
+    """Ready if the address is known and an Endpoint exists."""
 
     proxy_process_pid: Int64 | None = None
-    """The process that listens."""
+    """The pid of the listening process."""
 
     proxy_config_file: Text = ""
     """Unused; clients of DCP know the field."""
@@ -72,34 +73,34 @@ class ServiceStatus(Model):
     """The port to connect to."""
 
     addresses: list[EffectiveAddress] = []
-    """All that is listened on."""
+    """All addresses on which the proxy listens."""
 
     proxyless_endpoint_namespace: Text = ""
-    """The namespace of the Endpoint a Proxyless Service has its address from; Endpoints have none."""
+    """The namespace of the Endpoint that determines the address of a Proxyless Service; Endpoints have none."""
 
     proxyless_endpoint_name: Text = ""
-    """The Endpoint a Proxyless Service has its address from."""
+    """The Endpoint that determines the address of a Proxyless Service."""
 
     connections: Annotated[Int64, NoDefault()] = 0
-    """How many connections there were."""
+    """The total number of connections."""
 
     active_connections: Annotated[Int64, NoDefault()] = 0
-    """How many there are."""
+    """The number of open connections."""
 
     bytes_in: Annotated[Int64, NoDefault()] = 0
-    """How many bytes came from clients."""
+    """The number of bytes received from clients."""
 
     bytes_out: Annotated[Int64, NoDefault()] = 0
-    """How many bytes went to clients."""
+    """The number of bytes sent to clients."""
 
     parked: Annotated[Int64, NoDefault()] = 0
-    """How many connections wait for an Endpoint."""
+    """The number of connections that wait for an Endpoint."""
 
     conditions: Conditions = []
-    """Ready, with its reason and remedy."""
+    """The condition Ready."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 class Service(
@@ -120,10 +121,10 @@ class Service(
         AGE,
     ],
 ):
-    """An address and port that stay, whoever serves them; usually a proxy of ours listens there."""
+    """A stable address and port, independent of the workloads that serve the Service; usually a proxy listens there."""
 
     spec: ServiceSpec
-    """What it should be."""
+    """The desired state."""
 
     status: ServiceStatus | None = None
-    """What it is."""
+    """The observed state."""

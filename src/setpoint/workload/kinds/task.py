@@ -1,4 +1,4 @@
-"""Task: work that runs to its end, once or by a schedule, with retries."""
+"""Task: a workload that runs to completion, once or by a schedule, with retries."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -30,23 +30,23 @@ TaskState: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
 )
 @rule(
     "!has(self.executable) || self.executable.restartPolicy == 'Never'",
-    message="restartPolicy must be Never in a task; backoffLimit says how often it is tried again",
+    message="restartPolicy must be Never in a task; backoffLimit is the number of retries",
     field_path=".executable.restartPolicy",
 )
 @rule(
     "!has(self.executable) || (!self.executable.?stop.orValue(false) && "
     "!self.executable.?suspend.orValue(false) && self.executable.start)",
-    message="a task with stop or suspend set in its template, or start not, would never run; use suspend of the task",
+    message="a task whose template sets stop or suspend, or start to false, would never run; use suspend of the task",
     field_path=".executable.stop",
 )
 @rule(
     "!has(self.container) || (!self.container.?stop.orValue(false) && "
     "!self.container.?suspend.orValue(false) && self.container.start)",
-    message="a task with stop or suspend set in its template, or start not, would never run; use suspend of the task",
+    message="a task whose template sets stop or suspend, or start to false, would never run; use suspend of the task",
     field_path=".container.stop",
 )
 class TaskTemplate(Model):
-    """What a run of a task is made from."""
+    """The template of a run."""
 
     labels: dict[str, str] = {}
     """Labels of the runs."""
@@ -63,42 +63,44 @@ class TaskTemplate(Model):
 
 @rule(
     "!has(self.timeZone) || self.timeZone == '' || self.?schedule.orValue('') != ''",
-    message="timeZone is for tasks with a schedule",
+    message="timeZone is only allowed with a schedule",
     reason="FieldValueForbidden",
     field_path=".timeZone",
 )
 class TaskSpec(Model):
-    """What a Task should be."""
+    """The desired state of a Task."""
 
     template: TaskTemplate
-    """What a run is made from."""
+    """The template of a run."""
 
     backoff_limit: Annotated[Int32, Minimum(0)] = 0
-    """How often a run that failed is tried again."""
+    """The number of retries of a failed run."""
 
     active_deadline: Span | None = None
-    """How long a run may take, all its attempts together, before it is stopped and counts as failed."""
+    """The maximum duration of a run with all its attempts, after which the run is stopped and has failed."""
 
     schedule: Annotated[str, NoDefault(), MaxLength(256)] = ""
-    """When it runs: five fields as cron has them, or @hourly, @daily, @weekly, @monthly, @yearly. Once when empty."""
+    """The schedule: five fields as in cron, or @hourly, @daily, @weekly, @monthly, @yearly. If empty, the task runs
+    once."""
 
     time_zone: Annotated[str, NoDefault(), MaxLength(64)] = ""
-    """The time zone of the schedule, such as Europe/Berlin; UTC when empty."""
+    """The time zone of the schedule, e.g. Europe/Berlin; UTC if empty."""
 
     concurrency_policy: Literal["Allow", "Forbid", "Replace"] = "Forbid"
-    """What to do when a run is due while another is under way: start it as well, leave it out, or stop the other."""
+    """The policy for a run that is due while another is active: Allow starts the run, Forbid skips the run, Replace
+    stops the active run."""
 
     suspend: Flag = False
-    """Whether no new run is started."""
+    """Suspends the schedule: no new run is started."""
 
     depends_on: Dependencies = []
-    """What must have started, be ready or have ended before a run starts."""
+    """The objects that must be started, ready or finished before a run starts."""
 
     successful_history_limit: Annotated[Int32, Minimum(0)] = 3
-    """How many runs that succeeded are kept."""
+    """The number of successful runs to keep."""
 
     failed_history_limit: Annotated[Int32, Minimum(0)] = 1
-    """How many runs that failed are kept."""
+    """The number of failed runs to keep."""
 
 
 class TaskRun(Model):
@@ -108,64 +110,65 @@ class TaskRun(Model):
     """The name of the Executable or Container of its last attempt."""
 
     state: TaskState
-    """What became of it."""
+    """The observed state."""
 
     scheduled_time: Moment = None
-    """When it was due."""
+    """The scheduled time."""
 
     start_time: Moment = None
-    """When it began."""
+    """The start time."""
 
     finish_time: Moment = None
-    """When it ended."""
+    """The time of the end."""
 
     attempts: Annotated[Int32, NoDefault()] = 0
-    """How often it was tried."""
+    """The number of attempts."""
 
     exit_code: Int32 | None = None
     """The exit code of the last attempt."""
 
     message: Text = ""
-    """Why it failed, for people."""
+    """The reason of a failure."""
 
     request: Text = ""
-    """The request for it, by the annotation of the task; empty where it was due by itself."""
+    """The request for the run, by the annotation of the task; empty for a scheduled run."""
 
 
 class TaskStatus(Model):
-    """What a Task is."""
+    """The observed state of a Task."""
 
     state: TaskState | None = None
-    """Pending before the first run, then what is or became of the last one."""
+    """Pending before the first run, then the state of the last run."""
 
     runs: Annotated[list[TaskRun], ListMap("name")] = []
     """The runs that are kept, the oldest first."""
 
     active: Annotated[Int32, NoDefault()] = 0
-    """How many runs are under way."""
+    """The number of active runs."""
 
     last_schedule_time: Moment = None
-    """When a run was last due."""
+    """The last scheduled time."""
 
     next_schedule_time: Moment = None
-    """When the next run is due."""
+    """The time of the next run."""
 
     last_success_time: Moment = None
-    """When a run last succeeded."""
+    """The time of the last successful run."""
 
     conditions: Conditions = []
-    """Ready and Succeeded, with reasons and remedies."""
+    """The conditions Ready and Succeeded."""
 
     observed_restart: Text = ""
-    """The last request for a run, by its annotation, that was obeyed, or left out because another was under way."""
+    """The last request for a run that was started, or skipped because another run was active, by the value of its
+    annotation."""
 
     observed_generation: Annotated[Int64, NoDefault()] = 0
-    """The generation of the object that this was said of."""
+    """The generation of the object that the status refers to."""
 
 
 _RUNS_ONCE = Rule(
     rule="(self.?schedule.orValue('') != '') == (oldSelf.?schedule.orValue('') != '')",
-    message="a task that runs once cannot get a schedule, nor lose one; delete the object and create it anew",
+    message="schedule cannot be added or removed; delete the object and create it again",
     reason="FieldValueForbidden",
     field_path=".schedule",
 )
@@ -188,10 +191,10 @@ class Task(
         AGE,
     ],
 ):
-    """Work that runs to its end, once or by a schedule."""
+    """A workload that runs to completion, once or by a schedule."""
 
     spec: Annotated[TaskSpec, _RUNS_ONCE]
-    """What it should be."""
+    """The desired state."""
 
     status: TaskStatus | None = None
-    """What it is."""
+    """The observed state."""

@@ -1,5 +1,6 @@
-"""Output of processes and containers: captured raw with an index of when which line came, read back in any cut.
+"""The output of processes and containers: stored unchanged with an index of line numbers and times, and read back by
+options.
 
-Writing costs the same however many lines there are; what a reader asks for (numbers, times, a tail) is found by the
-index when it is asked for. Nothing here knows of the API.
+The cost of a write does not depend on the number of lines; readers use the index to find line numbers, times and tails.
+This package is independent of the API.
 """

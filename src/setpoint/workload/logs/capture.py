@@ -1,10 +1,10 @@
-"""Takes output as it comes and keeps it: raw in files of bounded size, with an index beside each.
+"""Captures output in files of bounded size, unchanged, each with an index.
 
-A write is two system calls, whatever is in it: nothing is done per line, nothing kept in memory, and what was written
-is on file when `write` returns, so the death of the control plane takes none of it along. When a file is full the next
-one begins, at the end of a line where there is one, and the oldest goes. A capture of the same name goes on where the
-last one ended, with the lines' numbers too. Files are made when there is something to write, or somebody reads: to make
-them takes longer than to start a process, and many processes never say a word.
+A write is two system calls, with no work per line and no buffering in memory: the data is in the file when `write`
+returns and survives the death of the control plane. When a file is full, the next one begins, at the end of a line if
+possible, and the oldest is deleted. A capture with the same name continues the last one, including the line numbers.
+Files are created with the first output or the first reader: creating them takes longer than starting a process, and
+many processes never print.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from setpoint.workload.logs.segment import ENTRY_BYTES, Entry, Segment, encode, 
 
 
 class Limits(NamedTuple):
-    """How large one file gets, and how many are kept."""
+    """The maximum size of one file, and the number of kept files."""
 
     max_bytes: int = 16 << 20
     max_files: int = 8
@@ -30,17 +30,17 @@ DEFAULT_LIMITS = Limits()
 
 
 class Capture:
-    """The log of one stream; a sink for its writer and a track for its readers."""
+    """The log of one stream: a sink for its writer and a track for its readers."""
 
     def __init__(self, directory: Path, name: str, clock: Clock, limits: Limits = DEFAULT_LIMITS) -> None:
         self._directory, self._name, self._clock, self._limits = directory, name, clock, limits
         self.readers: set[asyncio.Event] = set()
         self.closed = False
-        # Bytes that could not be kept, and why (a full disk): the process must not wait for that.
+        # The number of lost bytes and the reason (e.g. a full disk): the process must not wait for that.
         self.lost, self.error = 0, ""
         self._lines_before = self._lines = self._size = 0
         self._ends_line = True
-        # What may be written later, and when it came.
+        # Held data, with the time of each piece.
         self._held: list[tuple[int, bytes]] = []
         found = sorted(self._existing())
         self._first = found[0] if found else 0
@@ -51,7 +51,7 @@ class Capture:
             self._resume()
 
     def begin(self) -> None:
-        """Another run goes on in this log, on a line of its own."""
+        """Continues the log for another run, on a line of its own."""
         self.closed = False
         if not self._ends_line:
             self.write(b"\n")
@@ -63,14 +63,14 @@ class Capture:
             reader.set()
 
     def hold(self, data: bytes) -> None:
-        """Takes what need not be on file at once: it is when somebody reads, or settles."""
+        """Takes data that may be written later: when a reader appears, or on `settle`."""
         if self.readers:
             self.write(data)
         else:
             self._held.append((self._now(), data))
 
     def settle(self) -> None:
-        """Writes what was held."""
+        """Writes the held data."""
         held, self._held = self._held, []
         for time, data in held:
             self._take(data, time)
@@ -84,7 +84,8 @@ class Capture:
             if len(data) <= room:
                 self._append(data, time)
                 break
-            # Full: up to the last end of a line that fits, or, where a line fills a whole file, to the brim.
+            # The file is full: writes up to the last line end that fits or, if a line fills a whole file, up to the
+            # limit.
             cut = data.rfind(b"\n", 0, max(0, room)) + 1
             if cut == 0 and (self._size == 0 or not self._ends_line):
                 cut = max(0, room)
@@ -99,14 +100,14 @@ class Capture:
             reader.set()
 
     def release(self) -> None:
-        """Gives back the files, which stay; nothing can be written after."""
+        """Closes the files and keeps them; further writes fail."""
         self.close()
         self.settle()
         self._released = True
         self._close_files()
 
     def remove(self) -> None:
-        """Removes everything."""
+        """Removes all files."""
         self._held.clear()
         self.release()
         for number in self._existing():
@@ -177,7 +178,8 @@ class Capture:
             self._log = self._index = -1
 
     def _resume(self) -> None:
-        """Goes on behind what an earlier capture has left; it may have been killed between the file and its index."""
+        """Continues the files of an earlier capture, which may have been killed between the writes to file and
+        index."""
         index = self._path(self._last, "index")
         if not index.exists() or index.stat().st_size < ENTRY_BYTES:
             write_private(index, header(0, mid_line=False))

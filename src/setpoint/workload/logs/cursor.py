@@ -1,7 +1,7 @@
-"""A place in a track that a reader moves: to a line, to a time, on through the segments as they follow each other.
+"""A position in a track: moves to a line or time, and reads on through the segments.
 
-A segment that is dropped while it is read can be read to its end; then the reader goes on with the oldest there is.
-Where there is none any more, a FileNotFoundError says so.
+A segment that is dropped while being read can be read to its end; then reading continues with the oldest segment. If
+none is left, FileNotFoundError is raised.
 """
 
 import contextlib
@@ -14,34 +14,34 @@ READ_BYTES = 1 << 18
 
 
 class Place(NamedTuple):
-    """A byte of a track: places compare as the bytes follow each other."""
+    """The position of a byte in a track; positions compare in the order of the bytes."""
 
     segment: int
     offset: int
 
 
 class Cursor:
-    """Reads a track from a place on. `line` is the number of the line that the next byte belongs to, from 1."""
+    """Reads a track from a position. `line` is the number of the line of the next byte, from 1."""
 
     def __init__(self, track: Track) -> None:
         self._track = track
         self._end: Place | None = None
         self._segment, self._offset = self._open_from(track.numbers()[0]), 0
         self.line = self._segment.lines_before + 1
-        # The entry of the index that the next byte belongs to; looked up when first needed.
+        # The index entry of the next byte; looked up when first needed.
         self._entry: int | None = None
 
     def close(self) -> None:
         self._segment.close()
 
     def end_here(self) -> None:
-        """Makes the present end of the track the end of what is read."""
+        """Limits reading to the current end of the track."""
         number = self._track.numbers()[-1]
         with contextlib.suppress(FileNotFoundError), self._track.open(number) as segment:
             self._end = Place(number, segment.size())
 
     def to_line(self, number: int) -> None:
-        """Moves on to where a line begins, which must have begun; never back."""
+        """Moves forward to the beginning of a line, which must exist; never moves back."""
         for segment_number in reversed(self._track.numbers()):
             segment = self._try_open(segment_number)
             if segment is None:
@@ -53,7 +53,7 @@ class Cursor:
             segment.close()
 
     def to_time(self, time: int) -> None:
-        """Moves on to the first line that came at a time (in µs) or later; never back."""
+        """Moves forward to the first line at or after a time (in µs); never moves back."""
         found: tuple[Segment, int, int] | None = None
         for segment_number in reversed(self._track.numbers()):
             segment = self._try_open(segment_number)
@@ -62,7 +62,7 @@ class Cursor:
             earlier = len(segment) > 0 and segment[0].time < time
             since = segment.since(time)
             if since is None and found is None:
-                # No line so late begins here: behind everything there is.
+                # No line at or after this time begins here: continue after the last byte.
                 since = segment.size(), segment.lines_from(0)
             if since is None:
                 segment.close()
@@ -77,11 +77,11 @@ class Cursor:
             self._move(segment, offset, segment.lines_before + lines + 1)
 
     def read(self) -> bytes:
-        """The next bytes; none when there are no more now."""
+        """Returns the next bytes; empty if there are none now."""
         return self._take(self._left())
 
     def piece(self) -> tuple[int, bytes] | None:
-        """The next bytes that came together, and when they did."""
+        """Returns the next bytes that were written together, with their time."""
         left = self._left()
         if left == 0:
             return None
@@ -98,7 +98,7 @@ class Cursor:
         return segment[self._entry].time, self._take(left)
 
     def _left(self) -> int:
-        """How many bytes the segment has for us; when it has none, the next one's turn has come."""
+        """Returns the number of unread bytes in the segment; moves to the next segment if there are none."""
         while True:
             number, size = self._segment.number, self._segment.size()
             if self._end is not None and number >= self._end.segment:

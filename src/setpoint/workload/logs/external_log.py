@@ -1,6 +1,6 @@
-"""Logs that another process captures, read from its files: those of controllers that run beside their server.
+"""Logs that another process captures, read from its files: those of controllers that run next to their server.
 
-Nobody tells us when there is more, so whoever follows looks every now and then.
+There are no notifications of new output, so the files are polled while following.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from setpoint.workload.logs.segment import ENTRY_BYTES, Nothing, Segment
 
 LOOK_SECONDS = 0.2
 
-# The number before those of all files.
+# The number of the empty segment before the first file.
 _NONE = -1
 
 IsOver = Callable[[], Awaitable[bool]]
 
 
 class CapturedElsewhere:
-    """The track of one stream, as far as its files tell. It is `closed` when somebody says so."""
+    """The track of one stream, as far as its files tell. The caller sets `closed`."""
 
     def __init__(self, directory: Path, name: str) -> None:
         self._directory, self._name = directory, name
@@ -58,7 +58,7 @@ class CapturedElsewhere:
             return segment.mid_line if size == 0 else segment.read(size - 1, 1) != b"\n"
 
     def look(self) -> None:
-        """Wakes the readers if there is more."""
+        """Wakes the readers if there is new output."""
         last = self.numbers()[-1]
         with suppress(FileNotFoundError), self.open(last) as segment:
             before, self._seen = self._seen, (last, segment.size())
@@ -68,7 +68,7 @@ class CapturedElsewhere:
 
 
 def _has_begun(index: Path) -> bool:
-    """Whether the file of an index can be read: the index is made last, and may be dropped while we look."""
+    """Returns True if the file of an index can be read: the index is created last, and may be deleted meanwhile."""
     try:
         return index.stat().st_size >= ENTRY_BYTES
     except FileNotFoundError:
@@ -82,7 +82,7 @@ class LogsElsewhere:
         self._directory, self._clock = directory, clock
 
     async def read(self, uid: str, options: LogOptions, is_over: IsOver) -> AsyncIterator[bytes]:
-        """The lines that are asked for. Who follows comes to the end when the object `is_over`."""
+        """Yields the requested lines. With follow, ends when `is_over` returns True."""
         done = asyncio.Event()
         names = ("stdout", "stderr") if options.source == "all" else (options.source,)
         tracks = {name: CapturedElsewhere(self._directory / uid, name) for name in names}

@@ -1,7 +1,7 @@
-"""A raw file that somebody else writes, read as a log: the output of processes that outlive the control plane.
+"""A plain file that another process writes, read as a log: the output of processes that outlive the control plane.
 
-The system says when the file has grown; what is new is then counted and entered in an index beside the file, with the
-time. What came while nobody looked bears the time of the file's last change.
+inotify reports when the file has grown; the new data is then added with its time to an index next to the file. Data
+written while no control plane was watching has the time of the file's last change.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _IN_MODIFY = 0x2
 
 
 class FollowedFile:
-    """The track of such a file. It is `closed` when its writer is known to be gone."""
+    """The track of a followed file. `closed` is set when its writer has ended."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
@@ -38,7 +38,7 @@ class FollowedFile:
         self._loop.add_reader(self._notices, self._noticed)
 
     def close(self) -> None:
-        """Its writer is gone: all it wrote is there."""
+        """Marks the file as complete: its writer has ended."""
         if self._notices >= 0:
             self._noticed()
         self.closed = True
@@ -46,7 +46,7 @@ class FollowedFile:
             reader.set()
 
     def release(self) -> None:
-        """Gives back the files, which stay."""
+        """Closes the files and keeps them."""
         self.close()
         if self._notices >= 0:
             self._loop.remove_reader(self._notices)
@@ -55,7 +55,7 @@ class FollowedFile:
             self._notices = -1
 
     def remove(self) -> None:
-        """Removes file and index."""
+        """Removes the file and the index."""
         self.release()
         for path in (self._path, self._index_path):
             path.unlink(missing_ok=True)
@@ -79,7 +79,7 @@ class FollowedFile:
 
     def _take_in(self, time: int) -> None:
         if os.fstat(self._log).st_size < self._size:
-            # Somebody has emptied it; what is there now is all there is.
+            # The file was truncated; only its current contents count.
             self._begin()
         entry = Entry(self._size, self._lines, time)
         while data := os.pread(self._log, SCAN_BYTES, self._size):
@@ -99,7 +99,7 @@ class FollowedFile:
         self._ends_line = True
 
     def _resume(self) -> None:
-        """Goes on behind what an earlier one has entered."""
+        """Continues the index of an earlier follower."""
         entered = os.fstat(self._index).st_size // ENTRY_BYTES * ENTRY_BYTES
         os.ftruncate(self._index, entered)
         if entered <= ENTRY_BYTES:
@@ -110,13 +110,13 @@ class FollowedFile:
         if last.offset > os.fstat(self._log).st_size:
             self._begin()
             return
-        # The last piece may have grown since it was entered: it is counted once more, as part of what is new.
+        # The last piece may have grown since its entry: the piece is counted again with the new data.
         os.ftruncate(self._index, entered - ENTRY_BYTES)
         self._size, self._lines = last.offset, last.lines
 
 
 def _watch(path: Path) -> int:
-    """A descriptor that becomes readable when the file is written to."""
+    """Returns a descriptor that becomes readable when the file is written to."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_MODIFY) < 0:

@@ -1,6 +1,6 @@
-"""Cuts output into the lines that were asked for and puts numbers and times before them.
+"""Selects the requested lines of the output, and prefixes them with numbers and times.
 
-It works on pieces as they come, whole lines or not, and looks at single lines only where somebody asked for that.
+Works on pieces of any size, and processes single lines only if an option requires so.
 """
 
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from setpoint.workload.logs.segment import after_newlines
 
 
 class Marks:
-    """What is done to the output on its way: the first `drop` lines and those from `until` on (in µs) are left out."""
+    """The selection and prefixes: the first `drop` lines and those from `until` on (in µs) are omitted."""
 
     def __init__(self, options: LogOptions, *, number: int, drop: int, until: int | None) -> None:
         self._numbers, self._times = options.line_numbers, options.timestamps
@@ -19,7 +19,7 @@ class Marks:
         self._at_start = True
         self._time = -1
         self._time_text = b""
-        # Nothing more is wanted.
+        # True: no more output is requested.
         self.full = False
 
     def mark(self, time: int, data: bytes) -> bytes:
@@ -46,7 +46,7 @@ class Marks:
         return data[place:]
 
     def _until_line_ends(self, data: bytes) -> bytes:
-        """The rest of a line that began in time."""
+        """Returns the rest of a line that began before `until`."""
         self.full = True
         return data[: data.find(b"\n") + 1] if not self._at_start else b""
 

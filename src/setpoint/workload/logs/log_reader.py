@@ -1,8 +1,7 @@
-"""Reads logs: one stream, or stdout and stderr together in the order they came, cut and marked as asked, to the end or
-on and on.
+"""Reads logs: one stream, or stdout and stderr merged by time, with selection and prefixes, to the end or following.
 
-Where nothing is asked of single lines, the bytes go through as they lie in the files. A reader that follows sleeps
-until the writer wakes it; it may be as slow as it likes, for the writer never waits for it.
+Without options for single lines, the bytes of the files are passed on unchanged. A following reader sleeps until the
+writer wakes the reader; a slow reader never delays the writer.
 """
 
 import asyncio
@@ -18,17 +17,17 @@ from setpoint.workload.logs.line_prefix import Marks
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.track import Track
 
-# How long a reader waits for more once the writer is done: what it left behind may have something to say.
+# The time that a reader waits for more output after the end of the writer, e.g. for output of its children.
 LINGER_SECONDS = 5.0
-# A line this long is passed on in parts, even between the lines of another stream.
+# Longer lines are passed on in parts, even between the lines of another stream.
 LONGEST_LINE = 4 << 20
 
 
 async def read(
     tracks: Mapping[str, Track], options: LogOptions, done: asyncio.Event, clock: Clock
 ) -> AsyncIterator[bytes]:
-    """The log of one object, by the name of the source. When following it ends once `done` is set and no more
-    output can come, or some seconds after; otherwise it reads what there is now."""
+    """Yields the log of one object; `tracks` are by source. With follow, ends once `done` is set and all tracks are
+    closed, or some seconds later; otherwise ends at the current end."""
     wanted = _wanted(tracks, options)
     news = asyncio.Event()
     lingering = asyncio.ensure_future(_linger(done, news, clock))
@@ -54,7 +53,7 @@ async def read(
             if data := marks.mark(*piece):
                 yield data
     except FileNotFoundError:
-        return  # somebody has removed it all meanwhile
+        return  # the log was removed meanwhile
     finally:
         lingering.cancel()
         for track in wanted.values():
@@ -68,7 +67,7 @@ def _wanted(tracks: Mapping[str, Track], options: LogOptions) -> dict[str, Track
     found = {name: tracks[name] for name in names if name in tracks}
     if not found:
         there = ", ".join(sorted(tracks)) or "none"
-        raise BadRequest(f"source: there is no log {options.source!r} of this object; there are: {there}")
+        raise BadRequest(f"source: this object has no log {options.source!r}; available: {there}")
     return found
 
 
@@ -82,12 +81,12 @@ async def _linger(done: asyncio.Event, news: asyncio.Event, clock: Clock) -> Non
 def _cut(
     tracks: Mapping[str, Track], cursors: list[Cursor], options: LogOptions, now: datetime
 ) -> tuple["Source", Marks]:
-    """Moves the cursors to where reading begins; what they cannot do alone, the marks do."""
+    """Moves the cursors to the first requested line, and returns the remaining selection as marks."""
     merged = len(cursors) > 1 or options.sources
     earliest = options.earliest(now)
     until = _micros(options.until) if options.until is not None else None
     drop = 0
-    there = 0  # lines from where reading begins
+    there = 0  # the number of lines from the first one read
     for track, cursor in zip(tracks.values(), cursors, strict=True):
         if not options.follow:
             cursor.end_here()
@@ -95,7 +94,7 @@ def _cut(
         if options.tail is not None:
             cursor.to_line(max(cursor.line, last - options.tail + 1))
         elif options.skip and not merged:
-            # Lines that are yet to come are skipped when they do.
+            # Future lines are skipped when they arrive.
             target = min(max(options.skip + 1, cursor.line), track.complete() + 1)
             cursor.to_line(target)
             drop = max(0, options.skip + 1 - target)
@@ -117,7 +116,7 @@ def _cut(
 
 
 def _line_at(track: Track, time: int) -> int:
-    """The number of the first line that came at a time or later, or of the next to come."""
+    """Returns the number of the first line at or after a time, or of the next line."""
     cursor = Cursor(track)
     try:
         cursor.to_time(time)
@@ -131,17 +130,17 @@ def _micros(time: datetime) -> int:
 
 
 class Source(Protocol):
-    """Gives output piece by piece, each with its time in µs."""
+    """Returns output piece by piece, each with its time in µs."""
 
     def next(self) -> tuple[int, bytes] | None:
-        """The next piece; None when there is none now."""
+        """Returns the next piece, or None if there is none now."""
 
     def rest(self) -> list[tuple[int, bytes]]:
-        """What was held back, when no more will be read."""
+        """Returns the pieces held back at the end."""
 
 
 class _Raw:
-    """One stream whose times nobody asks for."""
+    """One stream without times."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -162,8 +161,8 @@ class _Timed(_Raw):
 
 
 class _Merged:
-    """Several streams, whole lines in the order they began; a line that has not ended is held back. `names` are those
-    of the streams, where they are to stand before the lines."""
+    """Several streams, merged by the start times of their lines; an incomplete line is held back. `names` are the
+    prefixes of the streams' lines, if requested."""
 
     def __init__(self, cursors: list[Cursor], names: list[str]) -> None:
         self._streams = [_Lines(cursor) for cursor in cursors]
@@ -185,11 +184,11 @@ class _Merged:
             (time, self._named(place, self._streams[place].begun, not self._streams[place].is_within))
             for time, place in left
         ]
-        # Each stands alone, though its line has no end.
+        # Each is shown on a line of its own, though its line is incomplete.
         return [(time, data + b"\n") for time, data in found[:-1]] + found[-1:]
 
     def _named(self, place: int, data: bytes, begins: bool) -> bytes:
-        """The same with the name before every line that begins in it."""
+        """Returns the data with the name before each line that begins there."""
         if not self._names:
             return data
         name = self._names[place]
@@ -197,13 +196,13 @@ class _Merged:
 
 
 class _Lines:
-    """One stream in pieces of whole lines, each with the time of its first."""
+    """One stream in pieces of whole lines, each with the time of its first line."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self.heads: deque[tuple[int, bytes]] = deque()
         self.began, self.begun = 0, b""
-        # Whether what was given last had no end yet: its line was too long.
+        # True if the last returned piece had no line end: its line was too long.
         self.is_within = False
 
     def head(self) -> tuple[int, bytes] | None:

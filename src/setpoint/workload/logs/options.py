@@ -1,4 +1,4 @@
-"""What a reader of logs may ask for, and the rules for it: DCP's, and a few parameters more."""
+"""The options of log requests and their validation: DCP's, with a few additional parameters."""
 
 import re
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 
 
 class LogOptions(NamedTuple):
-    """Which lines of which log. `skip` counts lines from the very first, `tail` from the last; `all` is stdout and
-    stderr in the order they came, each with its name before it where `sources` asks for that."""
+    """The selection of lines from a log. `skip` counts lines from the first, `tail` from the last; `all` is stdout and
+    stderr merged by time, with their names as prefixes if `sources` is set."""
 
     source: str = "stdout"
     follow: bool = False
@@ -32,14 +32,14 @@ class LogOptions(NamedTuple):
     sources: bool = False
 
     def validated(self) -> "LogOptions":
-        """Itself; raises BadRequest with everything that is wrong, each by the parameter's name."""
+        """Returns self; raises BadRequest with all errors, each with the parameter's name."""
         wrong = list(_faults(self))
         if wrong:
             raise BadRequest("; ".join(wrong))
         return self
 
     def earliest(self, now: datetime) -> datetime | None:
-        """When the first wanted line came at the earliest."""
+        """Returns the earliest time of the requested lines."""
         times = [self.since_time] if self.since_time is not None else []
         if self.since is not None:
             times.append(now - self.since)
@@ -47,7 +47,7 @@ class LogOptions(NamedTuple):
 
 
 def parse(parameters: Mapping[str, str]) -> LogOptions:
-    """The options in the query of a request; parameters of other meaning are left alone."""
+    """Returns the options in the query of a request; other parameters are ignored. Raises BadRequest."""
     given = {_ALIASES.get(name, name): value for name, value in parameters.items()}
     if "sinceSeconds" in given:
         given.setdefault("since", f"{given['sinceSeconds']}s")
@@ -67,7 +67,7 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
         except ValueError:
             found = None
         if text and (found is None or found.tzinfo is None):
-            wrong.append(f"{name}: {text!r} is not a time such as 2026-01-02T15:04:05Z")
+            wrong.append(f"{name}: {text!r} is not a valid time: expected RFC 3339, e.g. 2026-01-02T15:04:05Z")
             return None
         return found
 
@@ -75,7 +75,7 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
         text = given.get(name, "")
         seconds = _seconds(text) if text else None
         if text and seconds is None:
-            wrong.append(f"{name}: {text!r} is not a duration such as 90s or 1h30m")
+            wrong.append(f"{name}: {text!r} is not a valid duration, e.g. 90s or 1h30m")
         return timedelta(seconds=seconds) if seconds is not None else None
 
     options = LogOptions(
@@ -100,28 +100,28 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
 def _faults(options: LogOptions) -> list[str]:
     wrong = []
     if options.source not in SOURCES:
-        wrong.append(f"source: {options.source!r} is no source of logs; supported are {', '.join(SOURCES)}")
+        wrong.append(f"source: unsupported value {options.source!r}; supported: {', '.join(SOURCES)}")
     if options.limit is not None:
         if options.limit <= 0:
             wrong.append(f"limit: {options.limit} must be greater than 0")
         elif options.follow:
-            wrong.append("limit: cannot be used together with follow; leave out one of them")
+            wrong.append("limit: cannot be used together with follow; remove one of them")
     if options.tail is not None:
         if not 0 < options.tail <= MAX_TAIL:
             wrong.append(f"tail: {options.tail} must be between 1 and {MAX_TAIL}")
         elif options.skip:
-            wrong.append("tail: cannot be used together with skip; leave out one of them")
+            wrong.append("tail: cannot be used together with skip; remove one of them")
     if options.skip is not None and options.skip < 0:
         wrong.append(f"skip: {options.skip} must be 0 or greater")
     if options.sources and options.source != "all":
-        wrong.append(f"sources: every line of {options.source} has one source; leave it out, or read source=all")
+        wrong.append(f"sources: not supported for source {options.source}; remove it, or use source=all")
     if options.until is not None and options.follow:
-        wrong.append("until: cannot be used together with follow; leave out one of them")
+        wrong.append("until: cannot be used together with follow; remove one of them")
     return wrong
 
 
 def _truth(text: str | None) -> bool:
-    """As the API server reads it: a parameter that is there is true, unless it says false."""
+    """Parses a boolean as the API server does: a present parameter is true, unless its value is false or 0."""
     return text is not None and text.lower() not in ("false", "0")
 
 

@@ -1,8 +1,8 @@
 """One file of captured output and its index.
 
-The output lies in its file byte for byte. The index begins with how many lines ended before this file, and whether the
-file begins in the middle of one; then it has for every piece that was written together its offset, how many lines of
-this file ended before it, and when it came. A piece takes 24 bytes, however many lines are in it.
+The output is stored unchanged. The index begins with the number of lines that ended before this file, and a flag if the
+file begins in the middle of a line; then follows an entry for each written piece: its offset, the number of lines of
+this file that ended before, and its time. An entry has 24 bytes, independent of the number of lines.
 """
 
 import os
@@ -18,7 +18,7 @@ SCAN_BYTES = 1 << 16
 
 
 class Entry(NamedTuple):
-    """A piece: where it begins, how many lines of the file ended before, and when it came, in µs since the epoch."""
+    """A piece: its offset, the number of lines of the file that ended before, and its time in µs since the epoch."""
 
     offset: int
     lines: int
@@ -34,9 +34,10 @@ def encode(entry: Entry) -> bytes:
 
 
 class Segment(Sequence[Entry]):
-    """A file of output, open for reading; as a sequence, its index. It stays readable when the file is removed.
+    """A file of output, open for reading; as a sequence, its index. The segment stays readable when the file is
+    removed.
 
-    `size` says how much of the file counts, where others may have written more than the index knows of.
+    `size` returns the size of the indexed part, if another process may have written more.
     """
 
     def __init__(self, number: int, log: Path, index: Path, size: Callable[[], int] | None = None) -> None:
@@ -79,11 +80,11 @@ class Segment(Sequence[Entry]):
         return os.fstat(self.descriptor).st_size if self._known_size is None else self._known_size()
 
     def place_of(self, offset: int) -> int:
-        """Which entry the byte at an offset belongs to."""
+        """Returns the position of the entry for the byte at an offset."""
         return max(0, bisect_left(self, offset + 1, key=lambda entry: entry.offset) - 1)
 
     def after_lines(self, lines: int) -> int:
-        """The offset behind that many ends of lines; the size of the file where it has fewer."""
+        """Returns the offset after that many line ends; the size of the file if there are fewer."""
         if lines <= 0:
             return 0
         place = bisect_left(self, lines, key=lambda entry: entry.lines) - 1
@@ -97,8 +98,8 @@ class Segment(Sequence[Entry]):
         return self.size()
 
     def since(self, time: int) -> tuple[int, int] | None:
-        """Where the first line begins that came at a time or later, and how many lines of the file end before it; None
-        where no such line begins in this file."""
+        """Returns the offset of the first line at or after a time, and the number of lines that end before; None if no
+        such line begins in this file."""
         place = bisect_left(self, time, key=lambda entry: entry.time)
         if place == len(self):
             return None
@@ -111,7 +112,7 @@ class Segment(Sequence[Entry]):
         return offset, lines
 
     def lines_from(self, offset: int) -> int:
-        """How many lines end in the file from an offset on."""
+        """Returns the number of line ends from an offset on."""
         return sum(data.count(b"\n") for _, data in self._scan(offset))
 
     def _scan(self, offset: int) -> Iterator[tuple[int, bytes]]:
@@ -121,7 +122,7 @@ class Segment(Sequence[Entry]):
 
 
 class Nothing(Segment):
-    """What stands before the first file, while there is none."""
+    """The empty segment before the first file exists."""
 
     def __init__(self, number: int) -> None:
         self.number, self._known_size = number, None
@@ -130,7 +131,7 @@ class Nothing(Segment):
 
 
 def after_newlines(data: bytes, wanted: int) -> int:
-    """The place behind so many ends of lines, which must be there."""
+    """Returns the position after that many line ends, which must exist."""
     place = 0
     for _ in range(wanted):
         place = data.index(b"\n", place) + 1

@@ -1,7 +1,7 @@
-"""The logs of all objects: which tracks an object has, where they lie, and whether more is to come.
+"""The logs of all objects: their tracks, their files, and their completeness.
 
-An object is known by its uid, so that one that is made anew under an old name begins with an empty log. What is told of
-objects is written a moment later than it happens, when nobody waits for them to start.
+Objects are identified by uid, so that an object created again with the same name begins with an empty log. Notes of the
+control plane are written with a delay, so that they do not slow down starts.
 """
 
 import asyncio
@@ -24,46 +24,45 @@ NOTE_SECONDS = 1.0
 
 @dataclass
 class Log:
-    """The tracks of one object, by source; `done` is set while nothing more will be written."""
+    """The tracks of one object, by source; `done` is set while no more output is expected."""
 
     directory: Path
     tracks: dict[str, Capture | FollowedFile] = field(default_factory=dict)
     done: asyncio.Event = field(default_factory=asyncio.Event)
-    # Set when there is another track, or none will come.
+    # Set when a track was added, or none will follow.
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    # Has the output fetched, for objects whose output somebody else keeps; called when somebody wants to read it.
+    # Fetches the output for objects whose output is stored by the engine; called before a read.
     demand: Callable[[], Awaitable[None]] | None = None
 
 
 class LogStore:
-    """Where the logs of a control plane are. Of `kept` objects that are gone the files stay, of those that went last:
-    nobody reads them here any more, but whoever looks into what happened may."""
+    """The logs of a control plane. The files of the last `kept` deleted objects are kept, for later analysis."""
 
     def __init__(self, directory: Path, clock: Clock, *, kept: int = 0) -> None:
         self._directory, self._clock, self._kept = directory, clock, kept
         self._gone: deque[Path] = deque()
         self._logs: dict[str, Log] = {}
-        # Those that hold what was told, and the task that has them write it.
+        # The captures with held notes, and the task that writes them.
         self._noted: set[Capture] = set()
         self._settling: asyncio.Task[None] | None = None
 
     def of(self, uid: str) -> Log:
-        """The log of an object, made when it is first asked for."""
+        """Returns the log of an object, created on first use."""
         found = self._logs.get(uid)
         if found is None:
             found = self._logs[uid] = Log(self._directory / uid)
         return found
 
     def find(self, uid: str) -> Log | None:
-        """The log of an object, if it has one."""
+        """Returns the log of an object, or None."""
         return self._logs.get(uid)
 
     def known(self) -> list[str]:
-        """Whose logs there are, the oldest first."""
+        """Returns the uids of objects with logs, the oldest first."""
         return list(self._logs)
 
     def capture(self, uid: str, source: str, limits: Limits = DEFAULT_LIMITS) -> Capture:
-        """Where the output of an object goes; the next run goes on where the last one ended."""
+        """Returns the capture for the output of an object; another run continues the previous output."""
         log = self.of(uid)
         log.done.clear()
         found = log.tracks.get(source)
@@ -74,7 +73,7 @@ class LogStore:
         return found
 
     def follow(self, uid: str, source: str, path: Path) -> FollowedFile:
-        """The output that somebody else writes to a file."""
+        """Follows the output that another process writes to a file."""
         log = self.of(uid)
         log.done.clear()
         found = log.tracks.get(source)
@@ -85,7 +84,7 @@ class LogStore:
         return followed
 
     def reopen(self) -> dict[str, list[str]]:
-        """Takes up what lies in the directory from before, to be read and no more: the sources of each object there."""
+        """Opens the existing logs of the directory for reading. Returns the sources of each object."""
         found: dict[str, list[str]] = {}
         for path in sorted(self._directory.glob("*/*.log")):
             source = path.name.partition(".")[0]
@@ -98,7 +97,7 @@ class LogStore:
         return found
 
     def note(self, uid: str, text: str) -> None:
-        """Writes a line about an object that is not its own: what the control plane did with it."""
+        """Writes a line of the control plane about an object to the log `system`."""
         log = self.of(uid)
         found = log.tracks.get(SYSTEM)
         if found is None:
@@ -111,7 +110,7 @@ class LogStore:
                 self._settling = asyncio.ensure_future(self._settle())
 
     def end(self, uid: str) -> None:
-        """Nothing more will be written of this run."""
+        """Ends the log of this run."""
         log = self._logs.get(uid)
         if log is not None:
             for track in log.tracks.values():
@@ -121,7 +120,7 @@ class LogStore:
             log.news.set()
 
     async def read(self, uid: str, options: LogOptions) -> AsyncIterator[bytes]:
-        """The lines that are asked for; who follows waits for the first of them."""
+        """Yields the requested lines; with follow, waits for the first one."""
         log = self.of(uid)
         if log.demand is not None and options.source != SYSTEM:
             await log.demand()
@@ -135,7 +134,7 @@ class LogStore:
             yield piece
 
     async def tail(self, uid: str, source: str, lines: int = 5, since: datetime | None = None) -> str:
-        """The last lines of a source, for people."""
+        """Returns the last lines of a source as text."""
         log = self.of(uid)
         track = log.tracks.get(source)
         if log.demand is None and (track is None or not (track.complete() or track.partial())):
@@ -145,7 +144,8 @@ class LogStore:
         return b"".join(pieces).decode("utf-8", "replace").rstrip("\n")
 
     def remove(self, uid: str) -> None:
-        """Forgets an object and its files; those of a persistent process, which lie elsewhere, stay."""
+        """Removes the log of an object and its files, except the files of persistent processes, which are in another
+        directory."""
         log = self._logs.pop(uid, None)
         if log is not None:
             log.done.set()
@@ -160,7 +160,7 @@ class LogStore:
                 shutil.rmtree(self._gone.popleft(), ignore_errors=True)
 
     def close(self) -> None:
-        """Gives back all files, which stay."""
+        """Closes all files and keeps them."""
         if self._settling is not None:
             self._settling.cancel()
         self._noted.clear()
@@ -172,7 +172,7 @@ class LogStore:
         self._logs.clear()
 
     async def _settle(self) -> None:
-        """Has written what was told, one after the other so that nobody waits long."""
+        """Writes the held notes, one capture at a time so that the event loop is not blocked."""
         await self._clock.sleep(NOTE_SECONDS)
         while self._noted:
             self._noted.pop().settle()

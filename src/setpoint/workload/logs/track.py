@@ -1,6 +1,6 @@
-"""What can be read as a log: segments in order, and the news that there is more.
+"""The interface of readable logs: segments in order, and notifications of new output.
 
-`Capture` and `FollowedFile` are tracks; readers need no more than this of either.
+`Capture` and `FollowedFile` are tracks; readers use only this interface.
 """
 
 import asyncio
@@ -13,17 +13,17 @@ class Track(Protocol):
     """A log that may still grow."""
 
     closed: bool
-    # Set whenever there is more to read, or nothing more will come; a reader adds its own and takes it away.
+    # Set when there is new output, or none will follow; a reader adds and removes its own event.
     readers: set[asyncio.Event]
 
     def numbers(self) -> range:
-        """The numbers of the segments there are, oldest first; at least one."""
+        """Returns the numbers of the existing segments, the oldest first; at least one."""
 
     def open(self, number: int) -> Segment:
-        """One segment; FileNotFoundError when it was dropped meanwhile."""
+        """Opens a segment. Raises FileNotFoundError if dropped meanwhile."""
 
     def complete(self) -> int:
-        """How many lines have ended, those in segments that were dropped included."""
+        """Returns the number of complete lines, including those in dropped segments."""
 
     def partial(self) -> bool:
-        """Whether there is a last line that has not ended."""
+        """Returns True if the last line is incomplete."""

@@ -1,1 +1,1 @@
-"""Whether a workload is well: the ways to find out, when each is tried, and what follows from the answers."""
+"""The health probes of workloads: their types, their schedule, and the evaluation of their results."""

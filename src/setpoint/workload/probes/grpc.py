@@ -1,4 +1,4 @@
-"""A probe by gRPC's own health protocol (`grpc.health.v1.Health/Check`): SERVING is a success."""
+"""The gRPC health probe (`grpc.health.v1.Health/Check`): SERVING is a success."""
 
 import asyncio
 
@@ -10,18 +10,22 @@ _STATUSES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 
 
 async def probe_grpc(address: str, port: int, service: str) -> Finding:
-    """Asks once."""
+    """Runs the probe once."""
     what = f"the health of {service or 'the server'} at {address}:{port}"
     name = service.encode()
     try:
         message = b"\x0a" + number(len(name)) + name if name else b""
         answer = await call(address, port, "/grpc.health.v1.Health/Check", message)
     except (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError):
-        return Finding("Failure", f"asking for {what}: the server broke off; does it speak gRPC without TLS?")
+        return Finding(
+            "Failure", f"requesting {what}: the server closed the connection; check that it serves gRPC without TLS"
+        )
     except OSError as error:
-        return Finding("Failure", f"asking for {what}: {reason_of(error)}")
+        return Finding("Failure", f"requesting {what}: {reason_of(error)}")
     if answer is None:
-        return Finding("Failure", f"{what} is not known: the server does not serve grpc.health.v1.Health for it")
+        return Finding(
+            "Failure", f"{what} is unknown: the server does not implement grpc.health.v1.Health for this service"
+        )
     status = _status(answer)
     if status == 1:
         return Finding("Success")
@@ -29,5 +33,5 @@ async def probe_grpc(address: str, port: int, service: str) -> Finding:
 
 
 def _status(message: bytes) -> int:
-    # A message without the field has its first value.
+    # A message without the field has the value 0.
     return message[1] if len(message) >= 2 and message[0] == 0x08 else 0

@@ -1,7 +1,8 @@
-"""A probe by HTTP: a GET, whose final answer 2xx is a success. 3xx that leads nowhere is neither.
+"""The HTTP probe: a GET request, whose final status 2xx is a success. A 3xx status without a usable redirect is
+unknown.
 
-Certificates are not judged: what is probed is our own, and development certificates are signed by nobody. Proxies of
-the environment are not asked either, for the same reason.
+Certificates are not verified: the probed servers are our own, and development certificates are self-signed. Proxies of
+the environment are not used, for the same reason.
 """
 
 import ssl
@@ -19,12 +20,12 @@ _MOST_REDIRECTS = 10
 
 
 async def probe_http(url: str, headers: Sequence[tuple[str, str]], seconds: float) -> Finding:
-    """Asks once."""
+    """Runs the probe once."""
     for _ in range(_MOST_REDIRECTS):
         try:
             answer = await _get(url, headers, seconds)
         except EndpointError:
-            return Finding("Failure", f"{url} is no address of a server: it should read http://HOST:PORT/PATH")
+            return Finding("Failure", f"invalid URL {url}: expected http://HOST:PORT/PATH")
         except (OSError, TransportError) as error:
             return Finding("Failure", f"GET {url}: {error}")
         target = answer.headers.get("location", "")

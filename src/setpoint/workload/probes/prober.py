@@ -1,9 +1,9 @@
-"""Runs the probes of workloads, each at its time, and tells when something has changed.
+"""Runs the probes of workloads on schedule, and reports changes.
 
-A workload's startup probes run first, and alone until all of them have succeeded. A probe that has not succeeded yet is
-tried soon again, at first after some milliseconds, so that nobody waits a whole interval for what started just after it
-was asked; what such tries between the intervals miss counts as no failure. Where only the time of a result is new it is
-told at most every quarter of a minute: clients see that the probe is alive, and nobody is woken for nothing.
+Startup probes run first, alone until all of them have succeeded. A probe that has not succeeded yet is retried quickly,
+first after some milliseconds, so that a program that has just started is detected within less than an interval;
+failures of these additional attempts do not count. If only the time of a result changes, the change is reported at most
+every 15 seconds: clients see that the probe is active, without needless updates.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from setpoint.workload.probes.verdict import Finding, Tally, failing_liveness, h
 
 TELL_SECONDS = 15.0
 SHORTEST_SECONDS = 0.1
-# How soon one that has not succeeded yet is tried again, and how much longer each wait is than the one before, up to
-# its interval: that a program has started is found out a quarter later at the most.
+# The first delay before a retry, and the factor of each further delay, up to the interval: a start is detected with a
+# delay of at most a quarter.
 FIRST_WAIT_SECONDS = 0.02
 GROWTH = 1.25
-# Nothing counts as failed before: hardly a program answers as soon as it is started.
+# Failures before this time do not count: hardly any program responds immediately after its start.
 GRACE_SECONDS = 0.5
 # Clocks and sleeps are not exact.
 _SLACK_SECONDS = 0.01
@@ -29,7 +29,7 @@ Run = Callable[[HealthProbe], Awaitable[Finding]]
 
 
 class Probing:
-    """The probes of one workload while it runs. `run` tries one; `changed` is called when there is news."""
+    """The probes of one running workload. `run` runs a probe once; `changed` is called on changes."""
 
     def __init__(self, probes: Sequence[HealthProbe], run: Run, changed: Callable[[], None], clock: Clock) -> None:
         self._tallies = {probe.name: Tally(probe) for probe in probes}
@@ -47,7 +47,7 @@ class Probing:
 
     @property
     def results(self) -> list[HealthProbeResult]:
-        """What the status tells of them."""
+        """The results for the status."""
         return [result for tally in self._tallies.values() if (result := tally.result()) is not None]
 
     @property
@@ -60,7 +60,7 @@ class Probing:
 
     @property
     def dead(self) -> Tally | None:
-        """The liveness probe that has failed, if one has."""
+        """The failed liveness probe, or None."""
         return failing_liveness(self.tallies)
 
     def close(self) -> None:
@@ -89,12 +89,12 @@ class Probing:
             if is_over and tally.outcome == "Success":
                 return
             took = self._clock.monotonic() - begun
-            # What takes long to ask is not asked all the time.
+            # Slow probes are not run continuously.
             await self._clock.sleep(max(wait - took, 0.0 if wait == interval else took))
             wait = min(GROWTH * wait, interval)
 
     def _count(self, tally: Tally, finding: Finding, now: float) -> None:
-        """Takes a finding into account, and tells who has to know."""
+        """Counts a result, and reports a change."""
         is_news = tally.add(finding, self._clock.now())
         if tally.outcome == "Success" and tally.probe.name in self._starting:
             self._starting.discard(tally.probe.name)
@@ -109,6 +109,6 @@ class Probing:
             async with timeout(self._clock, seconds):
                 return await self._run(probe)
         except TimeoutError:
-            return Finding("Failure", f"no answer within {seconds:g} s")
-        except Exception as error:  # a probe of our own that fails must not end all the others
+            return Finding("Failure", f"no response within {seconds:g} s")
+        except Exception as error:  # an error in a probe must not end the others
             return Finding("Unknown", f"{type(error).__name__}: {error}")

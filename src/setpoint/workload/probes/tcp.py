@@ -1,4 +1,4 @@
-"""A probe by TCP: that a connection can be made is a success."""
+"""The TCP probe: an established connection is a success."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from setpoint.workload.probes.verdict import Finding
 
 
 async def probe_tcp(address: str, port: int) -> Finding:
-    """Connects once."""
+    """Runs the probe once."""
     try:
         transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, address, port)
     except OSError as error:

@@ -1,7 +1,6 @@
-"""One call by gRPC, with the little of HTTP/2 that takes: the preface, a HEADERS frame in which every header stands as
-it is, a DATA frame, and the frames of the answer. The headers of that need not be understood: a server that has an
-answer sends a message, and one that does not know the method ends the stream without.
-"""
+"""A unary gRPC call with a minimal HTTP/2 implementation: the preface, a HEADERS frame with literal headers, a DATA
+frame, and the frames of the response. The response headers are not parsed: a server with a response sends a message,
+and a server that does not know the method ends the stream without one."""
 
 import asyncio
 import ssl
@@ -12,7 +11,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY = 0x0, 0x1, 0x3, 0x4, 0x6, 0x7
 _ACK, _END_STREAM, _END_HEADERS, _PADDED = 0x1, 0x1, 0x4, 0x8
 _MOST_BYTES = 64 << 10
-# The longest message that every server takes in one frame, with the five bytes before it.
+# The maximum size of a message that every server accepts in one frame, with the five bytes of its prefix.
 MOST_SENT = (16 << 10) - 5
 
 
@@ -24,7 +23,7 @@ async def call(
     headers: Sequence[tuple[str, str]] = (),
     tls: ssl.SSLContext | None = None,
 ) -> bytes | None:
-    """The message that is answered; None where there is none. Raises OSError, IncompleteReadError."""
+    """Returns the message of the response, or None. Raises OSError or IncompleteReadError."""
     if tls is not None:
         tls.set_alpn_protocols(["h2"])
     reader, writer = await asyncio.open_connection(address, port, ssl=tls)
@@ -84,14 +83,14 @@ def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
 
 
 def _text(value: bytes) -> bytes:
-    """A text of HPACK, as it is."""
+    """Returns a literal string of HPACK."""
     if len(value) >= 127:
         return b"\x7f" + number(len(value) - 127) + value
     return bytes((len(value),)) + value
 
 
 def number(value: int) -> bytes:
-    """A number in as many groups of seven bits as it takes; HPACK and protobuf agree on that."""
+    """Returns a variable-length integer in groups of seven bits, as in HPACK and protobuf."""
     found = bytearray()
     while value >= 0x80:
         found.append(value & 0x7F | 0x80)

@@ -1,8 +1,8 @@
-"""What follows from the outcomes of probes: which count, and how well a workload is. Pure.
+"""Evaluates the results of probes: their thresholds, and the health of a workload. No I/O.
 
-A probe counts as failed after as many failures in a row as it says, and as well again after as many successes; until
-either it is as it was. Before its first decision it is unknown, and a run that could not tell changes
-nothing.
+A probe fails after the configured number of consecutive failures, and succeeds after the configured number of
+consecutive successes; until then its outcome is unchanged. The outcome is unknown before the first decision, and a run
+without a result does not change the outcome.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from setpoint.schema.types import MicroTime
 from setpoint.workload.kinds.health import HealthProbe, HealthProbeResult, Outcome
 from setpoint.workload.kinds.parts import HealthStatus
 
-# As much of what a probe was told as is kept.
+# The maximum size of a stored reason.
 REASON_BYTES = 10 << 10
 
 
 class Finding(NamedTuple):
-    """What one run of a probe found."""
+    """The result of one run of a probe."""
 
     outcome: Outcome
     reason: str = ""
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Tally:
-    """What the runs of one probe amount to."""
+    """The accumulated results of one probe."""
 
     probe: HealthProbe
     outcome: Outcome = "Unknown"
@@ -37,7 +37,7 @@ class Tally:
     at: datetime | None = None
 
     def add(self, finding: Finding, at: datetime) -> bool:
-        """Counts a run; whether what clients should know has changed."""
+        """Counts a run. Returns True if the outcome or the reason has changed."""
         before = (self.outcome, self.reason)
         self.at = at
         if finding.outcome == "Success":
@@ -54,7 +54,7 @@ class Tally:
         return (self.outcome, self.reason) != before
 
     def result(self) -> HealthProbeResult | None:
-        """How the status of the workload tells it; None before the first run."""
+        """Returns the entry for the status of the workload; None before the first run."""
         if self.at is None:
             return None
         return HealthProbeResult(
@@ -68,7 +68,7 @@ class Tally:
 
 
 def health_of(outcomes: Iterable[Outcome]) -> HealthStatus:
-    """How well a workload that runs is: unwell with any failure, well with nothing but successes."""
+    """Returns the health of a running workload: unhealthy with any failure, healthy if all probes have succeeded."""
     found = list(outcomes)
     if "Failure" in found:
         return "Unhealthy"
@@ -76,5 +76,5 @@ def health_of(outcomes: Iterable[Outcome]) -> HealthStatus:
 
 
 def failing_liveness(tallies: Sequence[Tally]) -> Tally | None:
-    """The probe for which a workload has to be started again."""
+    """Returns the failed liveness probe that requires a restart, or None."""
     return next((each for each in tallies if each.probe.role == "Liveness" and each.outcome == "Failure"), None)

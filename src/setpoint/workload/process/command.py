@@ -1,4 +1,4 @@
-"""What is to be started, how it ended, and why it could not start: with a reason, a sentence, and the remedy."""
+"""The command of a process, its exit, and the errors of a start: with a reason, a message, and the remedy."""
 
 import difflib
 import errno
@@ -15,17 +15,17 @@ STOP_GRACE = 6.0
 
 
 class Terminal(NamedTuple):
-    """A terminal that becomes the process's own: stdin, stdout and stderr are it."""
+    """A terminal device that becomes the process's stdin, stdout and stderr."""
 
     device: str
 
 
 class Command(NamedTuple):
-    """A process to start. `env` is its whole environment; a `path` without a slash is looked up in the PATH of that,
-    one with a slash that is relative counts from `directory`.
+    """A process to start. `env` is its whole environment; a `path` without a slash is searched in the PATH of `env`, a
+    relative path with a slash starts at `directory`.
 
-    `cookie` marks it and whatever it starts (see `Processes.cookie`). What is to `keep` survives the control plane.
-    The signal and the grace are for the guardian, should it have to stop this alone.
+    `cookie` marks the process and its descendants (see `Processes.cookie`). A process with `keep` survives the control
+    plane. The guardian uses the signal and the grace period if it must stop the process on its own.
     """
 
     path: str
@@ -41,7 +41,8 @@ class Command(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """How a process ended: by an exit code, or by a signal; neither where nobody can know (it was not our child)."""
+    """The end of a process: by an exit code, or by a signal; neither if unknown, because the process was not our
+    child."""
 
     code: int | None
     signal: int | None
@@ -49,7 +50,7 @@ class Exit(NamedTuple):
 
 
 class StartError(Exception):
-    """A process that could not be started."""
+    """A process could not be started."""
 
     def __init__(self, reason: str, message: str, remedy: str) -> None:
         super().__init__(f"{message}: {remedy}")
@@ -57,18 +58,17 @@ class StartError(Exception):
 
 
 def program_of(command: Command) -> str:
-    """The absolute path of what the command runs; raises StartError where there is no such program or directory."""
+    """Returns the absolute path of the program of a command. Raises StartError if the program or directory does not
+    exist."""
     _check_directory(command.directory)
     for what, values in (("the arguments", command.args), ("the environment", (*command.env, *command.env.values()))):
         if any("\0" in value for value in values):
-            raise StartError(
-                "BadArgument", f"a NUL character stands in {what}", "no program can be given one: remove it"
-            )
+            raise StartError("BadArgument", f"a NUL character is in {what}", "remove the NUL character")
     for name in command.env:
         if not name or "=" in name:
-            raise StartError("BadArgument", f"no environment variable can be called {name!r}", "give it another name")
+            raise StartError("BadArgument", f"invalid name of an environment variable: {name!r}", "use another name")
     if not command.path:
-        raise StartError("NotFound", "no program is named", "set the path of the executable")
+        raise StartError("NotFound", "the path of the program is empty", "set the path of the executable")
     if "/" in command.path:
         return os.path.join(command.directory, command.path)
     folders = (command.env.get("PATH") or os.environ.get("PATH") or DEFAULT_PATH).split(":")
@@ -83,13 +83,14 @@ def program_of(command: Command) -> str:
         raise _not_executable(refused)
     raise StartError(
         "NotFound",
-        f"no program {command.path!r} is on the PATH",
-        _alike(command.path, folders) or "install it, correct its name, give its full path, or add its folder to PATH",
+        f"program {command.path!r} not found in PATH",
+        _alike(command.path, folders)
+        or "install the program, correct its name, use its full path, or add its directory to PATH",
     )
 
 
 def start_error(command: Command, program: str, number: int, where: str) -> StartError:
-    """Why the system refused, told from its error number and a look at what is there."""
+    """Returns the error for the system's error number, refined by an inspection of the file system."""
     if where == "directory":
         try:
             _check_directory(command.directory)
@@ -103,29 +104,31 @@ def start_error(command: Command, program: str, number: int, where: str) -> Star
         if interpreter is not None:
             return StartError(
                 "InterpreterNotFound",
-                f"{program!r} asks in its first line for the interpreter {interpreter!r}, which does not exist",
-                "install the interpreter or correct the first line (a carriage return at its end counts as part of it)",
+                f"the first line of {program!r} requires the interpreter {interpreter!r}, which does not exist",
+                "install the interpreter or correct the first line (a carriage return at its end is part of the name)",
             )
         if os.path.exists(program):
             return StartError(
                 "InterpreterNotFound",
-                f"{program!r} needs a loader that is not on this machine",
-                "it was built for another system: install the libraries it needs or build it for this one",
+                f"{program!r} requires a dynamic loader that does not exist on this machine",
+                "the program was built for another system: install its libraries or build it for this machine",
             )
         folder, name = os.path.split(program)
         return StartError(
             "NotFound",
-            f"there is no program {program!r}",
+            f"program {program!r} does not exist",
             _alike(name, [folder]) or "correct the path, or build the program first",
         )
     if number in (errno.EACCES, errno.EPERM):
         if os.path.isdir(program):
-            return StartError("PermissionDenied", f"{program!r} is a directory", "name a program in it")
+            return StartError(
+                "PermissionDenied", f"{program!r} is a directory", "use the path of a program in this directory"
+            )
         return _not_executable(program)
     if number == errno.ENOEXEC:
         return StartError(
             "BadFormat",
-            f"{program!r} is neither a program for this machine nor a script that names its interpreter",
+            f"{program!r} is neither a program for this machine nor a script with an interpreter line",
             "begin a script with a line such as #!/bin/sh; build a program for this machine",
         )
     if number == errno.E2BIG:
@@ -137,28 +140,32 @@ def start_error(command: Command, program: str, number: int, where: str) -> Star
     if number == errno.EAGAIN:
         return StartError("TooManyProcesses", "the system allows no more processes", "stop some, or raise `ulimit -u`")
     if number == errno.ENOMEM:
-        return StartError("OutOfMemory", "there is not enough memory for one more process", "stop something else first")
+        return StartError(
+            "OutOfMemory", "there is not enough memory for one more process", "stop other processes first"
+        )
     if number == errno.ETXTBSY:
-        return StartError("Busy", f"{program!r} is being written to", "wait until the build is done and start it again")
+        return StartError(
+            "Busy", f"{program!r} is being written to", "wait until the build has finished, and start it again"
+        )
     return StartError(
-        "StartFailed", f"{program!r} could not be started ({os.strerror(number)})", "see the system's log"
+        "StartFailed", f"{program!r} could not be started ({os.strerror(number)})", "check the system log"
     )
 
 
 def _check_directory(directory: str) -> None:
     if not os.path.isabs(directory):
-        raise _bad_directory(f"{directory!r} is not an absolute path", "give the directory from the root on")
+        raise _bad_directory(f"{directory!r} is not an absolute path", "use an absolute path")
     try:
         mode = os.stat(directory).st_mode
     except FileNotFoundError:
         parent, name = os.path.split(directory.rstrip("/"))
         raise _bad_directory(
-            f"{directory!r} does not exist", _alike(name, [parent]) or "make it first, or correct its path"
+            f"{directory!r} does not exist", _alike(name, [parent]) or "create the directory, or correct the path"
         ) from None
     except OSError as error:
         raise _bad_directory(f"{directory!r} cannot be read ({error.strerror})", "check its permissions") from None
     if not stat.S_ISDIR(mode):
-        raise _bad_directory(f"{directory!r} is a file", "name the directory that it is in")
+        raise _bad_directory(f"{directory!r} is a file", "use the path of its directory")
 
 
 def _bad_directory(message: str, remedy: str) -> StartError:
@@ -168,8 +175,8 @@ def _bad_directory(message: str, remedy: str) -> StartError:
 def _not_executable(program: str) -> StartError:
     return StartError(
         "PermissionDenied",
-        f"{program!r} may not be executed",
-        f"make it executable (chmod +x {program}), and see that its file system is not mounted noexec",
+        f"{program!r} is not executable",
+        f"make it executable (chmod +x {program}), and check that its file system is not mounted noexec",
     )
 
 

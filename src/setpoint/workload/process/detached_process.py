@@ -1,4 +1,4 @@
-"""Processes that outlive whoever starts them, and the terminal they are started from: in sessions of their own."""
+"""Starts processes that outlive their starter and its terminal, in sessions of their own."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def start(
     directory: str | None = None,
     descriptors: Sequence[int] = (),
 ) -> "subprocess.Popen[bytes]":
-    """Runs a command, by default with our environment and directory. `descriptors` are left open. Raises OSError."""
+    """Runs a command, by default with our environment and directory. `descriptors` stay open. Raises OSError."""
     return subprocess.Popen(
         command,
         stdin=stdin,
@@ -34,12 +34,12 @@ def start(
 def start_module(
     module: str, arguments: Sequence[str], environ: Mapping[str, str], *, stdin: Stream, stderr: Stream
 ) -> "subprocess.Popen[bytes]":
-    """Runs a module of ours; what it says on its standard output is for us. Raises OSError."""
-    # Where it stands must not matter: a directory that is in use can be neither removed nor unmounted.
+    """Runs a module of ours; its standard output is a pipe to us. Raises OSError."""
+    # Runs in the root directory: a directory in use can be neither removed nor unmounted.
     command = [sys.executable, "-m", module, *arguments]
     return start(command, environ, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, directory="/")
 
 
 def let_go(process: "subprocess.Popen[bytes]") -> None:
-    """It is on its own from now on: nothing is to be waited for, and nothing to be complained of."""
+    """Stops tracking the child process, without a warning when the object is deleted."""
     process.returncode = 0

@@ -1,4 +1,4 @@
-"""The end of a process that is not ours to wait for."""
+"""Waits for the end of a process that is not our child."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ _INTERVAL_SECONDS = 2
 
 
 async def wait_gone(identity: Identity, clock: Clock, interval: float = 0) -> None:
-    """Returns when a process has ended; `interval` is how often to look where it cannot be waited for."""
+    """Returns when a process has ended; `interval` is the polling interval if the system has no pidfds."""
     descriptor = pidfd(identity) if hasattr(os, "pidfd_open") else None
     if descriptor is None:
         while is_alive(identity):

@@ -1,14 +1,14 @@
-"""The guardian: the small process that starts, watches and stops all others for a control plane, and outlives its death
-just long enough to clean up.
+"""The guardian: the small process that starts, monitors and stops all processes of a control plane, and that outlives
+the control plane just long enough to clean up.
 
-It is the parent of what it starts and adopts what that orphans, so it knows every process of the control plane, daemons
-that have shed their session and environment too, and leaves no zombie. It speaks with the control plane over one
-socket; when that breaks, however it came, it stops everything with the signals and graces it was told, removes the
-containers and networks it was told of, and ends. A guardian of `kept` processes does not: they are meant to survive.
-Only what is tied to some other process has somebody left behind who stops it with that one. Should control plane and
-guardian be killed together, a watcher (`watcher`) does what is left to do.
+The guardian is the parent of the processes it starts and adopts their orphans. It therefore knows every process of the
+control plane, even daemons that have left their session and environment, and leaves no zombies. It communicates with
+the control plane over one socket; when the socket is closed for any reason, the guardian stops all processes with their
+signals and grace periods, removes the registered containers and networks, and exits. A guardian of `kept` processes
+does not stop them. Only for kept processes that are tied to another process a child stays behind, which stops them when
+that process ends. If control plane and guardian are killed together, a watcher (`watcher`) cleans up.
 
-It runs in an interpreter of its own without site packages, so it imports little, and takes the real time.
+The guardian runs in a separate interpreter without site packages; it imports little, and uses the real time.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ from setpoint.workload.process.watcher import Watcher
 from setpoint.workload.process.watcher import start as start_watcher
 
 MESSAGE_BYTES = 1 << 16
-# How long what nobody told us to stop, and is there all the same, has after the signal.
+# The grace period of processes that were not registered.
 STRAY_GRACE = 2.0
-# Trees that end at nearly the same time share one look at the process table.
+# Trees that end at nearly the same time share one snapshot of the process table.
 GATHER_SECONDS = 0.003
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
@@ -43,8 +43,8 @@ Message = dict[str, Any]
 
 
 class Removal(NamedTuple):
-    """What to remove at one engine: containers and networks by id or name, and all that bear one of the labels
-    (`key` or `key=value`)."""
+    """The resources to remove at one engine: containers and networks by id or name, and all resources with one of the
+    labels (`key` or `key=value`)."""
 
     socket: str
     containers: Sequence[str] = ()
@@ -53,26 +53,26 @@ class Removal(NamedTuple):
 
 
 class Root:
-    """A process that was started for the control plane, or is watched for it."""
+    """A process that was started or is monitored for the control plane."""
 
     def __init__(self, identity: Identity, message: Message) -> None:
         self.identity = identity
         self.cookie: str = message["cookie"]
         self.signal: int = message["signal"]
         self.grace: float = message["grace"]
-        # Nobody knows yet of a process to be kept: should nobody come to know, it may not stay.
+        # A kept process is stopped unless the control plane has confirmed the process.
         self.known: bool = message["do"] == "watch"
 
 
 class Guardian:
-    """The loop: messages, children that end, trees that stop."""
+    """The event loop: messages, ended children, and stopping trees."""
 
     def __init__(
         self, connection: socket.socket, session: str, *, kept: bool, files: int = 0, watcher: Watcher | None = None
     ) -> None:
         self._connection, self._session, self._kept = connection, session, kept
         self._watcher = watcher
-        # How many files what is started may open.
+        # The limit of open files for started processes.
         self._files = files
         self._roots: dict[int, Root] = {}
         self._children: dict[int, int] = {}  # pid -> id of the root
@@ -101,7 +101,7 @@ class Guardian:
             if self._watcher is not None:
                 self._watcher.dismiss()
         elif self._ties and os.fork() == 0:
-            # Whoever waits for our end must not wait for that of others.
+            # The parent waits for our end, and must not wait for that of others.
             self._connection.close()
             see_to(self._ties)
 
@@ -127,7 +127,7 @@ class Guardian:
         return max(0.0, (min(stop.due for stop in self._stops.values()) - time.monotonic()) * 1000)
 
     def _follow(self) -> None:
-        """Polls the descriptors of all who are watched, and no others."""
+        """Polls exactly the descriptors of the monitored processes."""
         wanted = {descriptor for stop in self._stops.values() for descriptor in stop.watched} | self._watches.keys()
         for descriptor in self._polled - wanted:
             self._poll.unregister(descriptor)
@@ -163,7 +163,7 @@ class Guardian:
                     os.close(descriptor)
 
     def _send(self, **message: Any) -> None:
-        with contextlib.suppress(OSError):  # nobody may be there to hear it; the next read says so
+        with contextlib.suppress(OSError):  # the control plane may have ended; the next read detects that
             self._connection.sendall(marshal.dumps(message))
 
     def _do_start(self, message: Message, descriptors: list[int]) -> None:
@@ -182,7 +182,7 @@ class Guardian:
                     file_actions=_file_actions(streams, terminal),
                     setsid=True,
                     setsigmask=[],
-                    setsigdef=_SIGNALS,  # Python ignores some, and a shell that starts us in the background others
+                    setsigdef=_SIGNALS,  # Python ignores some signals, and shells ignore others in the background
                 )
         except (OSError, ValueError) as error:
             number = getattr(error, "errno", errno.EINVAL)
@@ -190,7 +190,7 @@ class Guardian:
             return
         finally:
             os.chdir("/")
-        found = stat(pid)  # it may have ended, but nobody has asked for its exit: it is there
+        found = stat(pid)  # exists even if ended, because its exit was not collected yet
         identity = Identity(pid, found.started if found is not None else 0)
         self._roots[message["id"]] = Root(identity, message)
         self._children[pid] = message["id"]
@@ -263,7 +263,7 @@ class Guardian:
             self._reap()
             now = time.monotonic()
 
-    # The end
+    # Termination
 
     def _orphan(self) -> None:
         self._orphaned = True
@@ -274,7 +274,7 @@ class Guardian:
         self._start_removals()
 
     def _clean_up(self) -> None:
-        """Whatever is left that is ours: what descends from us, and what carries a cookie of the session."""
+        """Stops all remaining processes: our descendants, and processes with a cookie of the session."""
         while True:
             table = Table()
             ours = table.descendants([os.getpid()]) - self._spare
@@ -311,13 +311,13 @@ class Guardian:
 
 def _file_actions(streams: list[int], terminal: bytes) -> list[tuple[Any, ...]]:
     if terminal:
-        # A session leader without a terminal that opens one gets it as its own.
+        # A session leader without a terminal gets the opened terminal as its controlling terminal.
         return [(os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0), *((os.POSIX_SPAWN_DUP2, 0, to) for to in (1, 2))]
     return [(os.POSIX_SPAWN_DUP2, descriptor, to) for to, descriptor in enumerate(streams)]
 
 
 def become_subreaper() -> None:
-    """Lets the system make us the parent of what our descendants orphan."""
+    """Makes this process the parent of orphaned descendants."""
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -327,8 +327,8 @@ def main() -> None:
     descriptor, session, kept, files = sys.argv[1:]
     become_subreaper()
     connection = socket.socket(fileno=int(descriptor))
-    connection.set_inheritable(False)  # or whatever we start would hold it open when we are gone
+    connection.set_inheritable(False)  # otherwise started processes would keep the socket open
     connection.setblocking(True)
     watcher = start_watcher(session, connection) if kept != "kept" else None
     Guardian(connection, session, kept=kept == "kept", files=int(files), watcher=watcher).run()
-    os._exit(0)  # there is nothing to tidy up in here, and somebody may wait
+    os._exit(0)  # no cleanup is needed, and the control plane may wait

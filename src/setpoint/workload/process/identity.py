@@ -1,7 +1,7 @@
-"""Which process a pid means: the pid together with the moment the process started, counted in ticks since boot.
+"""The identity of a process: its pid together with its start time, in ticks since boot.
 
-A pid alone is used again sooner or later; with its start it is not, and no change of the clock touches it. As text an
-identity carries the id of the boot as well, so that what was written down before a reboot never fits a process after.
+A pid alone is reused sooner or later; with its start time the identity is unique and independent of clock changes. The
+text form includes the boot id, so that an identity written before a reboot never matches a process after the reboot.
 """
 
 import os
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Identity(NamedTuple):
-    """One process, never another with the same pid."""
+    """The identity of one process, different from other processes with the same pid."""
 
     pid: int
     started: int
@@ -20,7 +20,7 @@ class Identity(NamedTuple):
 
 
 class Stat(NamedTuple):
-    """What the kernel says of a process in one line."""
+    """The fields of /proc/PID/stat."""
 
     pid: int
     state: str
@@ -35,7 +35,7 @@ class Stat(NamedTuple):
 
 
 def parse(text: str) -> Identity | None:
-    """The identity in a text, unless it is of another boot, or no identity at all."""
+    """Parses the text form of an identity; returns None if invalid, or from another boot."""
     pid, _, rest = text.partition(":")
     started, _, boot = rest.partition(":")
     if not (pid.isdecimal() and started.isdecimal()) or boot != boot_id():
@@ -44,13 +44,13 @@ def parse(text: str) -> Identity | None:
 
 
 def identity_of(pid: int) -> Identity | None:
-    """Who has this pid now; None for nobody, or a system that does not say."""
+    """Returns the identity of the process with this pid; None if there is none, or on systems without /proc."""
     found = stat(pid)
     return found.identity if found is not None else None
 
 
 def is_alive(identity: Identity) -> bool:
-    """Whether this very process runs. One that has ended and waits for its parent to ask does not."""
+    """Returns True if this process runs. A zombie does not count as running."""
     found = stat(identity.pid)
     return found is not None and found.started == identity.started and found.state not in "ZX"
 
@@ -63,19 +63,19 @@ def stat(pid: int | str) -> Stat | None:
     try:
         line = os.read(descriptor, 1024)
     except OSError:
-        return None  # it ended between the two
+        return None  # the process ended meanwhile
     finally:
         os.close(descriptor)
     if b")" not in line:
         return None
-    # The name of the program stands in parentheses and may contain anything, parentheses and spaces as well.
+    # The program name is in parentheses and may contain any characters, including parentheses and spaces.
     fields = line[line.rindex(b")") + 2 :].split()
     return Stat(int(pid), fields[0].decode(), int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
 
 
 @cache
 def boot_id() -> str:
-    """Which boot of the machine this is."""
+    """Returns the id of the current boot."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()

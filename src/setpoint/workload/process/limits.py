@@ -1,5 +1,5 @@
-"""How many files a process may open: what it would have had without us, for a control plane allows itself as many as it
-can, and programs that go through all of them, or believe in 1024, do badly with that."""
+"""The limit of open files for started processes: the limit that they would have without the control plane, which raises
+its own limit. Programs that iterate over all descriptors, or that assume 1024, work badly with a high limit."""
 
 import contextlib
 import os
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 try:
     import resource
-except ImportError:  # there is no such thing on Windows
+except ImportError:  # not available on Windows
     resource = None  # type: ignore[assignment]
 
 
 def inherited_files() -> int:
-    """What whoever started us allows; 0 where that cannot be known."""
+    """Returns the limit of our parent process, or 0 if unknown."""
     if resource is None or not hasattr(resource, "prlimit"):
         return 0
     try:
@@ -23,7 +23,7 @@ def inherited_files() -> int:
 
 @contextlib.contextmanager
 def allowing(files: int) -> Iterator[None]:
-    """What is started meanwhile may open so many; 0: as many as we may."""
+    """Sets the limit of open files for processes started in this context; 0: our own limit."""
     if not files or resource is None:
         yield
         return

@@ -1,7 +1,7 @@
-"""The control plane's end of a guardian: starts it, talks with it, and notices when it is gone.
+"""The control plane's connection to a guardian: starts the guardian, exchanges messages, and detects its end.
 
-Messages are small and go whole or not at all; what is large goes in a file in memory whose descriptor goes along.
-Nothing here waits: what the socket does not take at once stays in the outbox.
+Messages are small and sent atomically; large data is in a memory file whose descriptor is sent along. Sends never
+block: unsent messages stay in the outbox.
 """
 
 import asyncio
@@ -25,7 +25,8 @@ _ROOT = str(Path(__file__).parents[3])
 
 
 class Link:
-    """One guardian. `heard` gets its messages; `lost` is called when it is gone, however that came."""
+    """The connection to one guardian. `heard` receives its messages; `lost` is called when the guardian has ended, for
+    any reason."""
 
     def __init__(
         self,
@@ -57,13 +58,13 @@ class Link:
         return self._process.pid
 
     def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
-        """Sends a message, with descriptors that are closed here when they are there."""
+        """Sends a message with descriptors, which are closed here after sending."""
         self._outbox.append((marshal.dumps(message), descriptors))
         if len(self._outbox) == 1:
             self._flush()
 
     async def close(self) -> None:
-        """Says that nothing more comes, and waits until the guardian has ended."""
+        """Closes the sending half, and waits for the end of the guardian."""
         if not self.gone.done():
             self._socket.shutdown(socket.SHUT_WR)
         await asyncio.shield(self.gone)
@@ -77,7 +78,7 @@ class Link:
                 self._loop.add_writer(self._socket, self._flush)
                 return
             except OSError:
-                pass  # it is gone, which the next read says; what was asked of it is asked of the next one
+                pass  # the guardian has ended, as the next read detects; requests are repeated to its successor
             for descriptor in descriptors:
                 os.close(descriptor)
             self._outbox.popleft()
@@ -108,6 +109,6 @@ class Link:
             for descriptor in descriptors:
                 os.close(descriptor)
         self._outbox.clear()
-        self._process.wait()  # it has closed its end, which is the last thing it does
+        self._process.wait()  # the guardian closes its end last
         self.gone.set_result(None)
         self._lost(self)

@@ -1,5 +1,5 @@
-"""The process that `monitorPid` and `monitorTimestamp` mean: with its end something persistent is to stop, whether a
-control plane lives then or not."""
+"""The process of `monitorPid` and `monitorTimestamp`: its end stops a persistent workload, with or without a control
+plane."""
 
 import asyncio
 import os
@@ -12,20 +12,20 @@ from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.process.ties import Tie
 
-# By as much may two times of one start differ: as clients reckon it from the boot, and as they read it off a clock.
+# The tolerances of start times: computed since boot, and read from the wall clock.
 _SINCE_BOOT_SECONDS, _WALL_SECONDS = 0.002, 2.0
 
 
 def monitored(pid: int, started: datetime) -> Identity | None:
-    """The process with this pid that started then; None: it is gone, and its pid another's."""
+    """Returns the process with this pid and start time; None if the process has ended or its pid was reused."""
     found = identity_of(pid)
     at = started.replace(tzinfo=None) - (started.utcoffset() or timedelta(0))
     return found if found is not None and started_at(found, at) else None
 
 
 def started_at(identity: Identity, at: datetime) -> bool:
-    """Whether a process started then, in UTC: so long after the boot, for times in the year 1, as DCP reckons on Linux;
-    else by the clock on the wall."""
+    """Returns True if a process started at a time, in UTC: since boot for times in the year 1, as DCP computes on
+    Linux; otherwise in wall-clock time."""
     seconds = identity.started / os.sysconf("SC_CLK_TCK")
     if at.year == 1:
         return abs((at - datetime.min).total_seconds() - seconds) <= _SINCE_BOOT_SECONDS
@@ -39,8 +39,9 @@ async def end_of(
     wake: Callable[[], None],
     tie: Tie | None = None,
 ) -> "asyncio.Future[Any] | None":
-    """Done when that process has ended, or was gone already, and somebody is woken then. None: nobody is named. `tie`,
-    to whomever, is what stops with it when we are gone."""
+    """Returns a future that completes when the process has ended, or immediately if already ended, and calls `wake`
+    then. Returns None if no process is given. `tie` is the workload to stop if the process ends after this control
+    plane."""
     if pid is None or started is None:
         return None
     identity = monitored(pid, started)
@@ -57,6 +58,6 @@ async def end_of(
 
 @cache
 def _boot_time() -> float:
-    """When this machine was started, in seconds since 1970."""
+    """Returns the boot time of this machine in seconds since 1970."""
     with open("/proc/stat") as file:
         return next(float(line.split()[1]) for line in file if line.startswith("btime"))

@@ -1,6 +1,6 @@
-"""What a process says and hears: its output drained into a sink as it comes, its input written without waiting for it.
+"""The input and output of a process: output is copied to a sink as it arrives, input is written without blocking.
 
-A pipe is always read, whatever becomes of what is read, so that no process ever waits for us.
+A pipe is always read, even if its data cannot be stored, so that no process ever blocks on its output.
 """
 
 import asyncio
@@ -9,23 +9,24 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-# What one read takes at most, and what a pipe holds where the system lets it: more would only leave the caches cold.
+# The maximum size of a read, and the size of a pipe where allowed: larger sizes would not fit the CPU caches.
 CHUNK_BYTES = 1 << 17
 PIPE_BYTES = 1 << 18
 _FIONREAD = 0x541B
 
 
 class Sink(Protocol):
-    """Where output goes. It takes what it is given at once, and never raises."""
+    """A destination of output. Writes never block and never raise."""
 
     def write(self, data: bytes) -> None: ...
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Ends the output."""
 
 
 def output_pipe() -> tuple[int, int]:
-    """The end to read, which never blocks, and the end a process writes to, which does; as large as we may have it."""
+    """Returns the reading end, which is non-blocking, and the writing end for a process, which is blocking; with the
+    maximum pipe size."""
     reading, writing = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(reading, False)
     with contextlib.suppress(OSError):
@@ -36,7 +37,7 @@ def output_pipe() -> tuple[int, int]:
 
 
 class Drain:
-    """Reads a pipe into a sink until everybody who could write to it has closed it, or until it is told to end."""
+    """Copies a pipe to a sink until all writers have closed the pipe, or until closed."""
 
     def __init__(self, descriptor: int, sink: Sink, *, ended: Callable[["Drain"], None]) -> None:
         self._descriptor, self._sink, self._on_end = descriptor, sink, ended
@@ -45,7 +46,7 @@ class Drain:
         self._loop.add_reader(descriptor, self._read)
 
     def catch_up(self) -> None:
-        """Takes over what has been written up to now, and not what others may write while we read."""
+        """Copies the data written so far, but not data that is written meanwhile."""
         if self.ended.done():
             return
         import fcntl
@@ -88,7 +89,7 @@ class Stdin:
         self._turn = asyncio.Lock()
 
     async def write(self, data: bytes) -> None:
-        """Returns when the process, or the pipe, has taken it all; BrokenPipeError when nobody will."""
+        """Writes all data to the pipe. Raises BrokenPipeError if the process has closed its input."""
         async with self._turn:
             view = memoryview(data)
             while view:
@@ -100,7 +101,7 @@ class Stdin:
                     await self._writable(self._descriptor)
 
     def close(self) -> None:
-        """The process reads to its end."""
+        """Closes the input: the process reads the end of the file."""
         if self._descriptor is not None:
             self._loop.remove_writer(self._descriptor)
             os.close(self._descriptor)

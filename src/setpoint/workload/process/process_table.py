@@ -1,8 +1,7 @@
-"""The processes of the machine at one moment, and which of them belong to one tree.
+"""A snapshot of the processes of the machine, and the members of a process tree.
 
-A tree is more than parents and children. It is the root, its session and its process group, everything that carries the
-tree's cookie in its environment (a daemon that has left its parent and its session still does), and all descendants
-of these.
+A tree is more than parents and children: the root, its session and process group, all processes with the tree's cookie
+in their environment (even daemons that have left their parent and session), and all descendants of these.
 """
 
 import os
@@ -28,7 +27,7 @@ class Table:
         self._cookies: dict[str, set[int]] | None = None
 
     def descendants(self, pids: Iterable[int]) -> set[int]:
-        """These and all that stem from them."""
+        """Returns the processes and all their descendants."""
         found: set[int] = set()
         left = list(pids)
         while left:
@@ -39,7 +38,7 @@ class Table:
         return found
 
     def cookies(self) -> dict[str, set[int]]:
-        """Who carries which cookie, of those whose environment we may see."""
+        """Returns the processes by cookie, as far as their environment is readable."""
         if self._cookies is None:
             self._cookies = {}
             for pid in self.stats:
@@ -48,14 +47,14 @@ class Table:
         return self._cookies
 
     def tree(self, root: Identity | None, cookie: str, known: Iterable[Identity] = ()) -> dict[int, Stat]:
-        """Everything that belongs to a root and its cookie; a cookie that ends in `/` means all that begin so.
+        """Returns all processes of a root and its cookie; a cookie that ends in `/` is a prefix.
 
-        `known` are members found before: one of them that has meanwhile lost its parents still belongs to the tree.
+        `known` are members found before: they belong to the tree even if they have lost their parents meanwhile.
         """
         seeds = {identity.pid for identity in known if self._is(identity)}
         if root is not None:
             there = self.stats.get(root.pid)
-            # While a session or group of this number has members, no new process can get the number.
+            # A session or group id is not reused for a new process while the session or group has members.
             if there is None or there.started == root.started:
                 seeds |= {found.pid for found in self.stats.values() if root.pid in (found.session, found.group)}
                 seeds |= {root.pid} & self.stats.keys()
@@ -70,11 +69,11 @@ class Table:
 
 
 def cookies_of(pid: int) -> Iterator[str]:
-    """The cookies in the environment a process was started with."""
+    """Yields the cookies in the initial environment of a process."""
     try:
         descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
     except OSError:
-        return  # it has ended, or is somebody else's
+        return  # the process has ended, or belongs to another user
     try:
         parts = []
         while part := os.read(descriptor, 1 << 16):

@@ -1,8 +1,8 @@
-"""The processes of one control plane: start, adopt, stop, and leave nothing behind.
+"""The processes of one control plane: start, adopt and stop, with none left behind.
 
-Everything is done by a guardian (see `guardian.py`), which is started with the first process; those to be kept have one
-of their own, which stops nothing. A guardian that dies is replaced and told again of everybody; all that is lost then
-is the exit code of those who ran.
+The work is done by a guardian (see `guardian.py`), which is started with the first process; kept processes have a
+separate guardian, which does not stop them. A guardian that dies is replaced, and its successor is told of all
+processes; only the exit codes of running processes are lost.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ from setpoint.workload.process.ties import Tie
 
 
 class Stopped(NamedTuple):
-    """What stopping a tree took: how many processes were asked to end, which had to be killed, and which are still
-    there (the kernel holds them, or they belong to somebody else); these as `pid name`."""
+    """The result of stopping a tree: the number of signalled processes, the killed ones, and those still running
+    (blocked in the kernel, or of another user); as `pid name`."""
 
     asked: int
     killed: tuple[str, ...]
@@ -44,7 +44,7 @@ class Stopped(NamedTuple):
 
 
 class Running:
-    """A process that was started or adopted. `exited` is set when it has ended and all it wrote is in its sinks."""
+    """A started or adopted process. `exited` is set when the process has ended and its output is in its sinks."""
 
     def __init__(self, number: int, identity: Identity, command: Command | None) -> None:
         self.number, self.identity = number, identity
@@ -60,13 +60,13 @@ class Running:
         return await asyncio.shield(self.exited)
 
     async def drained(self) -> None:
-        """Returns when nobody can write to the output any more, children that the process left behind included."""
+        """Returns when all writers of the output have closed it, including children that the process left behind."""
         for drain in self.drains:
             await asyncio.shield(drain.ended)
 
 
 class _Start:
-    """A start that is under way: what the process will need of us, until it runs or fails."""
+    """A start in progress: the resources of the process until the start succeeds or fails."""
 
     def __init__(self, command: Command, program: str, reply: "asyncio.Future[Running]") -> None:
         self.command, self.program, self.reply = command, program, reply
@@ -82,19 +82,19 @@ class _Start:
 
 
 class Processes:
-    """One a control plane."""
+    """The processes of one control plane."""
 
     def __init__(self, clock: Clock, ids: Ids, environ: Mapping[str, str] = os.environ) -> None:
         self._clock = clock
         owner = identity_of(os.getpid()) or Identity(os.getpid(), 0)
         self.session = sessions.new_session(owner, ids)
-        # A control plane that is itself a process of another one passes its cookie on.
+        # A control plane that is a process of another one passes its cookie on.
         self._inherited = environ.get(COOKIE, "").split()
         self._numbers = count(1)
         self._links: dict[bool, Link] = {}
         self._starts: dict[int, _Start] = {}
         self._running: dict[int, Running] = {}
-        # Of those who have ended too: a child that they left behind may have their output open.
+        # Including those of ended processes: a child may still have their output open.
         self._drains: set[Drain] = set()
         self._stops: dict[int, tuple[bool, Message, asyncio.Future[Stopped]]] = {}
         self._removals: dict[str, Removal] = {}
@@ -102,18 +102,20 @@ class Processes:
         self._closing = False
 
     def cookie(self, uid: str, *, keep: bool = False) -> str:
-        """What marks the processes of one object."""
+        """Returns the cookie that marks the processes of one object."""
         return sessions.cookie(self.session, uid, keep=keep)
 
     async def start(self, command: Command, stdout: Sink | Path, stderr: Sink | Path) -> Running:
-        """Starts a process, or raises a StartError. Output goes to a sink, or straight into a file, to whose end it is
-        added; what is kept can only write to files, for it must be able to when we are gone."""
+        """Starts a process. Raises StartError. Output is written to a sink, or appended to a file; a kept process can
+        only write to files, because it outlives this control plane."""
         if sys.platform != "linux":
-            raise StartError("Unsupported", "processes can be run on Linux only", "run the control plane on Linux")
+            raise StartError("Unsupported", "processes are supported on Linux only", "run the control plane on Linux")
         if self._closing:
-            raise StartError("Stopping", "the control plane is stopping", "start it again when a new one runs")
+            raise StartError(
+                "Stopping", "the control plane is stopping", "start it again when a new control plane runs"
+            )
         if command.keep and not (isinstance(stdout, Path) and isinstance(stderr, Path)):
-            raise ValueError("the output of a kept process goes to files")
+            raise ValueError("the output of a kept process must be files")
         start = _Start(command, program_of(command), asyncio.get_running_loop().create_future())
         number = next(self._numbers)
         message = {
@@ -143,7 +145,8 @@ class Processes:
             raise
 
     async def adopt(self, identity: Identity) -> Running | None:
-        """Watches a process that an earlier control plane started; its exit code stays unknown. None if it is gone."""
+        """Monitors a process that an earlier control plane started; its exit code stays unknown. Returns None if the
+        process has ended."""
         if not is_alive(identity):
             return None
         running = Running(next(self._numbers), identity, None)
@@ -159,8 +162,8 @@ class Processes:
         grace: float | None = None,
         cookie: str | None = None,
     ) -> Stopped:
-        """Stops the whole tree of a process, which may have ended itself: see `stopping.py` for what belongs to it.
-        Unless told otherwise, in the way its command says."""
+        """Stops the whole tree of a process, even if the process itself has ended (see `termination.py`). Signal and
+        grace period default to those of its command."""
         running = what if isinstance(what, Running) else None
         identity = running.identity if running is not None else what
         assert isinstance(identity, Identity)
@@ -176,13 +179,13 @@ class Processes:
         return stopped
 
     async def stop_marked(self, cookie: str, *, signal: int | None = None, grace: float | None = None) -> Stopped:
-        """Stops every process that carries a cookie."""
+        """Stops all processes with a cookie."""
         signal, grace = STOP_SIGNAL if signal is None else signal, STOP_GRACE if grace is None else grace
         return await self._stop(None, cookie, signal, grace, kept=True)
 
     async def sweep(self, grace: float = STOP_GRACE) -> dict[str, Stopped]:
-        """Stops what sessions have left behind whose control plane and guardian were killed both; by session. What is
-        kept, and what a guardian still takes care of, stays."""
+        """Stops the processes of sessions whose control plane and guardian were both killed. Returns the results by
+        session. Kept processes, and those of a living guardian, are not stopped."""
         table = await asyncio.to_thread(Table)
         cookies = await asyncio.to_thread(table.cookies)
         dead = {name for name, _, _ in (carried.partition("/") for carried in cookies) if sessions.is_dead(name)}
@@ -191,7 +194,8 @@ class Processes:
         return dict(zip(left, await asyncio.gather(*stops), strict=True))
 
     def guard(self, key: str, removal: Removal) -> None:
-        """Has the guardian remove containers and networks should we not come to it; called again, this instead."""
+        """Registers containers and networks that the guardian removes if this control plane dies; replaces an earlier
+        registration with this key."""
         self._removals[key] = removal
         self._tell_removal(self._link(kept=False), key)
 
@@ -200,7 +204,7 @@ class Processes:
             self._link(kept=False).send({"do": "forget", "key": key})
 
     def tie(self, tie: Tie) -> None:
-        """Has something that is kept stop with a process, should that end when we are gone."""
+        """Registers a kept workload that is stopped with a process, even after this control plane has ended."""
         others = [
             each for each in self._ties if each.is_there and (not each.container or each.container != tie.container)
         ]
@@ -208,7 +212,7 @@ class Processes:
         self._tell_ties(self._link(kept=True))
 
     async def close(self) -> None:
-        """Stops everything but what is kept, and returns when all of it is gone."""
+        """Stops all processes except the kept ones, and waits for their end."""
         self._closing = True
         await asyncio.gather(*(link.close() for link in self._links.values()))
         self._links.clear()
@@ -220,7 +224,7 @@ class Processes:
             drain.catch_up()
             drain.close()
 
-    # What a process is given
+    # Resources of a process
 
     def _payload(self, start: _Start) -> int:
         command = start.command
@@ -252,7 +256,7 @@ class Processes:
         start.outputs.append((reading, to))
         return writing
 
-    # What the guardian is told
+    # Messages to the guardian
 
     def _link(self, kept: bool) -> Link:
         if kept not in self._links:
@@ -302,12 +306,12 @@ class Processes:
         return reply
 
     def _stop_unwanted(self, reply: "asyncio.Future[Running]") -> None:
-        """Nobody waits any more for a process that has started: its starter was cancelled."""
+        """Stops a process whose starter was cancelled."""
         if not reply.cancelled() and reply.exception() is None and not self._closing:
             running = reply.result()
             self._stop(running.identity, running.cookie, running.stop_signal, running.grace, kept=running.kept)
 
-    # What the guardian says
+    # Messages of the guardian
 
     def _heard(self, message: Message) -> None:
         number = message["id"]
@@ -341,7 +345,7 @@ class Processes:
     def _fail(self, start: _Start, error: StartError) -> None:
         start.close()
         start.reply.set_exception(error)
-        start.reply.exception()  # whoever waited may have been cancelled
+        start.reply.exception()  # the waiter may have been cancelled
 
     def _exited(self, number: int, status: int | None) -> None:
         running = self._running.pop(number, None)
@@ -357,7 +361,7 @@ class Processes:
             running.exited.set_result(Exit(code, None, at) if code is None or code >= 0 else Exit(None, -code, at))
 
     def _lost(self, link: Link) -> None:
-        """A guardian is gone. Another one takes over, unless this one never got to work."""
+        """Replaces a guardian that has ended, unless the guardian never became ready."""
         if self._links.get(link.kept) is link:
             del self._links[link.kept]
         interrupted = [number for number, start in self._starts.items() if start.command.keep == link.kept]
@@ -378,15 +382,15 @@ class Processes:
             self._tell_ties(successor)
         for number in interrupted:
             start = self._starts.pop(number)
-            # Whether it had got to it is unknown: nothing may be left of the attempt.
+            # The guardian may have started the process: no process of the attempt may be left.
             self._stop(None, start.command.cookie, STOP_SIGNAL, 0, kept=link.kept)
-            self._fail(start, StartError("Interrupted", "the guardian of processes was killed", "start it again"))
+            self._fail(start, StartError("Interrupted", "the guardian process was killed", "start it again"))
 
     def _give_up(self, kept: bool, interrupted: list[int]) -> None:
         error = StartError(
             "GuardianFailed",
-            f"the guardian of processes cannot run ({sys.executable} ended at once)",
-            "see that this Python interpreter can be started, and start it again",
+            f"the guardian process cannot run ({sys.executable} exited immediately)",
+            "check that this Python interpreter can be started, and start it again",
         )
         for number in interrupted:
             self._fail(self._starts.pop(number), error)

@@ -1,7 +1,7 @@
-"""Removes containers, networks and volumes that must not outlive a control plane, by plain requests to the engine's
-socket.
+"""Removes containers, networks and volumes that must not outlive a control plane, by requests to the engine's socket.
 
-The guardian does this when nobody else can any more, so it tries everything, waits for nothing long, and never fails.
+The guardian calls this after the end of the control plane; all removals are attempted, with short timeouts, and errors
+are never raised.
 """
 
 import http.client
@@ -16,7 +16,7 @@ from urllib.parse import quote
 from setpoint.workload.process.guardian import Removal
 
 SECONDS = 20.0
-# How often, and after how long, it is looked again for what bears a label.
+# The number of searches for labelled resources, and the delay between them.
 ROUNDS, ROUND_SECONDS = 5, 1.0
 
 
@@ -32,7 +32,7 @@ class _Engine(http.client.HTTPConnection):
 
 
 def remove(what: Removal) -> list[str]:
-    """Removes it all, containers first; returns what went wrong."""
+    """Removes all resources, containers first. Returns the errors."""
     wrong: list[str] = []
     containers, networks, volumes = list(what.containers), list(what.networks), []
     for number in range(ROUNDS):
@@ -45,20 +45,20 @@ def remove(what: Removal) -> list[str]:
         _remove(what, containers, [*_paths("networks", networks), *_paths("volumes", volumes)], wrong)
         if not what.labels:
             break
-        # What the engine was asked to make may come yet, though nobody waits for it any more.
+        # The engine may still be creating resources that were requested before.
         sleep(ROUND_SECONDS)
         containers, networks, volumes = [], [], []
     return wrong
 
 
 def stop_container(path: str, container: str, seconds: float) -> None:
-    """Stops a container, if the engine at a socket still has it."""
+    """Stops a container, if the engine at a socket still has the container."""
     with suppress(OSError, http.client.HTTPException):
         _ask(path, "POST", f"/containers/{quote(container)}/stop?t={int(seconds)}", seconds + SECONDS)
 
 
 def _labelled(what: Removal, path: str, wrong: list[str]) -> list[str]:
-    """The ids of all that bear one of the labels."""
+    """Returns the ids of all resources with one of the labels."""
     found: dict[str, None] = {}
     for label in what.labels:
         filters = quote(json.dumps({"label": [label]}))
@@ -74,7 +74,7 @@ def _paths(kind: str, names: Sequence[str]) -> list[str]:
 
 
 def _remove(what: Removal, containers: Sequence[str], others: Sequence[str], wrong: list[str]) -> None:
-    """Removes containers, all at once as each may take its time to end, and then what they used."""
+    """Removes containers concurrently, because each may take time to end, and then the other resources."""
 
     def delete(path: str) -> None:
         try:
@@ -92,7 +92,7 @@ def _remove(what: Removal, containers: Sequence[str], others: Sequence[str], wro
 
 
 def _ids(body: bytes) -> Iterator[str]:
-    """What the things in an answer are called: volumes have names, all others ids."""
+    """Yields the ids in a response: the names of volumes, and the ids of all other resources."""
     found = json.loads(body or b"[]")
     for item in found if isinstance(found, list) else found.get("Volumes") or ():
         yield item.get("Id") or item["Name"]

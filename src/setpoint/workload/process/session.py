@@ -1,8 +1,8 @@
-"""The session of a control plane, and the cookie that marks what it starts.
+"""The session of a control plane, and the cookie that marks its processes.
 
-A session's name carries the identity of its owner, so anybody can tell whether the owner still lives. A cookie is
-`<session>/<uid>`; what is to be kept belongs to no session and carries `kept/<uid>`. A process may carry several, of a
-control plane that runs under another.
+The name of a session includes the identity of its owner, so that any process can check if the owner is alive. A cookie
+is `<session>/<uid>`; kept processes belong to no session and have the cookie `kept/<uid>`. A process has several
+cookies if its control plane runs under another one.
 """
 
 from setpoint.objects.ids import Ids
@@ -17,7 +17,7 @@ def new_session(owner: Identity, ids: Ids) -> str:
 
 
 def owner_of(session: str) -> Identity | None:
-    """Whose session this is; None for a name that is no session, or one of another boot."""
+    """Returns the owner of a session; None for an invalid name, or a session of another boot."""
     parts = session.split("-")
     if len(parts) != 4 or not (parts[0].isdecimal() and parts[1].isdecimal()) or parts[2] != boot_id()[:8]:
         return None
@@ -25,7 +25,7 @@ def owner_of(session: str) -> Identity | None:
 
 
 def is_dead(session: str) -> bool:
-    """Whether this is a session whose owner lives no more."""
+    """Returns True if the name is a session whose owner has ended."""
     owner = owner_of(session)
     return owner is not None and not is_alive(owner)
 

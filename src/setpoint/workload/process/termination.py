@@ -1,11 +1,11 @@
-"""How one tree of processes is stopped: asked once, given time, then killed until nothing of it is left.
+"""Stops a tree of processes: signals once, waits for the grace period, then kills until no process is left.
 
-Everything in the tree gets the signal, also daemons that have left the session and what is forked while we wait; what
-is suspended is woken to hear it. A group gets a signal as a whole, so that nobody can slip away by forking. Whoever is
-there when the time is up is killed, snapshot after snapshot, until one finds nobody.
+All processes of the tree get the signal, including daemons that have left the session and children forked meanwhile;
+stopped processes are resumed to receive it. A process group is signalled as a whole, so that no process escapes by
+forking. Processes that remain after the grace period are killed, snapshot after snapshot, until none is found.
 
-This runs in the guardian: it knows real time only, and never waits itself. `step` is called when all whom `watched`
-names have ended, or when `due` has come.
+This runs in the guardian, in real time, and never blocks. `step` is called when all `watched` processes have ended, or
+at `due`.
 """
 
 import os
@@ -16,13 +16,13 @@ import time
 from setpoint.workload.process.identity import Identity, Stat, identity_of
 from setpoint.workload.process.process_table import Table
 
-# How long the kernel may take to end what was killed, and how often we look meanwhile.
+# The time that the kernel may take to end a killed process, and the polling interval.
 KILL_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 
 
 class Stopping:
-    """One tree on its way out; `done` when nothing of it is left, or nothing more can be done."""
+    """One tree that is being stopped; `done` when no process is left, or the time for the kill has passed."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Stopping:
         self._left: dict[Identity, str] = {}
         self.due = now
         self.done = False
-        # pidfds of those who are expected to end.
+        # The pidfds of processes that are expected to end.
         self.watched: dict[int, Identity] = {}
 
     def report(self) -> dict[str, list[tuple[int, str]] | int]:
-        """How many were asked, who had to be killed, and who is still there; these with pid and name."""
+        """Returns the number of signalled processes, the killed ones, and those still running, with pid and name."""
         return {
             "asked": len(self._asked),
             "killed": [(identity.pid, name) for identity, name in self._killed.items() if identity not in self._left],
@@ -55,7 +55,7 @@ class Stopping:
         }
 
     def ended(self, descriptor: int, now: float) -> None:
-        """A watched process has ended."""
+        """Handles the end of a watched process."""
         os.close(descriptor)
         del self.watched[descriptor]
         if not self.watched:
@@ -80,7 +80,7 @@ class Stopping:
             self._killed.update((found.identity, program_of(found.pid)) for found in fresh)
             self._send(signal.SIGKILL, there, table)
             self._watch(fresh)
-            # Somebody new may have forked since: look again at once, and only then wait for the kernel.
+            # New processes may have been forked: look again immediately, and only then wait for the kernel.
             self.due = now if fresh else now + LOOK_SECONDS
         else:
             self._left = {found.identity: program_of(found.pid) for found in there}
@@ -89,7 +89,7 @@ class Stopping:
     def _send(self, number: int, to: list[Stat], table: Table) -> None:
         wanted = {found.pid for found in to}
         for group in {found.group for found in to}:
-            # Only where the whole group is meant.
+            # Only if the whole group belongs to the tree.
             in_group = {found.pid for found in table.stats.values() if found.group == group}
             if group > 1 and in_group <= wanted and _signal(-group, number):
                 wanted -= in_group
@@ -110,7 +110,7 @@ class Stopping:
 
 
 def finish(stop: Stopping) -> None:
-    """Stops a tree and returns when that is done: for processes that have nothing else to do."""
+    """Stops a tree and waits for its end, for processes without other work."""
     while not stop.done:
         poll = select.poll()
         for descriptor in stop.watched:
@@ -122,7 +122,7 @@ def finish(stop: Stopping) -> None:
 
 
 def pidfd(identity: Identity) -> int | None:
-    """A descriptor that becomes readable when this process ends; None when it has."""
+    """Returns a descriptor that becomes readable when this process ends; None if the process has ended."""
     try:
         descriptor = os.pidfd_open(identity.pid)
     except OSError:
@@ -137,12 +137,12 @@ def _signal(pid: int, number: int) -> bool:
     try:
         os.kill(pid, number)
     except OSError:
-        return False  # it has ended, or has become somebody else's
+        return False  # the process has ended, or has changed its user
     return True
 
 
 def program_of(pid: int) -> str:
-    """What a process calls itself; empty when it has ended."""
+    """Returns the name of a process; empty if ended."""
     try:
         with open(f"/proc/{pid}/comm", errors="replace") as file:
             return file.read().strip()

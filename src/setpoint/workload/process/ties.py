@@ -1,7 +1,7 @@
-"""What is to stop when some process ends, though no control plane may live to see that: `monitorPid` of what is kept.
+"""Stops kept workloads when a monitored process ends (`monitorPid`), even without a running control plane.
 
-While a control plane lives it sees to this itself. When it has ended, its guardian of kept processes leaves a process
-behind that does, which ends when nothing is left that it waits for. Like the guardian, it takes the real time.
+A running control plane does this itself. After its end, its guardian of kept processes leaves a process behind, which
+exits when all ties are resolved. Like the guardian, this process uses the real time.
 """
 
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tie(NamedTuple):
-    """Something that ends with the process `to`: the tree of `root`, or a container of the engine at a socket."""
+    """A workload that ends with the process `to`: the tree of `root`, or a container of the engine at a socket."""
 
     to: tuple[int, int]
     signal: int
@@ -30,18 +30,18 @@ class Tie(NamedTuple):
 
     @property
     def is_there(self) -> bool:
-        """Whether it may still have to be stopped."""
+        """True if the workload may still have to be stopped."""
         return bool(self.container) or is_alive(Identity(*self.root))
 
     def plain(self) -> tuple[object, ...]:
-        """The same, as it is sent."""
+        """Returns the tie as a plain tuple for a message."""
         return tuple(self.to), int(self.signal), float(self.grace), tuple(self.root), *self[4:]
 
 
 def see_to(ties: Iterable[Tie]) -> None:
-    """Returns when everything has ended that was to end, or has ended by itself."""
+    """Waits for the monitored processes, stops the tied workloads, and returns when all of them have ended."""
     ending: list[Thread] = []
-    waiting: dict[int, tuple[Tie, bool]] = {}  # by descriptor: whether it is the tied thing itself that ends then
+    waiting: dict[int, tuple[Tie, bool]] = {}  # by descriptor: True for the tied process itself
     poll = select.poll()
     for tie in ties:
         watched = pidfd(Identity(*tie.to))
@@ -58,7 +58,7 @@ def see_to(ties: Iterable[Tie]) -> None:
     while waiting:
         for descriptor, _ in poll.poll():
             if descriptor not in waiting:
-                continue  # its other half was heard in the same turn
+                continue  # the other descriptor of the tie was handled in the same iteration
             tie, is_itself = waiting[descriptor]
             for each in [each for each, found in waiting.items() if found[0] is tie]:
                 poll.unregister(each)

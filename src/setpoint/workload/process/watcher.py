@@ -1,11 +1,11 @@
 """The watcher: cleans up after a control plane and a guardian that were killed together.
 
 A guardian forks one watcher when it starts, and never another. The watcher holds a pidfd of the control plane and one
-end of a socket pair. It does nothing until the other end closes. If the guardian said `done` before, or if the control
-plane lives on and so replaces the guardian, it ends. Otherwise both are gone: it stops every process that carries the
-session's cookie, removes the containers and networks that the guardian was told of, and ends.
+end of a socket pair, and waits until the other end closes. If the guardian sent `done` before, or if the control plane
+is alive and replaces the guardian, the watcher exits. Otherwise both have ended: the watcher stops every process with
+the session's cookie, removes the containers and networks registered with the guardian, and exits.
 
-A process that has cleared its environment carries no cookie and is out of its reach, as it is for the next command.
+A process that has cleared its environment has no cookie and is not found, neither here nor by the next command.
 """
 
 import contextlib
@@ -21,40 +21,42 @@ from typing import Any
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.termination import Stopping, finish, pidfd
 
-# How long the control plane may outlive its guardian before it counts as alive: whoever kills both does so one by one.
+# The time that the control plane may outlive its guardian before counting as alive: both may be killed one after the
+# other.
 TOGETHER_SECONDS = 1.0
-# How long what is stopped has after the signal.
+# The grace period after the signal.
 GRACE_SECONDS = 2.0
 _MESSAGE_BYTES = 1 << 16
 _DONE = "done"
 
 
 class Watcher:
-    """The guardian's end of its watcher."""
+    """The guardian's connection to its watcher."""
 
     def __init__(self, pid: int, connection: socket.socket) -> None:
         self.pid = pid
         self._connection = connection
 
     def tell(self, key: str, removal: tuple[Any, ...] | None) -> None:
-        """Tells what to remove at the end under a key; None to remove nothing under it."""
+        """Registers a removal under a key; None deletes the registration."""
         self._send((key, removal))
 
     def dismiss(self) -> None:
-        """Ends the watcher: everything is cleaned up."""
+        """Ends the watcher: the cleanup is complete."""
         self._send((_DONE, None))
         self._connection.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
     def _send(self, message: tuple[str, Any]) -> None:
-        # A watcher that was killed is not replaced: the next command cleans up, as it would without any.
+        # A killed watcher is not replaced: the next command cleans up, as without a watcher.
         with contextlib.suppress(OSError):
             self._connection.send(marshal.dumps(message), socket.MSG_DONTWAIT)
 
 
 def start(session: str, *inherited: socket.socket) -> Watcher | None:
-    """Forks the watcher of this process and its parent, without the given sockets; None where the parent is gone."""
+    """Forks the watcher of this process and its parent, without the given sockets. Returns None if the parent has
+    ended."""
     control_plane = _parent()
     if control_plane is None:
         return None
@@ -68,7 +70,7 @@ def start(session: str, *inherited: socket.socket) -> Watcher | None:
         ours.close()
         for each in inherited:
             each.close()
-        os.setsid()  # what a terminal sends to the guardian's group is not for us
+        os.setsid()  # not affected by terminal signals to the guardian's group
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         _watch(theirs, control_plane, session)
@@ -77,7 +79,7 @@ def start(session: str, *inherited: socket.socket) -> Watcher | None:
 
 
 def _parent() -> int | None:
-    """Returns a pidfd of the parent process, if that is the one that started us."""
+    """Returns a pidfd of the parent process, or None if the original parent has ended."""
     parent = os.getppid()
     identity = identity_of(parent) if parent > 1 else None
     return None if identity is None else pidfd(Identity(*identity))

@@ -1,1 +1,1 @@
-"""Addresses that stay while what answers at them comes and goes: proxies for TCP and UDP, and the ports they have."""
+"""Stable addresses for workloads that start and stop: proxies for TCP and UDP, and their ports."""

@@ -1,4 +1,4 @@
-"""Where a service is to be had: which addresses its mode means, and what clients call it."""
+"""The addresses of a Service: those to listen on by its mode, and the one for clients."""
 
 import hashlib
 import ipaddress
@@ -14,7 +14,7 @@ IPV4, IPV6 = "127.0.0.1", "::1"
 
 
 class AddressMode(StrEnum):
-    """The words of `Service.spec.addressAllocationMode`."""
+    """The values of `Service.spec.addressAllocationMode`."""
 
     LOCALHOST = "Localhost"
     IPV4_ZERO_ONE = "IPv4ZeroOne"
@@ -27,18 +27,18 @@ class AddressMode(StrEnum):
 
 
 class Place(NamedTuple):
-    """The addresses to listen at, the first of which has to be had, and the one that clients are told."""
+    """The addresses to listen on, of which the first is required, and the address for clients."""
 
     addresses: Sequence[str]
     shown: str
 
 
 class NoAddressError(ValueError):
-    """An address that is none, or that this machine has not; says what to do."""
+    """An address is invalid, or does not exist on this machine; the message has the remedy."""
 
 
 def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | None = None) -> Place:
-    """Where a service listens. An address that was asked for counts before the mode. Raises NoAddressError."""
+    """Returns the addresses of a Service. An explicit address takes precedence over the mode. Raises NoAddressError."""
     resolve = resolve or resolved
     if address and not is_local_name(address):
         return _asked_for(address, resolve)
@@ -57,7 +57,7 @@ def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | Non
         case AddressMode.ALL_INTERFACES:
             return Place(("0.0.0.0", "::"), LOCALHOST)
         case _:
-            # Whoever says localhost may mean either; the first has to be there, the other is welcome.
+            # localhost may mean either; the first is required, the other is optional.
             return Place(tuple(resolve(LOCALHOST)) or (IPV4, IPV6), LOCALHOST)
 
 
@@ -67,27 +67,27 @@ def _asked_for(address: str, resolve: Resolve) -> Place:
     except ValueError:
         addresses = tuple(resolve(address))
         if not addresses:
-            raise NoAddressError(f"{address} is not known as a host: use localhost, or an IP address") from None
+            raise NoAddressError(f"unknown host {address}: use localhost, or an IP address") from None
         return Place(addresses, address)
     shown = {"0.0.0.0": IPV4, "::": IPV6}.get(str(found), str(found))
     return Place((str(found),), shown)
 
 
 def is_local_name(address: str) -> bool:
-    """Whether a name means this machine alone: localhost, or any name below it."""
+    """Returns True for localhost and names below localhost."""
     name = address.rstrip(".").lower()
     return name == LOCALHOST or name.endswith(f".{LOCALHOST}")
 
 
 def loopback_of(owner: str) -> str:
-    """An address of the loopback network that is always the same for an owner, and hardly ever another's."""
+    """Returns a loopback address that is always the same for an owner, and very likely unique."""
     number = int.from_bytes(hashlib.blake2b(owner.encode(), digest_size=3).digest(), "big")
-    # 127.0.0.x is what everybody uses, and the first and last of all are no hosts.
+    # 127.0.0.x is in common use, and the first and last address are not hosts.
     return str(ipaddress.ip_address("127.0.0.0") + 256 + number % (2**24 - 512))
 
 
 def resolved(name: str) -> list[str]:
-    """What a name stands for here, IPv4 first: what else listens on this machine mostly does so there."""
+    """Returns the addresses of a name, IPv4 first, because most servers on this machine listen there."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError:

@@ -1,7 +1,7 @@
-"""Which of several backends a new connection goes to. Pure but for the turn that is remembered.
+"""Selects the backend of a new connection. No I/O.
 
-Only those that are well are chosen among; where none is, all are, for a probe may be wrong and nobody is served by
-refusing. One that could not be reached is passed over for a moment.
+Healthy backends are preferred; if none is healthy, all are used, because a probe may be wrong and a refusal would not
+help. An unreachable backend is skipped for a moment.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from setpoint.objects.ids import Ids
 
 
 class Backend(NamedTuple):
-    """Where something answers. Backends of the same name are the same one, wherever it is now."""
+    """The address of a server. Backends with the same name are the same one, even if the address changes."""
 
     address: str
     port: int
@@ -22,7 +22,7 @@ class Backend(NamedTuple):
 
 
 class Balancing(StrEnum):
-    """How backends are chosen; the words of `Service.spec.balancing`."""
+    """The values of `Service.spec.balancing`."""
 
     ROUND_ROBIN = "RoundRobin"
     LEAST_CONNECTIONS = "LeastConnections"
@@ -31,7 +31,7 @@ class Balancing(StrEnum):
 
 
 class Balancer:
-    """Chooses among the backends of one service."""
+    """Selects among the backends of one Service."""
 
     def __init__(self, balancing: Balancing, ids: Ids) -> None:
         self.balancing = balancing
@@ -40,8 +40,8 @@ class Balancer:
         self._turn = 0
 
     def choose(self, client: str, active: Mapping[str, int], passed_over: Iterable[str] = ()) -> Backend | None:
-        """The backend for a client's next connection; None where there is none at all. `active` are the connections
-        that each has now, by name."""
+        """Returns the backend for a client's next connection; None if there is none. `active` has the number of open
+        connections of each backend, by name."""
         avoided = {*passed_over}
         candidates = (
             [each for each in self.backends if each.healthy and each.name not in avoided]
@@ -52,7 +52,7 @@ class Balancer:
             return None
         match self.balancing:
             case Balancing.LEAST_CONNECTIONS:
-                # Among equals it goes round, or the first would have all that are short.
+                # Rotates among equals, otherwise the first would get all short connections.
                 self._turn += 1
                 turn, size = self._turn, len(candidates)
                 order = [candidates[(turn + index) % size] for index in range(size)]
@@ -60,7 +60,7 @@ class Balancer:
             case Balancing.RANDOM:
                 return candidates[int(self._ids.random() * len(candidates))]
             case Balancing.CLIENT_IP:
-                # Each client ranks all backends: when one comes or goes, only its own clients move.
+                # Rendezvous hashing: when a backend is added or removed, only its own clients move.
                 return max(candidates, key=lambda each: _rank(client, each.name))
             case _:
                 self._turn += 1

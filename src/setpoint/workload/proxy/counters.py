@@ -1,11 +1,11 @@
-"""What a proxy counts."""
+"""The counters of a proxy."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Counters:
-    """Connections, or what stands for them with UDP, and bytes; `parked` wait for a backend right now."""
+    """Connections (flows with UDP) and bytes; `parked` connections wait for a backend."""
 
     connections: int = 0
     active: int = 0
@@ -13,15 +13,15 @@ class Counters:
     parked: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    # The connections that each backend has now, by its name.
+    # The number of open connections of each backend, by name.
     by_backend: dict[str, int] = field(default_factory=dict)
 
     def opened(self, name: str) -> None:
-        """A connection goes to a backend."""
+        """Counts a connection to a backend."""
         self.by_backend[name] = self.by_backend.get(name, 0) + 1
 
     def closed(self, name: str) -> None:
-        """One of them has ended."""
+        """Counts the end of a connection to a backend."""
         left = self.by_backend.get(name, 0) - 1
         if left > 0:
             self.by_backend[name] = left

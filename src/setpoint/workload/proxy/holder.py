@@ -1,4 +1,4 @@
-"""Who has a port: the process that holds its socket, as far as we may look."""
+"""Finds the process that uses a port, as far as permissions allow."""
 
 import os
 from contextlib import suppress
@@ -8,7 +8,7 @@ _LISTENING = "0A"
 
 
 def holder_of(port: int, protocol: str = "TCP") -> str:
-    """The name and pid of who listens at a port of this machine; nothing where that cannot be found out."""
+    """Returns the name and pid of the process that listens on a port of this machine; empty if unknown."""
     inodes = _inodes(port, protocol.lower())
     if not inodes:
         return ""

@@ -1,8 +1,8 @@
-"""Ports: which one an owner gets, kept bound until it is used, and the same again after a restart.
+"""Assigns ports to owners: bound until used, and the same again after a restart.
 
-A port that nobody asked for comes from a range below the one from which the system takes its own, beginning at a place
-that the owner's name decides: so the same owner finds the same port even where nothing was remembered. Until somebody
-serves there a socket of ours has it, which is what keeps others off it.
+An automatic port is from a range below the system's ephemeral ports, starting at an offset derived from the owner's
+name: the same owner gets the same port even without records. Until a workload serves the port, a socket of ours stays
+bound, which prevents others from using the port.
 """
 
 import errno
@@ -20,23 +20,23 @@ _BACKLOG = 1024
 
 
 class PortBusyError(OSError):
-    """A port that was asked for cannot be had; says who has it, and what to do."""
+    """A requested port is not available; the message names the process that uses the port, and the remedy."""
 
 
 class Reservation(NamedTuple):
-    """A port that is ours: sockets that are bound to it, one for each address."""
+    """A reserved port: the bound sockets, one for each address."""
 
     port: int
     sockets: Sequence[socket.socket]
 
     def release(self) -> None:
-        """Lets it go, for a process to take it."""
+        """Releases the port, for a process to use."""
         for each in self.sockets:
             each.close()
 
 
 class Ports:
-    """Hands out ports. `remembered` is what earlier sessions had, by owner, and is kept up to date."""
+    """Assigns ports. `remembered` has the ports of earlier sessions by owner, and is kept up to date."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class Ports:
         self._holder = holder
 
     def reserve(self, owner: str, protocol: str, addresses: Sequence[str], wanted: int | None = None) -> Reservation:
-        """A port for an owner, the same at all addresses that this machine has. Raises PortBusyError, and OSError where
-        not even the first of the addresses can be had."""
+        """Reserves a port for an owner, the same at all addresses of this machine. Raises PortBusyError, or OSError if
+        the first address is not available."""
         if wanted:
             return self._exactly(owner, protocol, addresses, wanted)
         for port in self._candidates(owner):
@@ -66,12 +66,11 @@ class Ports:
             return found
         raise PortBusyError(
             errno.EADDRINUSE,
-            f"no port from {self._first} to {self._first + self._size - 1} is free: "
-            "stop something, or say which port to use",
+            f"no port from {self._first} to {self._first + self._size - 1} is free: stop a process, or set the port",
         )
 
     def forget(self, owner: str) -> None:
-        """The owner is gone for good."""
+        """Removes the record of a deleted owner."""
         self._remembered.pop(owner, None)
 
     def _exactly(self, owner: str, protocol: str, addresses: Sequence[str], port: int) -> Reservation:
@@ -79,19 +78,22 @@ class Ports:
             found = Reservation(port, _bound(protocol, addresses, port))
         except OSError as error:
             if error.errno == errno.EACCES:
-                raise PortBusyError(errno.EACCES, f"port {port} is for administrators: use one from 1024 on") from None
+                raise PortBusyError(
+                    errno.EACCES, f"port {port} requires root privileges: use a port from 1024 on"
+                ) from None
             if error.errno != errno.EADDRINUSE:
                 raise
             who = self._holder(port, protocol)
             raise PortBusyError(
                 errno.EADDRINUSE,
-                f"port {port} is in use{f' by {who}' if who else ''}: stop that, or use another port",
+                f"port {port} is in use{f' by {who}' if who else ''}: stop that process, or use another port",
             ) from None
         self._remembered[owner] = port
         return found
 
     def _candidates(self, owner: str) -> Iterable[int]:
-        """The one it had, then those from its place in the range on; those that others had come last."""
+        """Yields the previous port of the owner, then those of the range from its offset; ports of other owners come
+        last."""
         own = self._remembered.get(owner)
         if own:
             yield own
@@ -103,14 +105,14 @@ class Ports:
 
 
 def _bound(protocol: str, addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A socket at each address that there is. Raises OSError, with none of them left."""
+    """Returns a socket for each available address. Raises OSError after closing all of them."""
     bound: list[socket.socket] = []
     try:
         for number, address in enumerate(addresses):
             try:
                 bound.append(_bind(protocol, address, port))
             except OSError as error:
-                # A machine without IPv6, or with a name for an address it does not have, serves at the others.
+                # A machine without IPv6, or without one of the addresses, serves at the others.
                 if number == 0 or error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                     raise
     except OSError:
@@ -126,13 +128,13 @@ def _bind(protocol: str, address: str, port: int) -> socket.socket:
     try:
         found.setblocking(False)
         if protocol != UDP:
-            # Old connections in their last minutes do not keep us out; a listener does.
+            # Old connections in TIME_WAIT do not block the port; a listener does.
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         found.bind((address, port))
         if protocol != UDP:
-            # What is only bound could be bound by another as well.
+            # A bound socket that does not listen would not prevent others from binding.
             found.listen(_BACKLOG)
     except OSError:
         found.close()

@@ -1,8 +1,8 @@
-"""A proxy for TCP: accepts at its own addresses, and joins every connection with one to a backend.
+"""A TCP proxy: accepts connections at its own addresses, and joins each with a connection to a backend.
 
-A connection that comes before there is a backend waits for one, with what it has to say; the oldest gives way when too
-many wait. A backend that cannot be reached is tried again, and others before it. Either side may end its half and go on
-hearing the other's. A backend that is taken away keeps its connections for the time of draining.
+A connection that arrives before there is a backend waits with its data; the oldest is closed when too many wait. An
+unreachable backend is tried again, after other backends. Either side may close its half and continue to receive. A
+removed backend keeps its connections for the drain time.
 """
 
 import asyncio
@@ -20,20 +20,20 @@ from setpoint.workload.proxy.balance import Backend, Balancer, Balancing
 from setpoint.workload.proxy.counters import Counters
 
 MOST_PARKED = 20
-# How much a connection without a backend may say before it has to wait.
+# The maximum size of data that is buffered without a backend.
 PARKED_BYTES = 1 << 20
 DIAL_SECONDS = 5.0
-# How long a connection waits for backends that are there but cannot be reached, and how soon it asks them again.
+# The time that a connection waits for unreachable backends, and the first and last delay between attempts.
 UNREACHABLE_SECONDS = 120.0
 _FIRST_RETRY, _LAST_RETRY = 0.05, 2.0
-# What one side may have to read before the other has to wait.
+# The buffer size at which the other side is paused.
 _HIGH_WATER = 256 << 10
-# For SO_LINGER: what was not sent is dropped, and the other side told.
+# For SO_LINGER: unsent data is dropped, and a reset is sent.
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 
 class TCPProxy:
-    """Listens on sockets that are bound already, and serves until it is closed. `drain` are seconds."""
+    """Listens on bound sockets and serves until closed. `drain` is in seconds."""
 
     def __init__(
         self, clock: Clock, ids: Ids, balancing: Balancing = Balancing.ROUND_ROBIN, drain: float = 5.0
@@ -44,25 +44,25 @@ class TCPProxy:
         self.clock = clock
         self._servers: list[asyncio.Server] = []
         self._fronts: set[_Front] = set()
-        # Those that wait for a backend, the oldest first.
+        # The connections that wait for a backend, the oldest first.
         self._parked: OrderedDict[_Front, None] = OrderedDict()
-        # Which of the addresses of localhost a backend answers at, by its name.
+        # The address of localhost at which a backend was reached, by name.
         self._answers_at: dict[str, str] = {}
-        # Backends that could not be reached, and when they may be asked again.
+        # Unreachable backends, and the time of the next attempt.
         self._unreachable: dict[str, float] = {}
         self._draining: set[asyncio.Task[None]] = set()
-        # The connections of both sides that are open, and who waits for none to be left.
+        # The number of open connections of both sides, and the future that is set when none is left.
         self._open = 0
         self._emptied: asyncio.Future[None] | None = None
 
     async def start(self, sockets: Sequence[socket.socket]) -> None:
-        """Begins to listen."""
+        """Starts listening."""
         loop = asyncio.get_running_loop()
         for each in sockets:
             self._servers.append(await loop.create_server(lambda: _Front(self), sock=each, backlog=1024))
 
     def set_backends(self, backends: Sequence[Backend]) -> None:
-        """From now on these are there. Connections to others end when they have had their time."""
+        """Replaces the backends. Connections to removed backends are closed after the drain time."""
         before, self.balancer.backends = self.balancer.backends, list(backends)
         places = {(each.name, each.address, each.port) for each in backends}
         gone = {each[:3] for each in before if (each.name, each.address, each.port) not in places}
@@ -90,7 +90,7 @@ class TCPProxy:
         task.add_done_callback(self._draining.discard)
 
     async def close(self) -> None:
-        """Stops listening, and ends every connection."""
+        """Stops listening, and closes all connections."""
         for server in self._servers:
             server.close()
         for task in self._draining:
@@ -104,7 +104,7 @@ class TCPProxy:
             self._emptied = asyncio.get_running_loop().create_future()
             await self._emptied
 
-    # What the connections ask of it.
+    # Called by the connections
 
     def opened(self) -> None:
         self._open += 1
@@ -142,7 +142,7 @@ class TCPProxy:
         return self.balancer.choose(client, self.counters.by_backend, passed_over)
 
     def addresses(self, backend: Backend) -> Sequence[str]:
-        """Where to look for a backend. One that is at localhost is at either of two addresses; where it was last time
+        """Returns the addresses of a backend. A backend at localhost has two possible addresses; the last working one
         comes first."""
         if not is_local_name(backend.address):
             return (backend.address,)
@@ -150,17 +150,17 @@ class TCPProxy:
         return (last, IPV6 if last == IPV4 else IPV4)
 
     def answered_at(self, backend: Backend, address: str) -> None:
-        """A backend was found there."""
+        """Records the address at which a backend was reached."""
         if address != IPV4 or backend.name in self._answers_at:
             self._answers_at[backend.name] = address
 
     def failed_at(self, backend: Backend) -> None:
-        """A backend could not be reached: others are asked first, for a second."""
+        """Records that a backend is unreachable: others are preferred for one second."""
         self._unreachable[backend.name] = self.clock.monotonic() + 1.0
 
 
 class _Side(asyncio.Protocol):
-    """One of the two connections that are joined: what it hears it says to the other."""
+    """One of two joined connections: received data is sent to the other side."""
 
     def __init__(self, proxy: TCPProxy) -> None:
         self.transport: asyncio.Transport | None = None
@@ -174,7 +174,7 @@ class _Side(asyncio.Protocol):
         self._proxy.opened()
 
     def eof_received(self) -> bool:
-        """This side has said all; the other may go on."""
+        """Handles the end of this side's data; the other side may continue."""
         self.ended = True
         other = self.other
         if other is None or other.transport is None:
@@ -190,7 +190,7 @@ class _Side(asyncio.Protocol):
         other = self.other
         if other is None or other.transport is None:
             return
-        # What ended badly on one side must not look like a good end on the other.
+        # A failure on one side must not look like a normal close on the other.
         if exc is not None:
             _reset(other.transport)
         else:
@@ -210,7 +210,7 @@ class _Back(_Side):
 
     def __init__(self, proxy: TCPProxy, front: "_Front") -> None:
         super().__init__(proxy)
-        # At once: a backend may be the first to speak.
+        # Set immediately: a backend may send first.
         self.other = front
 
     def data_received(self, data: bytes) -> None:
@@ -262,12 +262,12 @@ class _Front(_Side):
             _reset(self.transport)
 
     def unpark(self) -> None:
-        """There is a backend now, or another one."""
+        """Wakes the connection after a change of the backends."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
     async def _join(self) -> None:
-        """Finds a backend that answers, and joins both."""
+        """Connects to a reachable backend, and joins both connections."""
         proxy, pause, tried_since = self._proxy, _FIRST_RETRY, None
         try:
             while True:
@@ -288,7 +288,7 @@ class _Front(_Side):
                     self.abort()
                     return
                 if all(proxy.choose(self._client) != each for each in (backend, None)):
-                    continue  # there is another one to ask
+                    continue  # another backend is available
                 await self._wait(pause)
                 pause = min(pause * 2, _LAST_RETRY)
         finally:
@@ -304,7 +304,7 @@ class _Front(_Side):
             self._proxy.unparked(self)
 
     async def _wait(self, seconds: float) -> None:
-        """Waits, but not longer than until there are other backends."""
+        """Waits for the given time, or until the backends change."""
         self._wake = asyncio.get_running_loop().create_future()
         self._proxy.parked(self)
         try:
@@ -352,7 +352,7 @@ class _Front(_Side):
 
 
 def _reset(transport: asyncio.Transport) -> None:
-    """Ends a connection so that the other side sees that it was broken off."""
+    """Closes a connection with a reset, so that the other side detects the failure."""
     with suppress(OSError):
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
     transport.abort()

@@ -1,8 +1,7 @@
-"""A proxy for UDP: what comes from a client goes to one backend, and what that answers goes back to the client.
+"""A UDP proxy: datagrams of a client are sent to one backend, and the responses back to the client.
 
-A client is known by its address and port for as long as it is heard of. Datagrams are passed on whole, up to the
-largest there are; those of clients without a backend wait, a few for each. When its backend goes, a client gets
-another.
+A client is identified by address and port, until idle for too long. Datagrams of any size are forwarded whole; a few
+datagrams of each client without a backend are buffered. When its backend is removed, a client gets another one.
 """
 
 import asyncio
@@ -19,14 +18,14 @@ from setpoint.workload.proxy.counters import Counters
 
 MOST_WAITING = 20
 IDLE_SECONDS = 120.0
-# One more client than that, and the one that was silent longest is forgotten.
+# The maximum number of clients; beyond this the longest idle one is removed.
 MOST_CLIENTS = 4096
 
 _Client = tuple[Any, ...]
 
 
 class UDPProxy:
-    """Serves on sockets that are bound already, until it is closed."""
+    """Serves on bound sockets until closed."""
 
     def __init__(self, clock: Clock, ids: Ids, balancing: Balancing = Balancing.ROUND_ROBIN) -> None:
         self.counters = Counters()
@@ -36,7 +35,7 @@ class UDPProxy:
         self._sweeping: asyncio.Task[None] | None = None
 
     async def start(self, sockets: Sequence[socket.socket]) -> None:
-        """Begins to hear."""
+        """Starts receiving."""
         loop = asyncio.get_running_loop()
         for each in sockets:
             _, face = await loop.create_datagram_endpoint(lambda: _Face(self, self._clock), sock=each)
@@ -44,13 +43,13 @@ class UDPProxy:
         self._sweeping = asyncio.ensure_future(self._sweep())
 
     def set_backends(self, backends: Sequence[Backend]) -> None:
-        """From now on these are there."""
+        """Replaces the backends."""
         self.balancer.backends = list(backends)
         for face in self._faces:
             face.rejoin()
 
     async def close(self) -> None:
-        """Hears nothing more."""
+        """Stops receiving."""
         if self._sweeping is not None:
             self._sweeping.cancel()
         for face in self._faces:
@@ -68,13 +67,13 @@ class UDPProxy:
 
 
 class _Face(asyncio.DatagramProtocol):
-    """One address at which the proxy hears."""
+    """One address on which the proxy receives."""
 
     def __init__(self, proxy: UDPProxy, clock: Clock) -> None:
         self.proxy = proxy
         self.transport: asyncio.DatagramTransport | None = None
         self._clock = clock
-        # Those heard of last stand last.
+        # The most recently active clients are last.
         self._clients: dict[_Client, _Conversation] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -95,12 +94,12 @@ class _Face(asyncio.DatagramProtocol):
         found.send(data)
 
     def rejoin(self) -> None:
-        """The backends are others."""
+        """Assigns new backends after a change of the backends."""
         for each in list(self._clients.values()):
             each.rejoin()
 
     def forget_before(self, moment: float) -> None:
-        """Forgets those that were not heard of since."""
+        """Removes clients that were idle since a time."""
         for addr, each in list(self._clients.items()):
             if each.heard_at > moment:
                 break
@@ -116,7 +115,7 @@ class _Face(asyncio.DatagramProtocol):
 
 
 class _Conversation(asyncio.DatagramProtocol):
-    """A client, and the socket that speaks for it to its backend."""
+    """A client, and the socket to its backend."""
 
     def __init__(self, face: _Face, client: _Client) -> None:
         self.heard_at = 0.0
@@ -138,7 +137,7 @@ class _Conversation(asyncio.DatagramProtocol):
         self._join()
 
     def rejoin(self) -> None:
-        """Keeps its backend where that is still there, and is well."""
+        """Keeps the backend if still present; otherwise leaves the backend."""
         backends = self._face.proxy.balancer.backends
         if self._backend is not None and any(each[:3] == self._backend[:3] for each in backends):
             return
@@ -175,7 +174,7 @@ class _Conversation(asyncio.DatagramProtocol):
             transport.sendto(self._waiting.popleft())
 
     def answer(self, data: bytes) -> None:
-        """The backend has said something."""
+        """Sends a response of the backend to the client."""
         self._face.proxy.counters.bytes_out += len(data)
         if self._face.transport is not None:
             self._face.transport.sendto(data, self._client)
@@ -199,7 +198,8 @@ class _Conversation(asyncio.DatagramProtocol):
 
 
 class _Back(asyncio.DatagramProtocol):
-    """Hears a backend for one client. That nobody is there (ICMP says so) is no end: UDP promises nothing."""
+    """Receives the responses of a backend for one client. An unreachable backend (ICMP) is only counted, because UDP is
+    unreliable."""
 
     def __init__(self, conversation: _Conversation) -> None:
         self._conversation = conversation

@@ -1,1 +1,1 @@
-"""What is below workload objects in the API: their logs, and their processes to talk with."""
+"""The subresources of workload objects: their logs, and attach and exec."""

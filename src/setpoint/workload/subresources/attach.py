@@ -1,9 +1,8 @@
-"""`…/executables/name/attach`: a process that runs, to talk with, by the channels of Kubernetes over a WebSocket; and
-`…/containerexecs/name/attach`: a command in a container.
+"""`…/executables/name/attach` attaches to a running process, and `…/containerexecs/name/attach` to a command in a
+container, by the channels of Kubernetes over a WebSocket.
 
-Input goes to its standard input, where the spec has it open; what it says from now on comes back. A terminal shows also
-what it said last, and takes input and sizes from whoever looks at it. When the process ends, its exit code is told as
-Kubernetes tells it.
+Input is sent to the standard input, if open by the spec; output from now on is returned. A terminal also shows its last
+output, and accepts input and sizes of its viewers. At the end, the exit code is reported as in Kubernetes.
 """
 
 import asyncio
@@ -38,18 +37,18 @@ from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.workloads import Workloads
 
 NAME = "attach"
-# What a terminal may have shown before a client that does not read is left.
+# The maximum size of unread output before a client is disconnected.
 _MOST_UNSEEN = 4 << 20
 
 
 class AttachEndpoint:
-    """Answers for the processes of Executables, and for commands in containers."""
+    """Serves attach for Executables and ContainerExecs."""
 
     def __init__(self, workloads: Callable[[], Workloads | None]) -> None:
         self._workloads = workloads
 
     async def connect(self, context: Context, resource: Resource) -> Response:
-        """Joins a client with a process. Raises BadRequest, NotFound and ServiceUnavailable."""
+        """Attaches a client to a process. Raises BadRequest, NotFound or ServiceUnavailable."""
         workloads = present(self._workloads())
         tree = resource.item(await read(context, resource))
         name = f"{resource.kind} {meta.name(tree)}"
@@ -67,26 +66,26 @@ class AttachEndpoint:
             return Response(200, "text/plain", shown, [(PROTOCOL, chosen)])
         stdin = run.running.stdin if run.running is not None else None
         if asks_for(context, "stdin") and stdin is None:
-            raise BadRequest(f"{name} does not listen to its standard input: set spec.stdin to true, and restart it")
+            raise BadRequest(f"{name} has no open standard input: set spec.stdin to true, and restart it")
         listener = Listener(stdin.write, stdin.close) if stdin is not None else None
         attached = Conversation(_all_said(workloads, tree), listener, partial(_exit_code, run))
         return Response(200, "text/plain", attached, [(PROTOCOL, chosen)])
 
     async def _command(self, workloads: Workloads, context: Context, tree: Object) -> Conversation:
-        """Joins a client with a command in a container. Raises BadRequest."""
+        """Attaches a client to a command in a container. Raises BadRequest."""
         name = f"ContainerExec {meta.name(tree)}"
         command = await workloads.execs.find(meta.uid(tree))
         if command is None:
             raise _not_running(name, tree)
         listens = bool(tree["spec"].get("stdin"))
         if asks_for(context, "stdin") and not listens:
-            raise BadRequest(f"{name} does not listen to its standard input: make one with spec.stdin true")
+            raise BadRequest(f"{name} has no open standard input: create one with spec.stdin set to true")
         listener = told(command.started, tty=False) if listens else None
         return Conversation(_all_said(workloads, tree), listener, partial(_command_code, command))
 
 
 def _not_running(name: str, tree: Object) -> BadRequest:
-    return BadRequest(f"{name} does not run: {(tree.get('status') or {}).get('state') or 'it has not begun'}")
+    return BadRequest(f"{name} is not running: {(tree.get('status') or {}).get('state') or 'it has not started'}")
 
 
 def _all_said(workloads: Workloads, tree: Object) -> Sequence[Said]:
@@ -94,14 +93,14 @@ def _all_said(workloads: Workloads, tree: Object) -> Sequence[Said]:
 
 
 async def _command_code(command: Command) -> int | None:
-    """How a command ended; None while it runs, or where nobody knows."""
+    """Returns the exit code of a command; None while running, or if unknown."""
     work = command.work
     is_known = work.done() and not work.cancelled() and work.exception() is None
     return work.result() if is_known else None
 
 
 async def _exit_code(run: Run) -> int | None:
-    """How a process ended; None while it runs."""
+    """Returns the exit code of a process; None while running."""
     if not run.exited.done() or run.exited.cancelled():
         return None
     ended = run.exited.result()
@@ -113,7 +112,7 @@ async def _resize(screen: Screen, size: Size) -> None:
 
 
 async def _said(logs: LogStore, uid: str, source: str) -> AsyncIterator[tuple[int, bytes]]:
-    """What a process says from now on."""
+    """Yields the output of a process from now on."""
     track = logs.of(uid).tracks.get(source)
     skip = track.complete() if track is not None else 0
     async for piece in logs.read(uid, LogOptions(source, follow=True, skip=skip)):
@@ -121,7 +120,7 @@ async def _said(logs: LogStore, uid: str, source: str) -> AsyncIterator[tuple[in
 
 
 class _Looking:
-    """Somebody who looks at a terminal; None in the queue is its end."""
+    """A viewer of a terminal; None in the queue is its end."""
 
     def __init__(self) -> None:
         self.seen: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -130,12 +129,12 @@ class _Looking:
     def output(self, data: bytes) -> None:
         self._waiting += len(data)
         if self._waiting > _MOST_UNSEEN:
-            self.ended(0)  # who does not read loses the terminal, and not the process its time
+            self.ended(0)  # a client that does not read is disconnected, and does not block the process
         else:
             self.seen.put_nowait(data)
 
     def resized(self, size: Size) -> None:
-        """Terminals of clients have their own size."""
+        """Does nothing: terminals of clients have their own size."""
 
     def ended(self, code: int) -> None:
         self.seen.put_nowait(None)
@@ -147,7 +146,7 @@ class _Looking:
 
 
 async def _shown(screen: Screen) -> AsyncIterator[tuple[int, bytes]]:
-    """What a terminal showed last, and what it shows from now on."""
+    """Yields the last output of a terminal, and its output from now on."""
     looking = _Looking()
     past = screen.join(looking)
     try:

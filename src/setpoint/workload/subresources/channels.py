@@ -1,7 +1,7 @@
-"""The channels of Kubernetes over a WebSocket: a client and a program that talk, with the exit code at the end.
+"""The channels of Kubernetes over a WebSocket: a client and a program exchange data, with the exit code at the end.
 
-Whoever joins the two says where output comes from and who takes input; what a client says faster than the program
-listens waits on its way.
+The caller provides the output and the receiver of input; input that the program does not read in time pauses the
+client.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from setpoint.workload.terminal.hmp import Size
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 SOURCES = {"stdout": STDOUT, "stderr": STDERR}
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-# What may wait for a program that does not read before its client has to.
+# The number of buffered messages after which the client is paused.
 _MOST_WAITING = 64
 
-# What a program says, each piece with its channel.
+# The output of a program, each piece with its channel.
 Said: TypeAlias = Callable[[], AsyncIterator[tuple[int, bytes]]]
 
 
 class Listener(NamedTuple):
-    """Who is told what the client says. `write` raises OSError when nobody listens any more."""
+    """Receives the input of the client. `write` raises OSError if the program no longer reads."""
 
     write: Callable[[bytes], Awaitable[None]]
     close: Callable[[], None] | None = None
@@ -37,21 +37,21 @@ class Listener(NamedTuple):
 
 
 def chosen_protocol(context: Context, doing: str) -> str:
-    """The protocol to speak with a client. Raises BadRequest where it offers none."""
+    """Returns the protocol for a client. Raises BadRequest if the client offers none."""
     offer = offered(context.request.headers)
     chosen = None if offer is None else next((each for each in PROTOCOLS if each in offer.protocols), None)
     if chosen is None:
-        raise BadRequest(f"{doing} takes a WebSocket that speaks {' or '.join(PROTOCOLS)}")
+        raise BadRequest(f"{doing} requires a WebSocket with the protocol {' or '.join(PROTOCOLS)}")
     return chosen
 
 
 def asks_for(context: Context, what: str) -> bool:
-    """Whether a client asks for something by a parameter."""
+    """Returns True if a parameter of the request is true."""
     return what in context.query and truth(context.query[what][-1])
 
 
 class Heard:
-    """What a client says, from the moment on that this is made: whoever has to wait for the program makes it first."""
+    """The messages of a client since the creation of this object: created before waiting for the program."""
 
     def __init__(self, sink: Sink) -> None:
         self._line = sink if isinstance(sink, Line) else None
@@ -65,7 +65,7 @@ class Heard:
             self._line.hold(True)
 
     async def next(self) -> bytes:
-        """The next message."""
+        """Returns the next message."""
         message = await self._messages.get()
         if self._messages.qsize() == 0 and self._line is not None:
             self._line.hold(False)
@@ -73,8 +73,7 @@ class Heard:
 
 
 class Conversation(NamedTuple):
-    """What a client and a program have to say to each other. `ended` gives the exit code once all is said; None: it is
-    not known."""
+    """The exchange between a client and a program. `ended` returns the exit code after all output; None: unknown."""
 
     said: Sequence[Said]
     listener: Listener | None
@@ -84,7 +83,7 @@ class Conversation(NamedTuple):
         await self.go_on(sink, Heard(sink))
 
     async def go_on(self, sink: Sink, heard: Heard) -> None:
-        """Has it, with a client that was heard already."""
+        """Runs the exchange with the messages received so far."""
         telling = [asyncio.ensure_future(_tell(sink, said())) for said in self.said]
         feeding = asyncio.ensure_future(self._feed(heard))
         gone = asyncio.ensure_future(sink.wait_closed())
@@ -101,7 +100,7 @@ class Conversation(NamedTuple):
             await asyncio.gather(*telling, feeding, gone, return_exceptions=True)
 
     async def _feed(self, heard: Heard) -> None:
-        """Passes on what the program is told."""
+        """Forwards the input of the client to the program."""
         listener = self.listener
         while True:
             message = await heard.next()
@@ -111,7 +110,7 @@ class Conversation(NamedTuple):
                 try:
                     await listener.write(message[1:])
                 except OSError:
-                    return  # it listens no more
+                    return  # the program no longer reads
             elif message[0] == RESIZE:
                 if listener.resize is not None and (size := _size(message[1:])) is not None:
                     await listener.resize(size)
@@ -126,7 +125,7 @@ async def _tell(sink: Sink, said: AsyncIterator[tuple[int, bytes]]) -> None:
 
 
 def _size(message: bytes) -> Size | None:
-    """The size that a client asks for; None where it is none."""
+    """Returns the size that a client requests, or None if invalid."""
     try:
         found = msgspec.json.decode(message, type=_Resize)
     except msgspec.DecodeError:
@@ -136,14 +135,14 @@ def _size(message: bytes) -> Size | None:
 
 
 class _Resize(msgspec.Struct, rename="pascal"):
-    """How clients of Kubernetes say the size of their terminal."""
+    """The size of a terminal in the format of Kubernetes clients."""
 
     width: int = 0
     height: int = 0
 
 
 def exit_status(code: int) -> Object:
-    """How a process ended, in the shape of the API."""
+    """Returns the exit code as a Status of the API."""
     kind = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
     if code == 0:
         return {**kind, "status": "Success"}

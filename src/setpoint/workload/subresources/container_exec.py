@@ -1,4 +1,4 @@
-"""`…/containers/name/exec`: a command in a container that runs, to talk with, by the channels of Kubernetes.
+"""`…/containers/name/exec`: runs a command in a running container, by the channels of Kubernetes.
 
 The parameters are those of `kubectl exec`: `command`, once for each word, `stdin`, `stdout`, `stderr` and `tty`.
 """
@@ -36,29 +36,29 @@ NAME = "exec"
 
 
 class ExecEndpoint:
-    """Answers for Containers."""
+    """Serves exec for Containers."""
 
     def __init__(self, workloads: Callable[[], Workloads | None]) -> None:
         self._workloads = workloads
 
     async def connect(self, context: Context, resource: Resource) -> Response:
-        """Runs a command for a client. Raises BadRequest, NotFound and ServiceUnavailable."""
+        """Runs a command for a client. Raises BadRequest, NotFound or ServiceUnavailable."""
         workloads = present(self._workloads())
         tree = resource.item(await read(context, resource))
         chosen = chosen_protocol(context, "running a command")
         command = context.query.get("command") or []
         if not command:
-            raise BadRequest("command: say what to run, once for each word")
+            raise BadRequest("command: required, once for each word of the command")
         life, engine = workloads.containers.find(meta.uid(tree)), workloads.world.engines.engine
         if life is None or engine is None or life.state != "Running":
-            state = (tree.get("status") or {}).get("state") or "it has not begun"
-            raise BadRequest(f"{resource.kind} {meta.name(tree)} does not run: {state}")
+            state = (tree.get("status") or {}).get("state") or "it has not started"
+            raise BadRequest(f"{resource.kind} {meta.name(tree)} is not running: {state}")
         asked = _Asked(life.id, tuple(command), asks_for(context, "stdin"), asks_for(context, "tty"))
         return Response(200, "text/plain", _Executed(engine, asked), [(PROTOCOL, chosen)])
 
 
 class _Asked(NamedTuple):
-    """What a client wants to run."""
+    """The request of a client."""
 
     container: str
     command: tuple[str, ...]
@@ -67,7 +67,7 @@ class _Asked(NamedTuple):
 
 
 class _Executed:
-    """One client, and a command."""
+    """A command that runs for a client."""
 
     def __init__(self, engine: Engine, asked: _Asked) -> None:
         self._engine, self._asked = engine, asked
@@ -87,7 +87,7 @@ class _Executed:
 
 
 def told(run: Exec, *, tty: bool) -> Listener:
-    """Who is told what a client says."""
+    """Returns the receiver of a client's input."""
 
     async def write(data: bytes) -> None:
         try:
@@ -96,7 +96,7 @@ def told(run: Exec, *, tty: bool) -> Listener:
             raise BrokenPipeError(error.message) from None
 
     async def resize(size: Size) -> None:
-        # One that has just ended has no terminal any more.
+        # A command that has just ended has no terminal.
         with suppress(EngineError):
             await run.resize(*size)
 

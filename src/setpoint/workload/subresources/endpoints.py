@@ -1,4 +1,4 @@
-"""All endpoints of workloads together: what `ControlPlane(extensions=...)` is given, before there are any workloads."""
+"""All subresources of workloads: for `ControlPlane(extensions=...)`, before the workloads exist."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ _PLURALS = {kind: plural for plural, kind in LOGGED.items()}
 
 
 class WorkloadEndpoints:
-    """Answer below workload objects, once `workloads` is set."""
+    """Serves the subresources of workload objects, once `workloads` is set."""
 
     def __init__(self) -> None:
         self.workloads: Workloads | None = None
 
     @property
     def extensions(self) -> Sequence[Extension]:
-        """What the server is told of."""
+        """The extensions of the server."""
         logs = log.LogEndpoint(self._logs)
         attached = attach.AttachEndpoint(lambda: self.workloads)
         executed = container_exec.ExecEndpoint(lambda: self.workloads)

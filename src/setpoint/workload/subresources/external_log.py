@@ -1,7 +1,7 @@
-"""`GET …/executables/name/log` at a server whose controllers are a process of their own: from the files they write.
+"""`GET …/executables/name/log` in a server whose controllers run in another process: read from their log files.
 
-Both have to know one folder. What outlives its controllers, and what a container printed before they knew it, lies
-elsewhere, and is not shown.
+Both must be configured with the same directory. The logs of persistent processes, and output that a container printed
+before the controllers knew the container, are not available.
 """
 
 from collections.abc import Sequence
@@ -27,21 +27,21 @@ _OVER = frozenset({*FINAL, *DONE})
 
 
 class LogElsewhere:
-    """Answers for all kinds that have a log. Without a folder it says what is missing."""
+    """Serves the logs of all kinds with logs. Without a directory, requests fail with the remedy."""
 
     def __init__(self, folder: Path | None, clock: Clock) -> None:
         self._logs = LogsElsewhere(folder, clock) if folder is not None else None
 
     @property
     def extensions(self) -> Sequence[Extension]:
-        """What the server is told of."""
+        """The extensions of the server."""
         return [Extension(GROUP, f"{kind.lower()}s", NAME, {"get": self.get}) for kind in SOURCES]
 
     async def get(self, context: Context, resource: Resource) -> Response:
-        """The log that a request asks for. Raises BadRequest, NotFound and ServiceUnavailable."""
+        """Returns the requested log. Raises BadRequest, NotFound or ServiceUnavailable."""
         if self._logs is None:
             raise ServiceUnavailable(
-                "the logs are where the controllers are: start both with the same folder in DCP_SESSION_FOLDER"
+                "the logs are stored by the controllers: start both with the same directory in DCP_SESSION_FOLDER"
             )
         options = parse({name: values[-1] for name, values in context.query.items()})
         tree = resource.item(await read(context, resource))

@@ -1,6 +1,6 @@
-"""`GET …/executables/name/log`: the output of a workload, as text, to its end or on and on.
+"""`GET …/executables/name/log`: the output of a workload as text, to its end or following.
 
-The parameters are DCP's (see `logs.options`); Kubernetes' names for the same are understood as well.
+The parameters are DCP's (see `logs.options`); Kubernetes' names are supported as well.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ NAME = "log"
 
 
 class LogEndpoint:
-    """Answers for the logs of all kinds that have some. `store` gives them once there are any."""
+    """Serves the logs of all kinds with logs. `store` returns them once available."""
 
     def __init__(self, store: Callable[[], LogStore | None]) -> None:
         self._store = store
 
     async def get(self, context: Context, resource: Resource) -> Response:
-        """The log that a request asks for. Raises BadRequest, NotFound and ServiceUnavailable."""
+        """Returns the requested log. Raises BadRequest, NotFound or ServiceUnavailable."""
         store = present(self._store())
         options = parse({name: values[-1] for name, values in context.query.items()})
         tree = resource.item(await read(context, resource))
@@ -42,22 +42,22 @@ class LogEndpoint:
 
 
 def check(kind: str, tree: Object, options: LogOptions) -> None:
-    """Raises BadRequest where an object has no such log."""
+    """Raises BadRequest if an object does not have the requested log."""
     name = f"{kind} {meta.name(tree)}"
     if options.source not in SOURCES[kind]:
-        raise BadRequest(f"source: {name} has no log {options.source!r}; there are: {', '.join(SOURCES[kind])}")
+        raise BadRequest(f"source: {name} has no log {options.source!r}; available: {', '.join(SOURCES[kind])}")
     if options.source == "system":
         return
     if meta.is_being_deleted(tree):
-        raise BadRequest(f"{name} is being deleted, and its log with it")
+        raise BadRequest(f"{name} is being deleted with its log")
     if tree["spec"].get("terminal") is not None:
         raise BadRequest(f"{name} has a terminal and therefore no log: attach to the terminal instead")
     if kind == "Container" and (tree.get("status") or {}).get("state") == "Unknown":
-        raise BadRequest(f"{name} is not there any more: its container was removed, and its log with it")
+        raise BadRequest(f"{name} no longer exists: its container was removed with its log")
 
 
 class LogStream:
-    """A log on its way to a client."""
+    """Streams a log to a client."""
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self._pieces = pieces

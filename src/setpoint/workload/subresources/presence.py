@@ -1,4 +1,4 @@
-"""The workloads of a control plane, for requests that need them: not every control plane runs some."""
+"""Access to the workloads of a control plane, which are optional."""
 
 from typing import TypeVar
 
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def present(found: T | None) -> T:
-    """What was found. Raises ServiceUnavailable where this control plane runs no workloads."""
+    """Returns the argument. Raises ServiceUnavailable if this control plane runs no workloads."""
     if found is None:
-        raise ServiceUnavailable("workloads are not run by this control plane: start it with --workloads")
+        raise ServiceUnavailable("this control plane runs no workloads: start it with --workloads")
     return found

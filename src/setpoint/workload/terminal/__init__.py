@@ -1,1 +1,1 @@
-"""Pseudo-terminals: processes that run in one, and those who look at it and type into it."""
+"""Pseudo-terminals: the processes in them, and their viewers."""

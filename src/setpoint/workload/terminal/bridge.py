@@ -1,7 +1,7 @@
-"""A terminal on a Unix socket, by HMP v1: for whoever connects, or at a socket that a peer listens on.
+"""A terminal on a Unix socket, by HMP v1: listens for connections, or connects to a socket of a peer.
 
-Several may look at once. One who does not read loses its connection rather than stop the others, or the process; what
-it has missed is shown when it comes back.
+Several viewers may be connected. A viewer that does not read is disconnected, so that the other viewers and the process
+are not blocked; after a reconnection the missed output is shown.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from setpoint.workload.terminal import hmp
 from setpoint.workload.terminal.hmp import FrameError, Kind, Size, frame, read_frame
 from setpoint.workload.terminal.screen import Screen
 
-# What may wait for a viewer that does not read.
+# The maximum size of unsent data for a viewer.
 _MOST_WAITING = 4 << 20
-# How soon a peer is dialled again: more slowly while it is not there, and never more often than this.
+# The first and last delay between attempts to connect to a peer, and the delay before a reconnection.
 _FIRST_SECONDS, _MOST_SECONDS, _AGAIN_SECONDS = 0.1, 5.0, 0.5
-# How long viewers have to take the end.
+# The time for viewers to receive the end.
 _CLOSING_SECONDS = 3.0
 
 
 class _Viewer:
-    """A connection."""
+    """The connection of a viewer."""
 
     def __init__(self, screen: Screen, writer: asyncio.StreamWriter) -> None:
         self._screen, self._writer = screen, writer
 
     def begin(self) -> None:
         self._write(hmp.hello(self._screen.size) + frame(Kind.STATE_SYNC))
-        # Not in the StateSync, which DCP's clients know as empty.
+        # Not in the StateSync, which is empty in DCP.
         if past := self._screen.join(self):
             self.output(past)
 
@@ -60,7 +60,7 @@ class _Viewer:
 
 
 class Bridge:
-    """One terminal on one socket. It ends with `close`, after the terminal has."""
+    """One terminal on one socket, until `close`, after the end of the terminal."""
 
     def __init__(self, screen: Screen, path: str, clock: Clock) -> None:
         self._screen, self.path, self._clock = screen, path, clock
@@ -69,11 +69,11 @@ class Bridge:
         self._serving: dict[asyncio.Task[None], _Viewer] = {}
 
     async def listen(self) -> None:
-        """Has others connect to the socket, which only we may. Raises OSError."""
+        """Listens on the socket, for our own user only. Raises OSError."""
         await _clear(self.path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # The file that binding makes has the mode of the socket: there is no moment when others may connect.
+            # The file gets the mode of the socket: other users can never connect.
             os.fchmod(listener.fileno(), 0o600)
             listener.bind(self.path)
             listener.setblocking(False)
@@ -83,11 +83,11 @@ class Bridge:
             raise
 
     def dial(self) -> None:
-        """Connects to a peer that listens on the socket, now and whenever the connection has ended."""
+        """Connects to a peer that listens on the socket, and reconnects after each disconnection."""
         self._dialling = asyncio.ensure_future(self._dial())
 
     async def close(self) -> None:
-        """Ends all connections, after they have had a while to take what was written."""
+        """Closes all connections, after a delay for unsent data."""
         if self._dialling is not None:
             self._dialling.cancel()
             await asyncio.gather(self._dialling, return_exceptions=True)
@@ -129,7 +129,7 @@ class Bridge:
             while True:
                 await self._heard(viewer, *await read_frame(reader))
         except (EOFError, FrameError, OSError):
-            pass  # it has left, or is none of ours
+            pass  # disconnected, or not a valid client
         finally:
             self._screen.leave(viewer)
             del self._serving[task]
@@ -139,7 +139,7 @@ class Bridge:
 
     async def _heard(self, viewer: _Viewer, kind: int, payload: bytes) -> None:
         if kind == Kind.INPUT:
-            # Where nobody reads any more the end is near, and is told; what was typed is lost.
+            # If the process no longer reads, its end will be reported; the input is lost.
             with contextlib.suppress(OSError):
                 await self._screen.write(payload)
         elif kind == Kind.RESIZE and (size := hmp.size_of(payload)) is not None:
@@ -147,17 +147,17 @@ class Bridge:
 
 
 async def _clear(path: str) -> None:
-    """Removes a socket that nobody listens on any more. Raises OSError for whatever else has this path."""
+    """Removes a stale socket without a listener. Raises OSError if the path is used otherwise."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise FileExistsError(f"{path} is there already, and no socket")
+        raise FileExistsError(f"{path} already exists and is not a socket")
     try:
         _, writer = await asyncio.open_unix_connection(path)
     except ConnectionRefusedError:
         os.unlink(path)
         return
     writer.close()
-    raise FileExistsError(f"somebody else listens on {path}")
+    raise FileExistsError(f"another process listens on {path}")

@@ -1,4 +1,4 @@
-"""The terminal of a container: the engine has it, and it is bridged to a socket for as long as the container runs."""
+"""The terminal of a container: provided by the engine, and bridged to a socket while the container runs."""
 
 import asyncio
 from contextlib import suppress
@@ -14,12 +14,12 @@ from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
 from setpoint.workload.terminal.terminals import open_bridge, size_of
 
-# How long the last output may take to come after the end of the container.
+# The time to wait for the last output after the end of the container.
 _LAST_SECONDS = 1.0
 
 
 class ContainerTerminal:
-    """One life of one container in its terminal. Begin it before the container starts: then nothing is missed."""
+    """The terminal of one run of a container. Begun before the container starts, so that no output is missed."""
 
     def __init__(self, world: World, engine: Engine, container: str, spec: TerminalSpec) -> None:
         self._world, self._engine, self._container, self._spec = world, engine, container, spec
@@ -31,11 +31,11 @@ class ContainerTerminal:
 
     @property
     def path(self) -> str:
-        """Where its socket is."""
+        """The path of the socket."""
         return self._bridge.path if self._bridge is not None else ""
 
     async def begin(self, uid: str) -> None:
-        """Has it shown on its socket. Raises StartError, EngineError."""
+        """Opens the socket and attaches to the container. Raises StartError or EngineError."""
         path = str(self._world.path(self._spec.uds_path)) if self._spec.uds_path else ""
         path = path or str(self._world.directory / f"terminal-{uid}.sock")
         self._bridge = await open_bridge(self.screen, self._spec, path, self._world.clock)
@@ -46,11 +46,11 @@ class ContainerTerminal:
             self._reading.result()
 
     async def started(self) -> None:
-        """The container runs: its terminal gets its size."""
+        """Sets the size of the terminal after the start of the container."""
         await self._resize(self.screen.size)
 
     async def end(self, code: int | None) -> None:
-        """The container has ended: all that it wrote is shown, then its exit code."""
+        """Shows the remaining output and the exit code, and closes the socket, after the end of the container."""
         if self._reading is not None:
             with suppress(TimeoutError):
                 async with timeout(self._world.clock, _LAST_SECONDS):
@@ -61,11 +61,11 @@ class ContainerTerminal:
         if self._bridge is not None:
             await self._bridge.close()
 
-    # What the screen asks of it
+    # Called by the screen
 
     async def write(self, data: bytes) -> None:
         if self._attached is None:
-            raise BrokenPipeError("nobody reads it")
+            raise BrokenPipeError("the container is not attached")
         try:
             await self._attached.write(data)
         except EngineError as error:
@@ -77,7 +77,7 @@ class ContainerTerminal:
         task.add_done_callback(self._resizing.discard)
 
     async def _resize(self, size: Size) -> None:
-        # One that does not run has no terminal to be resized.
+        # A container that is not running has no terminal to resize.
         with suppress(EngineError):
             await self._engine.containers.resize(self._container, *size)
 

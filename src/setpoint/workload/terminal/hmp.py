@@ -1,7 +1,7 @@
-"""HMP v1, the protocol by which DCP's terminals are bridged: frames of a type, a length and a payload.
+"""HMP v1, the protocol of DCP's terminal bridges: frames with a type, a length and a payload.
 
-Hello (a JSON object), StateSync and Output come from the terminal, Input goes to it, Resize goes both ways, and Exit is
-the last that comes.
+Hello (a JSON object), StateSync and Output are sent by the terminal, Input is sent to the terminal, Resize is sent in
+both directions, and Exit is the last frame of the terminal.
 """
 
 import asyncio
@@ -27,25 +27,25 @@ class Kind(IntEnum):
 
 
 class FrameError(ValueError):
-    """What came is no frame."""
+    """The received data is not a valid frame."""
 
 
 class Size(NamedTuple):
-    """How large a terminal is."""
+    """The size of a terminal."""
 
     columns: int
     rows: int
 
 
 def frame(kind: Kind, payload: bytes = b"") -> bytes:
-    """A frame. Raises ValueError where it would be longer than the protocol allows."""
+    """Returns a frame. Raises ValueError if the payload exceeds the limit of the protocol."""
     if len(payload) > MOST_BYTES:
         raise ValueError(f"a frame has at most {MOST_BYTES} bytes")
     return bytes((kind,)) + len(payload).to_bytes(_LENGTH_BYTES, "little") + payload
 
 
 def hello(size: Size) -> bytes:
-    """How a terminal introduces itself."""
+    """Returns the first frame of a terminal."""
     return frame(Kind.HELLO, msgspec.json.encode({"version": VERSION, "width": size.columns, "height": size.rows}))
 
 
@@ -58,7 +58,7 @@ def exited(code: int) -> bytes:
 
 
 def size_of(payload: bytes) -> Size | None:
-    """The size that a Resize asks for; None where it is none that a terminal can have."""
+    """Returns the size in a Resize frame, or None if invalid."""
     if len(payload) != 8:
         return None
     found = Size(int.from_bytes(payload[:4], "little"), int.from_bytes(payload[4:], "little"))
@@ -66,7 +66,7 @@ def size_of(payload: bytes) -> Size | None:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """The type and payload of the next frame. Raises FrameError, and EOFError at the end."""
+    """Returns the type and payload of the next frame. Raises FrameError, or EOFError at the end."""
     head = await reader.readexactly(1 + _LENGTH_BYTES)
     length = int.from_bytes(head[1:], "little")
     if length > MOST_BYTES:

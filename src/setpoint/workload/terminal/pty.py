@@ -1,4 +1,4 @@
-"""A pseudo-terminal of this machine: its one end is the device of a process, the other is read and written here."""
+"""A pseudo-terminal of this machine: one end is the device of a process, the other is read and written here."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Pty:
-    """A terminal, which is read as soon as `begin` was called. It needs a running event loop. Raises OSError."""
+    """A terminal, read after `begin`. Requires a running event loop. Raises OSError."""
 
     def __init__(self, size: Size) -> None:
         self._master, self._device = os.openpty()
@@ -25,14 +25,15 @@ class Pty:
         self.resize(size)
 
     def begin(self, said: Callable[[bytes], None]) -> None:
-        """A process has the device: what it writes is passed on. Our own hold of it ends, so that its end shows."""
+        """Starts to pass on the output of the process that has opened the device. Closes our own descriptor of the
+        device, so that the end of the process is detected."""
         self._said = said
         os.close(self._device)
         self._device = -1
         self._loop.add_reader(self._master, self._read)
 
     async def write(self, data: bytes) -> None:
-        """Types something. Raises OSError where nobody reads it any more."""
+        """Writes input. Raises OSError if no process reads the terminal."""
         await self._typed.write(data)
 
     def resize(self, size: Size) -> None:
@@ -45,7 +46,7 @@ class Pty:
                 fcntl.ioctl(self._master, termios.TIOCSWINSZ, packed)
 
     def close(self) -> None:
-        """Passes on what is there, and gives the terminal back."""
+        """Passes on the remaining output, and closes the terminal."""
         if self._master < 0:
             return
         if self._said is not None:
@@ -59,14 +60,14 @@ class Pty:
         self._master = self._device = -1
 
     def _read(self) -> bool:
-        """Whether there was something to read."""
+        """Reads output. Returns True if there was any."""
         assert self._said is not None
         try:
             data = os.read(self._master, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         except OSError:
-            # Nobody has the device any more; who opened it anew would be heard again, but nobody is left to do so.
+            # No process has the device open, and none is left that could open it again.
             self._loop.remove_reader(self._master)
             return False
         if data:

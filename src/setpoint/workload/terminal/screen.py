@@ -1,38 +1,38 @@
-"""What happens in a terminal, for all who look at it. What was written last is kept for those who come later."""
+"""Distributes the output of a terminal to its viewers, and keeps the last output for later ones."""
 
 from collections import deque
 from typing import Protocol
 
 from setpoint.workload.terminal.hmp import Size
 
-# What of the past is shown to who comes later.
+# The size of the kept output for later viewers.
 SCROLLBACK_BYTES = 256 << 10
 
 
 class Source(Protocol):
-    """What a terminal belongs to."""
+    """The owner of a terminal."""
 
     async def write(self, data: bytes) -> None:
-        """Types something. Raises OSError where nobody reads it any more."""
+        """Writes input. Raises OSError if the program no longer reads."""
 
     def resize(self, size: Size) -> None:
-        """Makes it another size."""
+        """Resizes the terminal."""
 
 
 class Viewer(Protocol):
-    """Somebody who looks at a terminal. Nothing here may wait, or raise."""
+    """A viewer of a terminal. Its methods must not block or raise."""
 
     def output(self, data: bytes) -> None: ...
 
     def resized(self, size: Size) -> None:
-        """Somebody else has made it another size."""
+        """Called when another viewer has resized the terminal."""
 
     def ended(self, code: int) -> None:
-        """Nothing more comes."""
+        """Called at the end of the output."""
 
 
 class Screen:
-    """One terminal."""
+    """One terminal with its viewers."""
 
     def __init__(self, source: Source, size: Size) -> None:
         self._source = source
@@ -44,7 +44,7 @@ class Screen:
         self.code: int | None = None
 
     def join(self, viewer: Viewer) -> bytes:
-        """Somebody looks from now on; what was written before is returned."""
+        """Adds a viewer. Returns the output kept so far."""
         self._viewers.append(viewer)
         if self.code is not None:
             viewer.ended(self.code)
@@ -55,11 +55,11 @@ class Screen:
             self._viewers.remove(viewer)
 
     async def write(self, data: bytes) -> None:
-        """Types something. Raises OSError where nobody reads it any more."""
+        """Writes input. Raises OSError if the program no longer reads."""
         await self._source.write(data)
 
     def resize(self, size: Size, by: Viewer | None = None) -> None:
-        """Makes it another size, and tells everybody but who asked for it."""
+        """Resizes the terminal, and notifies all viewers except the requesting one."""
         if size == self.size or self.code is not None:
             return
         self.size = size
@@ -68,10 +68,10 @@ class Screen:
             if viewer is not by:
                 viewer.resized(size)
 
-    # What the source tells
+    # Called by the source
 
     def said(self, data: bytes) -> None:
-        """Something was written."""
+        """Handles output of the source."""
         self._past.append(data)
         self._past_bytes += len(data)
         while self._past_bytes > SCROLLBACK_BYTES:
@@ -80,7 +80,7 @@ class Screen:
             viewer.output(data)
 
     def _drop(self) -> None:
-        """Forgets the oldest, up to the end of a line: half a control sequence would garble the rest."""
+        """Drops the oldest output up to the end of a line: a partial control sequence would garble the rest."""
         oldest = self._past.popleft()
         self._past_bytes -= len(oldest)
         surplus = max(self._past_bytes + len(oldest) - SCROLLBACK_BYTES, 0)
@@ -91,7 +91,7 @@ class Screen:
             self._past_bytes += len(kept)
 
     def end(self, code: int) -> None:
-        """The process is gone."""
+        """Handles the end of the process."""
         if self.code is None:
             self.code = code
             for viewer in list(self._viewers):

@@ -1,4 +1,4 @@
-"""Executables in terminals: a process on a pseudo-terminal, bridged to a socket for as long as it runs."""
+"""Runs Executables in terminals: a process on a pseudo-terminal, bridged to a socket while the process runs."""
 
 import asyncio
 import os
@@ -18,31 +18,31 @@ from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.pty import Pty
 from setpoint.workload.terminal.screen import Screen
 
-# The longest path that a Unix socket can have on Linux, without the zero at its end.
+# The maximum length of a Unix socket's path on Linux, without the terminating zero.
 _LONGEST_PATH = 107
 _COLUMNS, _ROWS = 80, 24
 _SIGNALLED = 128
 
 
 class _Nothing:
-    """Takes no output: it all goes to the terminal."""
+    """A sink without output: all output is written to the terminal."""
 
     def write(self, data: bytes) -> None:
         raise AssertionError("a process in a terminal has no other output")
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Does nothing."""
 
 
 def size_of(spec: TerminalSpec) -> Size:
-    """How large a terminal is at the start."""
+    """Returns the initial size of a terminal."""
     return Size(spec.cols or _COLUMNS, spec.rows or _ROWS)
 
 
 async def open_bridge(screen: Screen, spec: TerminalSpec, path: str, clock: Clock) -> Bridge:
-    """Has a terminal shown on a socket. Raises StartError."""
+    """Opens the socket of a terminal. Raises StartError."""
     if len(os.fsencode(path)) > _LONGEST_PATH:
-        message = f"a socket's path has at most {_LONGEST_PATH} bytes, and {path} has more"
+        message = f"the path of a socket is limited to {_LONGEST_PATH} bytes: {path}"
         raise StartError("BadTerminalSocket", message, "choose a shorter spec.terminal.udsPath")
     bridge = Bridge(screen, path, clock)
     if spec.socket_mode == "connect":
@@ -51,7 +51,7 @@ async def open_bridge(screen: Screen, spec: TerminalSpec, path: str, clock: Cloc
     try:
         await bridge.listen()
     except OSError as error:
-        message = f"no terminal socket can be made at {path}: {error.strerror or error}"
+        message = f"cannot create the terminal socket {path}: {error.strerror or error}"
         raise StartError("BadTerminalSocket", message, "choose another spec.terminal.udsPath") from None
     return bridge
 
@@ -66,15 +66,15 @@ class Terminals:
         self._own: tempfile.TemporaryDirectory[str] | None = None
 
     async def start(self, obj: Executable, execution: Execution, command: Command) -> ProcessRun:
-        """Starts a process in a terminal of its own. Raises StartError."""
+        """Starts a process in a new terminal. Raises StartError."""
         spec = obj.spec.terminal
         assert spec is not None
         size = size_of(spec)
         try:
             pty = Pty(size)
         except OSError as error:
-            remedy = "close some, or raise kernel.pty.max"
-            raise StartError("NoTerminal", f"the system gives no terminal ({error.strerror})", remedy) from None
+            remedy = "close some terminals, or raise kernel.pty.max"
+            raise StartError("NoTerminal", f"cannot open a pseudo-terminal ({error.strerror})", remedy) from None
         screen = Screen(pty, size)
         try:
             path = str(self._world.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
@@ -99,7 +99,7 @@ class Terminals:
         return ProcessRun(self._world.processes, running, screen)
 
     async def close(self) -> None:
-        """Ends them all."""
+        """Closes all terminals."""
         for bridge, pty in list(self._open.items()):
             pty.close()
             await bridge.close()
@@ -109,7 +109,8 @@ class Terminals:
             self._own.cleanup()
 
     def _path(self, uid: str) -> str:
-        """Where a terminal's socket is that nobody has chosen: with our other files, unless that makes it too long."""
+        """Returns the default path of a terminal's socket: in the directory of the control plane, unless the path would
+        be too long."""
         name = f"terminal-{uid}.sock"
         here = self._world.directory / name
         if len(os.fsencode(here)) <= _LONGEST_PATH:
@@ -120,7 +121,7 @@ class Terminals:
         return str(Path(self._own.name) / name)
 
     def _ended(self, bridge: Bridge, screen: Screen, exited: "asyncio.Future[Exit]") -> None:
-        """A process has ended: all it wrote is shown, then its exit code."""
+        """Shows the remaining output and the exit code after the end of a process."""
         pty = self._open.pop(bridge, None)
         if pty is None or exited.cancelled():
             return

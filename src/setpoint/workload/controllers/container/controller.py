@@ -1,7 +1,8 @@
-"""Containers: has the container of each run as its spec says, and tells how it is.
+"""The controller of Containers: runs the container of each object as its spec says, and reports its status.
 
-Every reconcile looks at what is and does the next thing. What takes long, a start with its pull or a stop, is a task
-that wakes it; what happens in the engine wakes it too, and it looks at its container again.
+Each reconcile observes the current state and takes the next step. Long operations (a start with its pull, or a stop)
+are tasks that wake the reconcile when they end; events of the engine wake the reconcile too, which then inspects its
+container again.
 """
 
 import asyncio
@@ -31,16 +32,16 @@ from setpoint.workload.kinds.parts import ends_with_object
 from setpoint.workload.runtime import World
 
 FINALIZER = f"{GROUP}/container-reconciler"
-# What may happen to a container that changes what is told of it.
+# Actions of the engine after which the status of a container may change.
 _NEWS = frozenset(
     ("start", "restart", "die", "stop", "destroy", "pause", "unpause", "oom", "health_status", "rename", "update")
 )
-# How long what is being stopped is not looked at, unless it says that it has ended.
+# The requeue delay while a container stops; its end reconciles earlier.
 _STOPPING_SECONDS = 60.0
 
 
 class Containers:
-    """The controller, and what it knows of every Container."""
+    """The controller, and the known state of every Container."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -56,21 +57,21 @@ class Containers:
             reads=READS,
             watches=(self._channel,),
             concurrency=16,
-            condition_events=(),  # told where they happen, with more to say
+            condition_events=(),  # events are recorded by the state machine, in more detail
         )
         world.engines.subscribe(self._hear)
 
     def find(self, uid: str) -> ContainerLife | None:
-        """What runs for an object."""
+        """Returns the state of the container of an object, by uid."""
         return next((each for each in self._known.values() if each.uid == uid), None)
 
     def wake(self, name: str) -> None:
-        """Has a Container looked at."""
+        """Enqueues a reconcile of a Container."""
         self._channel.send(Request(name))
 
     def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
-        """Has a Container started again, for a reason that is not in the object, also if it has ended or could not be
-        started; `rebuild`: from a new image."""
+        """Restarts a Container for a reason outside of its object, even if the container has ended or failed to start.
+        With `rebuild`, builds a new image first."""
         found = self._known.get(name)
         if found is None or found.restarting:
             return
@@ -79,7 +80,7 @@ class Containers:
             self.wake(name)
 
     async def close(self) -> None:
-        """Stops and removes the containers of this session, all at once; others are let go of."""
+        """Stops and removes the containers of this session, concurrently, and stops tracking the others."""
         for each in self._known.values():
             each.close_probing()
             if each.work is not None:
@@ -99,7 +100,7 @@ class Containers:
         await engine.containers.remove(life.id)
 
     def _hear(self, told: Told | None) -> None:
-        """Something happened in the engine, or to it."""
+        """Handles an event of the engine, or a change of the engine's availability."""
         if isinstance(told, Event) and (told.kind != "container" or told.action not in _NEWS):
             return
         for name, life in self._known.items():
@@ -139,7 +140,7 @@ class Containers:
             found = self._known[name] = ContainerLife(uid, name, output=output, obeyed=restart_request(obj))
             found.remember(obj.status)
             if not found.is_over:
-                # Whatever an earlier control plane had running in this session is gone with it.
+                # Containers that an earlier control plane ran in this session were removed with that control plane.
                 found.state = ""
         found.is_session = obj.spec.effective_mode == "session"
         found.stop_seconds = _whole_seconds(obj.spec)
@@ -156,16 +157,16 @@ class Containers:
             if found.work is not None:
                 found.work.cancel()
             engine = self._world.engines.current
-            # Only where somebody took our finalizer off is there still one.
+            # A container is left only if our finalizer was removed by another client.
             if found.ends_with_us and isinstance(engine, Engine):
                 with suppress(EngineError):
                     await engine.containers.remove(found.id)
             self._world.logs.remove(found.uid)
 
-    # The end
+    # Deletion
 
     async def _clean_up(self, ctx: Context, obj: Container, life: ContainerLife) -> None:
-        """The object is to go: its container goes first, unless it is to outlive it."""
+        """Removes the container before the object is deleted, unless the container is persistent."""
         mode = obj.spec.effective_mode
         life.close_probing()
         if life.work is not None and not life.work.done():
@@ -173,14 +174,15 @@ class Containers:
                 life.work.cancel()
             self._conduct.tell(life, "Stopping", "Deleting", "the object is being deleted")
             report(ctx, life)
-            raise Requeue(_STOPPING_SECONDS, "it is being stopped")
+            raise Requeue(_STOPPING_SECONDS, "the container is being stopped")
         if life.work is not None:
             life.work = None
             life.stale = True
         await serve(ctx, links.tree_with_kind(obj), {}, life.served)
         if ends_with_object(mode):
             await self._remove(ctx, obj, life)
-        # Afterwards: Podman leaves the rules for the ports of one that is taken out of its network while it runs.
+        # Disconnected last: Podman leaves the port rules of a container that is disconnected from its network while
+        # running.
         if obj.spec.networks is not None:
             await links.connect(ctx, obj, "")
         if mode != "session":
@@ -192,7 +194,7 @@ class Containers:
             if life.id or life.attempted:
                 self._conduct.without_engine(life, told_trouble(engine))
                 report(ctx, life)
-                raise Requeue(AGAIN_SECONDS, "the engine is not there to remove it")
+                raise Requeue(AGAIN_SECONDS, "no container engine is available to remove the container")
             return
         try:
             if life.id and life.stale:
@@ -201,7 +203,7 @@ class Containers:
             if life.id and life.seen is not None and life.seen.is_running:
                 self._conduct.stop(engine, life, "Deleting", "the object is being deleted")
                 report(ctx, life)
-                raise Requeue(_STOPPING_SECONDS, "it is being stopped")
+                raise Requeue(_STOPPING_SECONDS, "the container is being stopped")
             if life.id:
                 await engine.containers.remove(life.id)
             if life.attempted:
@@ -214,12 +216,12 @@ class Containers:
         if obj.spec.effective_mode == "cleanup":
             self._world.records.drop(KIND, obj.spec.container_name)
 
-    # Telling
+    # Status
 
     async def _serve(self, ctx: Context, tree: Object, life: ContainerLife) -> None:
-        """Has an Endpoint for every Service that it serves while it runs."""
+        """Creates an Endpoint for each Service that the container serves while the container runs."""
         engine, found = self._world.engines.engine, dict[str, Place]()
-        # An engine that does not answer does not end what runs in it.
+        # An engine that does not respond does not end the containers in the engine.
         if life.seen is not None and engine is not None and life.state in ("Running", "RuntimeUnhealthy"):
             with suppress(ValueError):
                 found = links.served(tree, life.seen, engine)

@@ -1,4 +1,4 @@
-"""What a container should be, with all templates filled in; or what it still waits for."""
+"""Computes the desired container of an object with all templates filled in, or the reason why it cannot start yet."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,13 @@ from setpoint.workload.kinds.container_volume import ContainerVolume
 from setpoint.workload.runtime import World
 from setpoint.workload.templates import NotYet
 
-# How soon a container is asked for again that another control plane takes care of.
+# The delay before the next attempt to acquire a container that another control plane manages.
 _HELD_SECONDS = 2.0
 
 
 class Blocked(NamedTuple):
-    """Why it cannot be started, or not yet. `again` are the seconds after which to ask once more; None: it is woken."""
+    """The reason why a container cannot start, or cannot start yet. `again` is the delay in seconds before the next
+    attempt; None: a reconcile is triggered by an event."""
 
     state: ContainerState
     reason: str
@@ -29,7 +30,7 @@ class Blocked(NamedTuple):
 
 
 async def wanted(ctx: Context, world: World, obj: Container, tree: Object, life: ContainerLife) -> Wanted | Blocked:
-    """What to make of a Container; its life knows the environment and arguments then."""
+    """Returns the desired container of an object, or Blocked. Stores the environment and arguments in `life`."""
     spec, lookup = obj.spec, Lookup(ctx.lookup)
     waiting = [*map(str, waiting_for(tree, lookup.object)), *await _volumes(ctx, spec)]
     if waiting:
@@ -37,7 +38,7 @@ async def wanted(ctx: Context, world: World, obj: Container, tree: Object, life:
         return Blocked(state, "WaitingForDependencies", f"waits for {'; '.join(waiting)}")
     mode = spec.effective_mode
     if mode != "session" and (holder := world.records.take(KIND, spec.container_name)):
-        return Blocked("Pending", "HeldElsewhere", f"{holder} takes care of it: stop that one, or wait", _HELD_SECONDS)
+        return Blocked("Pending", "HeldElsewhere", f"{holder} manages this container: stop it, or wait", _HELD_SECONDS)
     try:
         env = environment(tree, ambient={}, read=world.read, lookup=lookup)
         args = arguments(spec.args, tree, lookup)
@@ -55,7 +56,7 @@ async def wanted(ctx: Context, world: World, obj: Container, tree: Object, life:
 
 
 async def _volumes(ctx: Context, spec: ContainerSpec) -> list[str]:
-    """The volumes of a container that have an object and are not there yet."""
+    """Returns the volumes of a container that have an object and are not ready."""
     mounted = {each.source for each in spec.volume_mounts if each.type == "volume"}
     if not mounted:
         return []

@@ -1,16 +1,16 @@
-"""What objects say that need a container engine, while there is none or it fails."""
+"""Conditions of objects that need a container engine while the engine is unavailable or fails."""
 
 from setpoint.workload.engine.choice import Unavailable
 from setpoint.workload.engine.errors import EngineError
 
 
 def told_trouble(found: Unavailable | None) -> tuple[str, str]:
-    """The reason and message of a condition; None: an engine is being looked for."""
+    """Returns the reason and message of a condition. None: the search for an engine is in progress."""
     if found is None:
-        return "LookingForEngine", "a container engine is being looked for"
+        return "LookingForEngine", "searching for a container engine"
     return f"Engine{found.reason}", f"{found.message}; {found.remedy}"
 
 
 def words_of(error: EngineError) -> str:
-    """What went wrong and what to do about it."""
+    """Returns the error message of the engine, with the remedy if there is one."""
     return f"{error.message}; {error.remedy}" if error.remedy else error.message

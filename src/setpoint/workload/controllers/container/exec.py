@@ -1,7 +1,7 @@
-"""ContainerExecs: runs the command of each in its container, once, and tells how it ended.
+"""The controller of ContainerExecs: runs the command of each object in its container, once, and reports the result.
 
-What is deleted while it runs is ended. The engine has no way to do that: the process is one of this machine, and is
-sent the signals itself, or by a `kill` in the container.
+If the object is deleted, its command is terminated. The engine's API cannot terminate a command: signals are sent to
+the process on this machine, or by a `kill` in the container.
 """
 
 import asyncio
@@ -39,18 +39,18 @@ from setpoint.workload.templates import NotYet
 
 FINALIZER = f"{GROUP}/container-exec-reconciler"
 _LINES = 5
-# How long a command that is to end has between the two signals, and after the second.
+# The time between the two signals, and the requeue delay while a command terminates.
 _GRACE_SECONDS = 2.0
 _ENDING_SECONDS = 30.0
 
 
 @dataclass
 class _Run(Life):
-    """What is known of one command."""
+    """The state of one command."""
 
     state: ExecutableState = ""
     container: str = ""
-    # The task that runs it, what it is spoken with, and its process on this machine.
+    # The task that runs the command, the connection to the command, and its process on this machine.
     work: "asyncio.Task[int | None] | None" = None
     started: "asyncio.Future[Exec]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     identity: Identity | None = None
@@ -70,14 +70,14 @@ class _Run(Life):
 
 
 class Command(NamedTuple):
-    """A command that runs: its input, and the task that knows its exit code when it has ended."""
+    """A running command: its input, and the task that returns its exit code."""
 
     started: Exec
     work: "asyncio.Task[int | None]"
 
 
 class ContainerExecs:
-    """The controller, and the commands that run."""
+    """The controller, and the running commands."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -92,12 +92,12 @@ class ContainerExecs:
             reads=READS,
             watches=(self._channel,),
             concurrency=16,
-            condition_events=(),  # told where they happen, with more to say
+            condition_events=(),  # events are recorded in `_tell`, in more detail
         )
         world.engines.subscribe(self._hear)
 
     async def find(self, uid: str) -> Command | None:
-        """The command of an object, if it runs; one that is about to is waited for."""
+        """Returns the command of an object if it runs, and waits for a command that is starting."""
         run = next((each for each in self._known.values() if each.uid == uid), None)
         if run is None or run.work is None:
             return None
@@ -105,7 +105,7 @@ class ContainerExecs:
         return None if run.work.done() else Command(run.started.result(), run.work)
 
     async def close(self) -> None:
-        """Ends what runs."""
+        """Terminates all running commands."""
         ending = [self._end(each) for each in self._known.values() if each.work is not None and not each.work.done()]
         await asyncio.gather(*ending, return_exceptions=True)
 
@@ -140,8 +140,10 @@ class ContainerExecs:
                 found.started_at, found.finished_at = status.startup_timestamp, status.finish_timestamp
                 found.state = status.state
                 if status.state == "Running":
-                    # Of an earlier control plane: its output and exit code went with it.
-                    found.becomes("Unknown", "Lost", "the control plane that ran it ended before it did")
+                    # The command of an earlier control plane: its output and exit code are lost.
+                    found.becomes(
+                        "Unknown", "Lost", "the control plane that ran the command ended before the command did"
+                    )
                 elif status.state not in FINAL:
                     found.state = ""
                 else:
@@ -156,7 +158,7 @@ class ContainerExecs:
             self._world.logs.remove(found.uid)
 
     async def _advance(self, ctx: Context, obj: ContainerExec, run: _Run) -> None:
-        """Does the next thing; everything that it waits for wakes it."""
+        """Takes the next step; changes of the awaited objects trigger another reconcile."""
         if run.work is not None:
             if run.work.done():
                 await self._take_end(run)
@@ -166,11 +168,11 @@ class ContainerExecs:
         status = (container or {}).get("status") or {}
         state: ContainerState = status.get("state", "")
         if container is None or (state != "Running" and state not in DONE):
-            why = f"it is {state}" if state else "it has not begun" if container is not None else "it does not exist"
+            why = f"it is {state}" if state else "it has not started" if container is not None else "it does not exist"
             self._tell(run, "", "WaitingForContainer", f"waits for Container {obj.spec.container_name} to run: {why}")
             return
         if state in DONE:
-            message = f"Container {obj.spec.container_name} does not run any more: it is {state}"
+            message = f"Container {obj.spec.container_name} is no longer running: its state is {state}"
             self._fails(run, "ContainerNotRunning", message)
             return
         engine = self._world.engines.current
@@ -196,10 +198,10 @@ class ContainerExecs:
         run.started_at = self._world.clock.now()
         run.work = asyncio.ensure_future(self._run(engine, spec, run, args))
         run.work.add_done_callback(lambda _: self._channel.send(Request(run.name)))
-        self._tell(run, "Running", "Running", f"it runs in container {run.container[:12]}")
+        self._tell(run, "Running", "Running", f"the command runs in container {run.container[:12]}")
 
     async def _run(self, engine: Engine, spec: ContainerExecSpec, run: _Run, args: list[str]) -> int | None:
-        """Runs it to its end. Raises EngineError."""
+        """Runs the command to its end and captures its output. Raises EngineError."""
         sinks = {source: self._world.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
         values = run.environment.values if run.environment is not None else {}
         env = [f"{name}={value}" for name, value in values.items()]
@@ -215,7 +217,7 @@ class ContainerExecs:
             return await started.exit_code()
 
     async def _identify(self, engine: Engine, run: _Run, started: Exec) -> None:
-        """Which process of this machine it is, where the engine is on this machine and tells."""
+        """Finds the process of the command on this machine, if the engine is local and reports the pid."""
         if engine.endpoint.unix:
             with suppress(EngineError):
                 pid = await started.pid()
@@ -227,11 +229,11 @@ class ContainerExecs:
         run.finished_at = self._world.clock.now()
         self._world.logs.end(run.uid)
         if work.cancelled():
-            self._tell(run, "Finished", "Ended", "it was ended")
+            self._tell(run, "Finished", "Ended", "the command was terminated")
             return
         error = work.exception()
         if isinstance(error, EngineLost):
-            message = f"how it ended is not known, as the engine was lost: {words_of(error)}"
+            message = f"the exit code is unknown, because the connection to the engine was lost: {words_of(error)}"
             self._tell(run, "Unknown", "EngineLost", message)
         elif isinstance(error, EngineError):
             self._fails(run, type(error).__name__, words_of(error))
@@ -240,11 +242,11 @@ class ContainerExecs:
         else:
             run.exit_code = work.result()
             reason = "Completed" if run.exit_code == 0 else "Failed"
-            said = f"it ended with exit code {run.exit_code}"
+            said = f"the command ended with exit code {run.exit_code}"
             if run.exit_code:
                 logs = self._world.logs
                 tail = await logs.tail(run.uid, "stderr", _LINES) or await logs.tail(run.uid, "stdout", _LINES)
-                said += f"; its last words: {tail}" if tail else ""
+                said += f"; the end of its output: {tail}" if tail else ""
             self._tell(run, "Finished", reason, said)
 
     def _fails(self, run: _Run, reason: str, message: str) -> None:
@@ -252,20 +254,20 @@ class ContainerExecs:
         self._tell(run, "FailedToStart", reason, message)
         self._world.logs.end(run.uid)
 
-    # Ending
+    # Termination
 
     async def _clean_up(self, ctx: Context, run: _Run) -> None:
-        """The object is to go: what runs for it goes first."""
+        """Terminates the command before the object is deleted."""
         if run.work is None or run.work.done():
             return
         if run.ending is None:
             run.ending = asyncio.ensure_future(self._end(run))
         self._tell(run, "Stopping", "Deleting", "the object is being deleted")
         self._report(ctx, run)
-        raise Requeue(_ENDING_SECONDS, "it is being ended")
+        raise Requeue(_ENDING_SECONDS, "the command is being terminated")
 
     async def _end(self, run: _Run) -> None:
-        """Ends a command, and what runs it."""
+        """Terminates a command with SIGTERM, then SIGKILL, then by cancelling the task that runs the command."""
         work = run.work
         assert work is not None
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -280,7 +282,7 @@ class ContainerExecs:
         await asyncio.wait((work,))
 
     async def _signal(self, run: _Run, identity: Identity, number: signal.Signals) -> bool:
-        """Sends a signal to the process and its group; whether it could be."""
+        """Sends a signal to the process and its group. Returns True if the signal was sent."""
         if not is_alive(identity):
             return False
         try:
@@ -301,7 +303,7 @@ class ContainerExecs:
                 return False
             return code == 0
 
-    # Telling
+    # Status
 
     def _report(self, ctx: Context, run: _Run) -> None:
         ctx.status.put(run.status())
@@ -316,7 +318,7 @@ class ContainerExecs:
 
 
 def _pid_inside(pid: int) -> int | None:
-    """What a process is called in its container; None where that is not known."""
+    """Returns the pid of a process in its container's namespace, or None if unknown."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""How well containers are, while they run: their probes, and the health check of their image.
+"""The health of running containers: their probes, and the health check of their image.
 
-Probes of type Exec run in the container. Podman leaves it to others to run health checks, where nothing on the machine
-does it: then it is us.
+Probes of type Exec run in the container. Podman relies on systemd timers for health checks; without them, this module
+runs the health checks.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from setpoint.workload.probes.prober import Probing
 from setpoint.workload.runtime import World
 
 _OUTPUT_BYTES = 4096
-# What engines take where a health check does not say.
+# The engines' default interval of a health check.
 _INTERVAL_SECONDS = 30.0
 _SHORTEST_SECONDS = 1.0
 _NANOSECONDS = 1_000_000_000
 
 
 class ContainerHealth:
-    """Attends to all containers. `wake` has one looked at."""
+    """Runs the probes and health checks of all containers. `wake` triggers a reconcile."""
 
     def __init__(self, world: World, wake: Callable[[str], None]) -> None:
         self._world, self._wake = world, wake
 
     def attend(self, engine: Engine, obj: Container, life: ContainerLife) -> None:
-        """Begins to probe a container, once in each of its lives."""
+        """Starts the probes of a container, once per start of the container."""
         assert life.seen is not None
         now = (life.id, life.seen.started_at)
         if life.probed == now:
@@ -49,7 +49,7 @@ class ContainerHealth:
             life.checking = asyncio.ensure_future(self._check(engine, life))
 
     async def _check(self, engine: Engine, life: ContainerLife) -> None:
-        """Has the health check of a container run, time and again."""
+        """Runs the health check of a container periodically."""
         assert life.seen is not None
         check = (life.seen.raw.get("Config") or {}).get("Healthcheck") or {}
         interval = max((check.get("Interval") or 0) / _NANOSECONDS or _INTERVAL_SECONDS, _SHORTEST_SECONDS)
@@ -58,7 +58,7 @@ class ContainerHealth:
             try:
                 found = await engine.containers.check_health(container)
             except EngineError:
-                found = status  # it does not run, or the engine is gone: both are told in other ways
+                found = status  # stopped, or no engine: both are reported elsewhere
             if found != status or status == "starting":
                 status = found
                 life.stale = True
@@ -67,8 +67,8 @@ class ContainerHealth:
 
 
 async def execute_in(engine: Engine, container: str, command: Sequence[str], directory: str) -> tuple[int | None, str]:
-    """Runs a command in a container to its end: its exit code, and the end of what it said. Raises EngineLost: what
-    that says of the command is nothing."""
+    """Runs a command in a container to its end. Returns its exit code and the end of its output. Raises EngineLost if
+    the connection to the engine is lost; the result of the command is then unknown."""
     said = b""
     try:
         async with engine.containers.exec(container, command, directory=directory) as run:

@@ -1,7 +1,7 @@
-"""The life of one Container as its controller knows it; the status of the object is what this amounts to.
+"""The state of one Container as its controller knows it, and the object's status derived from that state.
 
-What the engine said last of the container is `seen`; it is `stale` when something has happened since. One thing is
-done to it at a time (`work`: a start or a stop), and its end is taken over by the next reconcile.
+`seen` is the last observed state of the container in the engine; `stale` is set when an event has come since. One
+operation runs at a time (`work`: a start or a stop); the next reconcile takes over its result.
 """
 
 import asyncio
@@ -22,47 +22,48 @@ from setpoint.workload.probes.verdict import health_of
 if TYPE_CHECKING:
     from setpoint.workload.terminal.container_terminal import ContainerTerminal
 
-# The name of what the health check of the image says, among the probes.
+# The name of the engine's health check among the probe results.
 RUNTIME = "__runtime"
 _OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
 
 
 @dataclass
 class ContainerLife(Life):
-    """One Container and what runs for it."""
+    """One Container object and its container."""
 
     output: Output = field(kw_only=True)
     state: ContainerState = ""
-    # The container in the engine, and what it was made with.
+    # The container in the engine, and the lifecycle key that it was created with.
     id: str = ""
     container_name: str = ""
     key: str = ""
-    # The name of one that was asked for, and may be there though nobody said so.
+    # The name of a container whose creation was requested and may have succeeded without a response.
     attempted: str = ""
-    # Whether its output is only fetched when somebody reads it: it had run for a while when we came to it.
+    # True: output is fetched only when a client reads the log, because the container ran before this control plane.
     on_demand: bool = False
-    # What the spec says of its end, and the name of one that somebody else may make.
+    # The mode and stop timeout of the spec, and the name of a container that others may create.
     is_session: bool = True
     stop_seconds: int = 10
     awaits: str = ""
     seen: Seen | None = None
     stale: bool = True
-    # What is being done, and whether that is a start.
+    # The running operation; `starting` is True for a start.
     work: "asyncio.Task[None] | None" = None
     starting: bool = False
-    # Whether we have stopped it; and when it was first seen to have ended though the engine should start it again.
+    # True after we stopped the container; and when the container was first observed as ended although the engine should
+    # restart the container.
     stopped: bool = False
     ended_at: float | None = None
-    # Whether the next start makes everything anew.
+    # True: the next start builds and creates everything anew.
     rebuild: bool = False
-    # Which of its lives the probes and the output are of.
+    # The container and start time that the probes belong to.
     probed: tuple[str, datetime | None] = ("", None)
     checking: "asyncio.Task[None] | None" = None
-    # What the engine's health check says, and since when.
+    # The status of the engine's health check, and since when.
     checked: str = ""
     checked_at: datetime | None = None
     progress: str = ""
-    # What is shown in its terminal.
+    # The terminal of the container.
     screen: "ContainerTerminal | None" = None
     networks: list[str] = field(default_factory=list)
 
@@ -75,7 +76,7 @@ class ContainerLife(Life):
         return self.is_session and bool(self.id)
 
     def looks_like(self, seen: Seen, now: datetime) -> None:
-        """Takes over what the engine says of the container."""
+        """Takes over the observed state of the container."""
         self.seen, self.stale = seen, False
         self.container_name = seen.name
         self.started_at = seen.started_at or self.started_at
@@ -84,13 +85,13 @@ class ContainerLife(Life):
         elif seen.status in ("exited", "dead"):
             self.exit_code = seen.exit_code
             ended = seen.finished_at or now
-            # Podman tells of short lives that they ended before they began.
+            # Podman reports for short runs that they ended before they started.
             self.finished_at = max(ended, self.started_at) if self.started_at is not None else ended
         if seen.health.status != self.checked:
             self.checked, self.checked_at = seen.health.status, now
 
     async def end_terminal(self) -> None:
-        """Shows its exit code in its terminal, where it has one."""
+        """Shows the exit code in the container's terminal, if there is one, and closes the terminal."""
         screen, self.screen = self.screen, None
         if screen is not None:
             self.terminal = ""
@@ -104,7 +105,7 @@ class ContainerLife(Life):
 
     @property
     def results(self) -> list[HealthProbeResult]:
-        """What the probes say, and the health check of the engine."""
+        """The results of the probes and of the engine's health check."""
         found = self.probing.results if self.probing is not None else []
         runtime = self._runtime()
         return found if runtime is None else [*found, runtime]
@@ -123,7 +124,7 @@ class ContainerLife(Life):
 
     @property
     def health(self) -> HealthStatus:
-        """How well it is, by DCP's rules."""
+        """The health by DCP's rules."""
         if self.state == "Running":
             outcomes = [tally.outcome for tally in self.probing.tallies] if self.probing is not None else []
             runtime = self._runtime()
@@ -134,7 +135,7 @@ class ContainerLife(Life):
         return "Caution"
 
     def status(self) -> ContainerStatus:
-        """What the object says, but for its conditions."""
+        """Returns the status of the object, without its conditions."""
         by_engine = self.seen.restart_count if self.seen is not None else 0
         told = self.state in ("Running", "Paused", "Starting", "Building", "Stopping", "")
         return ContainerStatus(
@@ -163,24 +164,25 @@ class ContainerLife(Life):
         )
 
     def remember(self, status: ContainerStatus | None) -> None:
-        """Takes over what an earlier control plane reported of it."""
+        """Takes over the status that an earlier control plane reported."""
         if status is not None:
             self.take_over(status)
             self.container_name = status.container_name
 
 
 def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
-    """Whether we start what has ended so again: with a backoff or a limit in the spec. Else the engine does."""
+    """Returns True if the controller restarts the ended container: the spec has a backoff or a limit. Otherwise the
+    engine does."""
     return _is_ours(spec) and _says_restart(spec, exit_code)
 
 
 def restarted_by_engine(spec: ContainerSpec, exit_code: int | None) -> bool:
-    """Whether it is the engine who starts what has ended so again."""
+    """Returns True if the engine restarts the ended container."""
     return not _is_ours(spec) and _says_restart(spec, exit_code)
 
 
 def _is_ours(spec: ContainerSpec) -> bool:
-    """Whether restarts are our business."""
+    """Returns True if restarts are handled by the controller and not by the engine."""
     return spec.restart_backoff is not None or spec.max_restarts is not None
 
 
@@ -190,15 +192,15 @@ def _says_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
 
 
 def ended(seen: Seen) -> tuple[str, str]:
-    """How a container ended: a reason, and the same in words."""
+    """Returns the reason and message for the end of a container."""
     if seen.oom_killed:
-        return "OOMKilled", "it was killed because it used more memory than it may: raise spec.resources.memory"
-    said = f"it ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
+        return "OOMKilled", "the container exceeded its memory limit and was killed: raise spec.resources.memory"
+    said = f"the container ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
     return ("Completed" if seen.exit_code == 0 else "Failed"), said
 
 
 def report(ctx: Context, life: ContainerLife) -> None:
-    """Puts into the status of the object what is."""
+    """Writes the state to the status of the object."""
     health = life.health
     ctx.status.put(life.status())
     running = life.state == "Running"
@@ -206,9 +208,9 @@ def report(ctx: Context, life: ContainerLife) -> None:
     if not running:
         ctx.status.condition("Ready", False, life.reason, life.message)
     elif health == "Healthy":
-        ctx.status.condition("Ready", True, "Healthy", "it runs, and all probes succeed")
+        ctx.status.condition("Ready", True, "Healthy", "the container is running and all probes succeed")
     else:
         unwell = [each for each in life.results if each.outcome != "Success"]
         message = "; ".join(f"{each.probe_name}: {each.reason or each.outcome}" for each in unwell)
         reason = "ProbeFailed" if health == "Unhealthy" else "Probing"
-        ctx.status.condition("Ready", False, reason, message or "its probes have not answered yet")
+        ctx.status.condition("Ready", False, reason, message or "the probes have no results yet")

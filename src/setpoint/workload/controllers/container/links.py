@@ -1,5 +1,5 @@
-"""What a container is joined with: the networks it is in, by ContainerNetworkConnection objects, and where on this
-machine the Services are that it serves."""
+"""The networks of a container, by ContainerNetworkConnection objects, and the addresses on this machine of the Services
+that the container serves."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,7 +27,8 @@ _ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 
 async def connect(ctx: Context, obj: Container, container_id: str) -> None:
-    """Has an object for each network that a container is to be in, and none for others. Without an id, none at all."""
+    """Creates a ContainerNetworkConnection for each network of a container and deletes the others. Without an id,
+    deletes all."""
     wanted = {each.name: each for each in obj.spec.networks or ()} if container_id else {}
     name, uid = obj.metadata.name or "", obj.metadata.uid or ""
     for found in (await ctx.client.list(ContainerNetworkConnection)).items:
@@ -55,12 +56,13 @@ async def connect(ctx: Context, obj: Container, container_id: str) -> None:
         try:
             await ctx.client.create(ctx.own(made))
         except AlreadyExists as error:
-            # Of an object of this name that is gone, and about to go with it.
+            # The connection of a deleted object with this name; the garbage collector is about to delete the
+            # connection.
             raise Conflict(str(error)) from error
 
 
 def places(spec: ContainerSpec, lookup: Lookup) -> list[body.Place]:
-    """The networks in the engine that a container is made in; all of them are there."""
+    """Returns the engine's networks in which a container is created; all of them exist."""
     found = []
     for each in spec.networks or ():
         network = lookup.object("ContainerNetwork", each.name)
@@ -70,7 +72,7 @@ def places(spec: ContainerSpec, lookup: Lookup) -> list[body.Place]:
 
 
 def joined(ctx: Context, spec: ContainerSpec, seen: Seen | None) -> list[str]:
-    """The ContainerNetworks that a container is in."""
+    """Returns the ContainerNetworks that a container is connected to."""
     found = []
     for each in spec.networks or ():
         network: ContainerNetwork | None = ctx.lookup(ContainerNetwork, each.name)
@@ -81,7 +83,8 @@ def joined(ctx: Context, spec: ContainerSpec, seen: Seen | None) -> list[str]:
 
 
 async def tunnel_hosts(ctx: Context, spec: ContainerSpec) -> list[str]:
-    """The names by which a container reaches this machine, as tunnels in its networks say: `name:address`."""
+    """Returns the host names by which a container reaches this machine, as `name:address`, from the tunnels of its
+    networks."""
     networks = {each.name for each in spec.networks or ()}
     hosts = []
     for proxy in (await ctx.client.list(ContainerNetworkTunnelProxy)).items:
@@ -93,7 +96,7 @@ async def tunnel_hosts(ctx: Context, spec: ContainerSpec) -> list[str]:
 
 
 def served(tree: Object, seen: Seen, engine: Engine) -> dict[str, Place]:
-    """Where on this machine the Services are that a container serves. Raises ValueError."""
+    """Returns the addresses on this machine of the Services that a container serves. Raises ValueError."""
     found: dict[str, Place] = {}
     for producer in producers(tree):
         place = _published(tree["spec"].get("ports") or (), seen, producer.port, engine)
@@ -104,7 +107,7 @@ def served(tree: Object, seen: Seen, engine: Engine) -> dict[str, Place]:
 
 
 def _published(ports: Sequence[Object], seen: Seen, port: int, engine: Engine) -> Place | None:
-    """Where a port of a container is: it is named by the port on this machine, or by the one in the container."""
+    """Returns the published address of a port, given by its number on the host or in the container."""
     by_host = [each for each in ports if each.get("hostPort") == port]
     by_container = [each for each in ports if each["containerPort"] == port]
     for each in (*by_host, *by_container):
@@ -121,5 +124,5 @@ def _published(ports: Sequence[Object], seen: Seen, port: int, engine: Engine) -
 
 
 def tree_with_kind(obj: Container) -> Object:
-    """The object as JSON, with its kind."""
+    """Returns the object as JSON, with its kind."""
     return {**tree_of(obj), "kind": "Container"}

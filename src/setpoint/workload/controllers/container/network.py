@@ -1,6 +1,7 @@
-"""ContainerNetworks: has each there in the engine, with those containers in it that ContainerNetworkConnections name.
+"""The controller of ContainerNetworks: creates each network in the engine and connects the containers that
+ContainerNetworkConnections name.
 
-Only what was connected for such an object is ever disconnected again: others may have put their own containers in.
+Only containers that were connected for such an object are disconnected: users may have connected other containers.
 """
 
 from dataclasses import dataclass, field
@@ -32,24 +33,25 @@ from setpoint.workload.runtime import World
 
 FINALIZER = f"{GROUP}/network-reconciler"
 KIND = "ContainerNetwork"
-# How soon what the engine refused, what is not there, and what another control plane has is asked for again.
+# The delays before the next attempt: after a failure, for a missing network or one that another control plane manages;
+# and for a network that is still in use.
 _AGAIN_SECONDS = 5.0
 _IN_USE_SECONDS = 1.0
-# The states of containers that have ended, or are about to.
+# The states of containers that have ended or are ending.
 _ENDED = frozenset({"stopping", "stopped", "exited", "removing", "dead"})
 
 
 @dataclass
 class _Known:
-    """What is known of one network."""
+    """The state of one network."""
 
     uid: str
-    # Its name in the engine, and what it is there once it was found or made.
+    # Its name in the engine, and the network once found or created.
     network_name: str
     seen: Network | None = None
     # The containers that were connected for an object, with their aliases.
     connected: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # It could not be removed, because somebody was in it.
+    # True: the network could not be removed because containers were connected.
     was_in_use: bool = False
     state: ContainerNetworkState = "Pending"
     reason: str = "Pending"
@@ -60,7 +62,7 @@ class _Known:
 
 
 class ContainerNetworks:
-    """The controller, and what it knows of every network."""
+    """The controller, and the state of every network."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -80,7 +82,7 @@ class ContainerNetworks:
         world.engines.subscribe(self._hear)
 
     async def close(self) -> None:
-        """Removes the networks of this session; the containers in them are gone already."""
+        """Removes the networks of this session; their containers are already removed."""
         engine = self._world.engines.current
         for known in self._known.values():
             if isinstance(engine, Engine) and known.seen is not None and self._is_ours(known.seen):
@@ -123,19 +125,19 @@ class ContainerNetworks:
         return found
 
     async def _advance(self, ctx: Context, obj: ContainerNetwork, known: _Known) -> float | None:
-        """Does the next thing; how long until there is something to look at again."""
+        """Takes the next step. Returns the delay in seconds before the next one, or None."""
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
             known.becomes("Pending", *told_trouble(engine))
             return None
         mode = obj.spec.effective_mode
         if mode == "persistent" and (holder := self._world.records.take(KIND, known.network_name)):
-            known.becomes("Pending", "HeldElsewhere", f"{holder} takes care of it: stop that one, or wait")
+            known.becomes("Pending", "HeldElsewhere", f"{holder} manages this network: stop it, or wait")
             return _AGAIN_SECONDS
         try:
             found = await self._found(engine, obj, known)
             if found is None:
-                message = f"there is no network {known.network_name}: create it, or use another mode"
+                message = f"network {known.network_name} does not exist: create it, or use another mode"
                 known.becomes("NotFound", "NotFound", message)
                 return _AGAIN_SECONDS
             trouble = await self._connect(ctx, engine, obj.metadata.name or "", known, found)
@@ -144,7 +146,7 @@ class ContainerNetworks:
             known.becomes("Pending", "EngineLost", words_of(error))
             return _AGAIN_SECONDS
         except BadRequest as error:
-            known.becomes("FailedToStart", "Refused", f"{error.message}; delete the object and create it anew")
+            known.becomes("FailedToStart", "Refused", f"{error.message}; delete the object and create it again")
             return None
         except EngineError as error:
             known.becomes("Pending", type(error).__name__, words_of(error))
@@ -153,14 +155,14 @@ class ContainerNetworks:
         return _AGAIN_SECONDS if trouble else None
 
     async def _found(self, engine: Engine, obj: ContainerNetwork, known: _Known) -> Network | None:
-        """The network in the engine, made where it is to be. Raises EngineError."""
+        """Returns the network in the engine, and creates it if its mode says so. Raises EngineError."""
         spec = obj.spec
         mode = spec.effective_mode
         if known.seen is not None:
             found = await engine.networks.find(known.seen.id)
             if found is not None:
                 return found
-            # Who removed it has taken everybody out of it.
+            # The removal of the network has disconnected all containers.
             known.seen = None
             known.connected.clear()
         if reuses_existing(mode) and (found := await engine.networks.find(known.network_name)) is not None:
@@ -183,7 +185,7 @@ class ContainerNetworks:
                 labels=ours,
             )
         except NameTaken:
-            # The engine may have made it though it never got to say so.
+            # The engine may have created the network although its response was lost.
             found = await engine.networks.inspect(known.network_name)
             if found.labels.get(labels.UID) != known.uid:
                 raise
@@ -193,7 +195,8 @@ class ContainerNetworks:
         return await engine.networks.inspect(made)
 
     async def _connect(self, ctx: Context, engine: Engine, name: str, known: _Known, found: Network) -> str:
-        """Has those in it that are to be; what could not be done, for people. Raises EngineLost."""
+        """Connects and disconnects containers as their ContainerNetworkConnections say. Returns a message about
+        failures. Raises EngineLost."""
         wanted: dict[str, tuple[str, ...]] = {}
         for each in (await ctx.client.list(ContainerNetworkConnection)).items:
             if each.spec.container_network_name == name and each.metadata.deletion_timestamp is None:
@@ -209,7 +212,7 @@ class ContainerNetworks:
             except EngineLost:
                 raise
             except NotFound:
-                continue  # it is gone, and its connection about to go
+                continue  # the container is removed, and its connection will be
             except EngineError as error:
                 trouble.append(f"container {container[:12]} cannot be connected: {words_of(error)}")
                 continue
@@ -220,7 +223,7 @@ class ContainerNetworks:
         return "; ".join(trouble)
 
     async def _clean_up(self, ctx: Context, obj: ContainerNetwork, known: _Known) -> None:
-        """Takes out those who were put in, and removes it where it goes with its object."""
+        """Disconnects the containers, and removes the network if the network ends with its object."""
         if obj.spec.effective_mode == "persistent":
             self._world.records.give_back(KIND, known.network_name)
         if known.seen is None:
@@ -229,7 +232,7 @@ class ContainerNetworks:
         if not isinstance(engine, Engine):
             known.becomes("Pending", *told_trouble(engine))
             self._report(ctx, known)
-            raise Requeue(_AGAIN_SECONDS, "the engine is not there to remove it")
+            raise Requeue(_AGAIN_SECONDS, "no container engine is available to remove the network")
         goes = ends_with_object(obj.spec.effective_mode)
         try:
             for container in known.connected if not goes else {*known.connected, *known.seen.container_ids}:
@@ -263,15 +266,15 @@ class ContainerNetworks:
 
 
 async def _take_out(engine: Engine, network: str, container: str, *, even_ended: bool = False) -> None:
-    """Takes a container out of a network. One that has ended is left in it, for it is about to go, and Podman cleans up
-    after it by the networks that it is in: the rules for its ports would stay for ever."""
+    """Disconnects a container from a network. An ended container stays connected: the container is about to be removed,
+    and Podman cleans up by the networks of the container; otherwise the rules for its ports would stay forever."""
     found = await engine.containers.find(container)
     if found is not None and (even_ended or found.status not in _ENDED):
         await engine.networks.disconnect(network, container)
 
 
 def _difference(spec: ContainerNetworkSpec, found: Network) -> str:
-    """What is other than it should be of one that was there before."""
+    """Returns a message about differences between the spec and an existing network."""
     wanted = {
         "driver": (spec.driver, found.driver),
         "subnet": (spec.subnet, spec.subnet if spec.subnet in found.subnets else ", ".join(found.subnets)),
@@ -279,10 +282,12 @@ def _difference(spec: ContainerNetworkSpec, found: Network) -> str:
         "internal": (spec.internal, found.internal),
     }
     other = [
-        f"{name} is {is_} and should be {should}"
+        f"{name} is {is_} instead of {should}"
         for name, (should, is_) in wanted.items()
         if should not in ("", None, False, is_)
     ]
     if other and spec.effective_mode != "session":
-        return f"network {found.name} was there already, and {'; '.join(other)}: remove it to have it made anew"
+        return (
+            f"network {found.name} already exists, and {'; '.join(other)}: remove the network to have it created again"
+        )
     return f"network {found.name}"

@@ -1,7 +1,8 @@
-"""Brings what a container prints into its log, while it runs and over breaks of the engine and restarts.
+"""Copies the output of a container into its log, while the container runs, across restarts and lost connections to the
+engine.
 
-The engine gives the whole output of a container again each time it is asked: what was taken is counted, and as many
-bytes are left out. (To ask for what came since a moment would lose or repeat some: not all engines know fractions of
+The engine returns the whole output of a container with each request: the bytes already copied are counted and skipped.
+(A request for the output since a timestamp would lose or repeat lines, because not all engines support fractions of
 seconds.)
 """
 
@@ -17,7 +18,7 @@ from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
 from setpoint.workload.logs.store import LogStore
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
-# How long the end of the output may take to come after the end of the container.
+# The time to wait for the end of the output after the end of the container.
 _SETTLE_SECONDS = 3.0
 
 
@@ -29,11 +30,11 @@ class Output:
         self.limits: Limits = DEFAULT_LIMITS
         self._task: asyncio.Task[None] | None = None
         self._sinks: dict[str, Capture] = {}
-        # Of which container how many bytes were taken from each source, and in which of its lives.
+        # The container, the start time of its run, and the number of bytes copied from each source.
         self._of = ""
         self._life: datetime | None = None
         self._taken: dict[str, int] = {}
-        # How many lines of the log, by source, are of containers before this one.
+        # The number of lines in the log, by source, of earlier containers.
         self._before: dict[str, int] = {}
         self._fetching = asyncio.Lock()
 
@@ -42,12 +43,12 @@ class Output:
         return self._task is not None and not self._task.done()
 
     def follow(self, engine: Engine, container: Container) -> None:
-        """Has all taken that a container has printed and will print, unless that goes on already."""
+        """Copies the past and future output of a container, unless that is already in progress."""
         if self._begin(container):
             self._task = asyncio.ensure_future(self._run(engine, container.id, container.tty))
 
     async def fetch(self, engine: Engine, container: Container) -> None:
-        """Returns when all is taken that a container has printed by now; what follows is taken too."""
+        """Returns when the output up to now is copied; later output is copied too."""
         async with self._fetching:
             if self._begin(container):
                 with suppress(EngineError):
@@ -55,14 +56,14 @@ class Output:
                 self.follow(engine, container)
 
     def _begin(self, container: Container) -> bool:
-        """Whether there is something to do."""
+        """Prepares the log for a container. Returns True if the output is not already followed."""
         if container.id != self._of:
             self.close()
             self._of, self._taken, self._life, self._before = container.id, {}, None, {}
         if self.is_followed:
             return False
         if self._life != container.started_at or not self._sinks:
-            # Another life begins on a line of its own.
+            # Another run begins on a line of its own.
             self._life = container.started_at
             self._sinks = {
                 source: self._logs.capture(self._uid, source, self.limits) for source in ("stdout", "stderr")
@@ -71,15 +72,15 @@ class Output:
         return True
 
     async def lines_before(self, engine: Engine, container: Container) -> dict[str, int]:
-        """How many lines of the log, by source, were printed before the life that the container has now. Raises
-        EngineError."""
+        """Returns the number of lines in the log, by source, that were printed before the current run of the container.
+        Raises EngineError."""
         if container.id != self._of:
             await self.fetch(engine, container)
         counts, ended = dict(self._before), container.finished_at
         if ended is None:
-            return counts  # it is its first
-        # The end of the last life parts them, not the start of this one: engines note that when a quick program has
-        # said something already.
+            return counts  # the first run
+        # The end of the previous run separates the two, not the start of this one: engines record the start when a fast
+        # program has already printed.
         rest: dict[str, bytes] = {}
         async for source, data in engine.containers.logs(container.id, timestamps=True, tty=container.tty):
             *lines, rest[source] = (rest.get(source, b"") + data).split(b"\n")
@@ -87,7 +88,7 @@ class Output:
         return counts
 
     async def settle(self) -> None:
-        """Returns when the output has ended, or does not."""
+        """Waits for the end of the output, for a limited time."""
         if self._task is not None:
             try:
                 async with timeout(self._clock, _SETTLE_SECONDS):
@@ -96,7 +97,7 @@ class Output:
                 return
 
     def end(self) -> None:
-        """Nothing more will come of this life: readers need not wait for it."""
+        """Ends the log of this run: readers do not wait for more output."""
         for sink in self._sinks.values():
             sink.close()
 
@@ -119,7 +120,7 @@ class Output:
                 await self._clock.sleep(wait)
 
     async def _take(self, engine: Engine, container: str, tty: bool, *, follow: bool) -> None:
-        """Takes what was not taken before. Raises EngineError."""
+        """Copies the output that was not copied before. Raises EngineError."""
         left = dict(self._taken)
         async for source, data in engine.containers.logs(container, follow=follow, tty=tty):
             known = min(left.get(source, 0), len(data))
@@ -131,6 +132,6 @@ class Output:
 
 
 def _printed_by(line: bytes, when: datetime) -> bool:
-    """Whether a line that begins with its time was there by then."""
+    """Returns True if a line, which begins with its timestamp, was printed by the given time."""
     at = moment(line.split(b" ", 1)[0].decode("ascii", "replace"))
     return at is not None and at <= when

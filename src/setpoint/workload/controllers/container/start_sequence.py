@@ -1,8 +1,8 @@
-"""One start of a container: finds or makes it, in the order in which each step needs the one before.
+"""One start of a container: finds or creates the container, in steps that build on each other.
 
-Its image is pulled or built, layers are put on top, the container is made, joined with its networks, given its files,
-and started. What it says on the way is in the log `startup_stdout`, and why it failed in `startup_stderr`. A start that
-fails, or is given up, leaves no container behind.
+The image is pulled or built, layers are added, the container is created, connected to its networks, given its files,
+and started. Progress is in the log `startup_stdout`, errors are in `startup_stderr`. A failed or cancelled start leaves
+no container behind.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ from setpoint.workload.runtime import World
 from setpoint.workload.terminal.container_terminal import ContainerTerminal
 
 KIND = "Container"
-# The hashes of what a container was made with, so that it can be said what has changed.
+# The hashes of the parts of a spec, to report which part has changed.
 PARTS = "setpoint.dev/lifecycle-parts"
 _PART_DIGITS = 12
 _PULL_WAIT = 1.0
@@ -60,8 +60,9 @@ _MIB = 1 << 20
 Tell = Callable[[ContainerState, str, str], None]
 
 
-class StartProblem(Exception):  # noqa: N818 - it becomes the reason and message of a condition
-    """A container cannot be started. `again` are the seconds after which to try once more; None: never."""
+class StartProblem(Exception):  # noqa: N818 - becomes the reason and message of a condition
+    """A container cannot be started. `again` is the delay in seconds before the next attempt; None: no further
+    attempt."""
 
     def __init__(
         self, reason: str, message: str, *, state: ContainerState = "FailedToStart", again: float | None = None
@@ -71,20 +72,20 @@ class StartProblem(Exception):  # noqa: N818 - it becomes the reason and message
 
 
 class Wanted(NamedTuple):
-    """What a container should be, with everything filled in."""
+    """The desired container with all templates filled in."""
 
     tree: Object
     mode: Mode
     env: Mapping[str, str]
     args: Sequence[str]
     places: Sequence[Place]
-    # Whether it is on no network but those; an engine's default one otherwise.
+    # True: the container is only in these networks; otherwise in the engine's default network.
     managed: bool = False
     terminal: TerminalSpec | None = None
 
 
 class ContainerStart:
-    """One start."""
+    """One start of a container."""
 
     def __init__(self, world: World, engine: Engine, wanted: Wanted, life: ContainerLife, tell: Tell) -> None:
         self._world, self._engine, self._life, self._tell = world, engine, life, tell
@@ -95,7 +96,7 @@ class ContainerStart:
         self._told_at = -_PROGRESS_SECONDS
 
     async def run(self) -> None:
-        """Has the container run; the life knows its id. Raises StartProblem and EngineLost."""
+        """Starts the container and stores its id in the life. Raises StartProblem or EngineLost."""
         try:
             await self._run()
         except EngineLost:
@@ -118,18 +119,18 @@ class ContainerStart:
             life.on_demand = found.id != life.id
             life.id, life.key = found.id, key.key if _is_ours(found) else ""
             if not found.is_running and mode in ("session", "persistent"):
-                self._tell("Starting", "Starting", f"container {found.name} is started again")
+                self._tell("Starting", "Starting", f"restarting container {found.name}")
                 await self._start(found.id)
             return
         if not creates_if_missing(mode):
             name = self._spec.get("containerName", "")
-            message = f"there is no container {name}: start it, or use the mode persistent to have it made"
+            message = f"container {name} does not exist: start it, or use the mode persistent to have it created"
             raise StartProblem("NotFound", message, state="NotFound", again=_AGAIN_SECONDS)
         image = await self._image()
         await self._make(image, key)
         life.key = key.key
 
-    # What is there already
+    # Existing containers
 
     def _key(self) -> LifecycleKey:
         def read(path: str) -> bytes | None:
@@ -141,7 +142,8 @@ class ContainerStart:
         return container_key(self._spec, self._wanted.args, self._wanted.env, read)
 
     async def _reusable(self, key: LifecycleKey) -> Seen | None:
-        """The container that is there, if it is the one wanted; another one that we made is removed."""
+        """Returns the existing container if it matches the desired one; removes a different container that we
+        created."""
         life, mode = self._life, self._wanted.mode
         if mode == "session":
             found = await self._engine.containers.find(life.id) if life.id else None
@@ -153,14 +155,14 @@ class ContainerStart:
         if found is None or mode != "persistent" or not _is_ours(found):
             return found
         if found.labels.get(labels.LIFECYCLE_KEY) == key.key and found.status != "created" and not life.rebuild:
-            note = "was taken over" if found.is_running else "of an earlier session is started again"
+            note = "was taken over" if found.is_running else "of an earlier session is restarted"
             if found.id != life.id:
                 self._world.logs.note(life.uid, f"container {found.name} {note}")
             return found
         changed = difference(_parts(found), _short(key.parts))
-        what = ", ".join(changed) or ("its key" if found.status != "created" else "nothing: it was never started")
+        what = ", ".join(changed) or ("its key" if found.status != "created" else "it was never started; nothing")
         self._world.logs.note(
-            life.uid, f"container {found.name} is not the one wanted and is made anew: {what} changed"
+            life.uid, f"container {found.name} differs from the spec and is recreated: {what} changed"
         )
         await self._remove(found)
         return None
@@ -175,20 +177,20 @@ class ContainerStart:
     async def _image(self) -> str:
         build, name = self._spec.get("build"), self._spec.get("image") or ""
         if build is not None:
-            self._tell("Building", "Building", f"the image is built from {build['context']}")
+            self._tell("Building", "Building", f"building the image from {build['context']}")
             name = name or f"{self._life.name}:dev"
             context = await asyncio.to_thread(open_context, build["context"], build.get("dockerfile") or "")
             options = await asyncio.to_thread(build_options, build, name, self._world.environ)
             made = await self._engine.images.build(context, options, watch=self._building)
         else:
-            self._tell("Starting", "PreparingImage", f"the image {name} is looked for")
+            self._tell("Starting", "PreparingImage", f"looking up the image {name}")
             made = await self._pulled(name)
         layers = self._spec.get("imageLayers") or ()
         if not layers:
             return name
         layered = layered_name(name, made.id, layers)
         if await self._engine.images.find(layered) is None:
-            self._tell("Building", "AddingLayers", f"{len(layers)} layers are put on top of {name}")
+            self._tell("Building", "AddingLayers", f"adding {len(layers)} layers to {name}")
             archive = await asyncio.to_thread(layers_archive, name, layers)
             options = BuildOptions(tags=[layered])
             await self._engine.images.build_archive(whole(archive), DOCKERFILE, options, watch=self._building)
@@ -205,12 +207,12 @@ class ContainerStart:
             except (PullFailed, EngineLost) as error:
                 if attempts <= 0:
                     if isinstance(error, EngineLost) and self._world.engines.current is self._engine:
-                        # The engine is there: it was the pull that broke.
+                        # The engine is available: only the pull failed.
                         raise PullFailed(0, error.message) from None
                     raise
                 attempts -= 1
                 self._fails(words_of(error))
-                self._tell("Starting", "PullRetry", f"{error.message}; it is tried again in {wait:g} s")
+                self._tell("Starting", "PullRetry", f"{error.message}; next attempt in {wait:g} s")
                 await self._world.clock.sleep(wait)
                 wait *= 2
             finally:
@@ -229,7 +231,7 @@ class ContainerStart:
             self._progress("Building", "Building", f"step {progress.step} of {progress.steps}")
 
     def _progress(self, state: ContainerState, reason: str, text: str) -> None:
-        """Tells how far it is, now and then."""
+        """Reports the progress, at most once a second."""
         now = self._world.clock.monotonic()
         if now - self._told_at >= _PROGRESS_SECONDS:
             self._told_at = now
@@ -241,7 +243,7 @@ class ContainerStart:
 
     async def _make(self, image: str, key: LifecycleKey) -> None:
         life, wanted = self._life, self._wanted
-        self._tell("Starting", "Creating", f"the container is made from {image}")
+        self._tell("Starting", "Creating", f"creating the container from {image}")
         await asyncio.to_thread(self._make_mounted)
         persistent = wanted.mode == "persistent"
         ours = {
@@ -267,7 +269,7 @@ class ContainerStart:
             for warning in made.warnings:
                 self._says(f"warning: {warning}")
             await self._prepare(made.id, asked.more_networks)
-            self._tell("Starting", "Starting", f"container {name} is started")
+            self._tell("Starting", "Starting", f"starting container {name}")
             await self._start(made.id)
         except NameTaken as error:
             life.attempted = ""
@@ -281,7 +283,7 @@ class ContainerStart:
             self._world.records.keep(KIND, name, record, self._world.workload_id)
 
     async def _prepare(self, container: str, places: Sequence[Place]) -> None:
-        """What has to be before the start."""
+        """Connects networks and copies files before the start."""
         engine, spec, now = self._engine, self._spec, self._world.clock.now()
         for place in places:
             await engine.networks.connect(place.network, container, place.aliases)
@@ -298,7 +300,7 @@ class ContainerStart:
             await self._put(container, archive.data, archive.skipped)
 
     async def _start(self, container: str) -> None:
-        """Starts it, in its terminal where it has one."""
+        """Starts the container, in a terminal if the spec has one."""
         if self._wanted.terminal is None:
             await self._engine.containers.start(container)
             return
@@ -317,27 +319,27 @@ class ContainerStart:
 
     async def _put(self, container: str, archive: bytes, skipped: Sequence[str]) -> None:
         for each in skipped:
-            self._fails(f"left out: {each}")
+            self._fails(f"skipped: {each}")
         await self._engine.containers.put_archive(container, "/", archive)
 
     async def _undo(self, name: str) -> None:
-        """Removes what was made so far; the engine may have made it though it never got to say so."""
+        """Removes the container created so far, also if the engine's response to the creation was lost."""
         with suppress(EngineError):
             await remove_ours(self._engine, name, self._life.uid)
             self._life.attempted = ""
 
     def _make_mounted(self) -> None:
-        """Directories of this machine that are mounted are made where there are none."""
+        """Creates missing host directories of bind mounts."""
         if self._engine.endpoint.unix:
             for mount in self._spec.get("volumeMounts") or ():
                 if mount["type"] == "bind" and not Path(mount["source"]).exists():
                     try:
                         Path(mount["source"]).mkdir(parents=True)
                     except OSError as error:
-                        message = f"spec.volumeMounts: {mount['source']} cannot be made: {error.strerror}; create it"
+                        message = f"spec.volumeMounts: {mount['source']} cannot be created: {error.strerror}; create it"
                         raise StartProblem("InvalidSpec", message) from None
 
-    # Telling
+    # Logs
 
     def _capture(self, source: str) -> Capture:
         return self._world.logs.capture(self._life.uid, source)
@@ -351,14 +353,14 @@ class ContainerStart:
 
 
 async def remove_ours(engine: Engine, name: str, uid: str) -> None:
-    """Removes a container if it was made for this object. Raises EngineError."""
+    """Removes a container if its label says that it was created for this object. Raises EngineError."""
     found = await engine.containers.find(name)
     if found is not None and found.labels.get(labels.UID) == uid:
         await engine.containers.remove(found.id)
 
 
 def absolute(spec: Object, world: World) -> Object:
-    """The same, with the paths of this machine whole."""
+    """Returns the spec with absolute paths of this machine."""
 
     def whole_path(text: str) -> str:
         return str(world.path(text))

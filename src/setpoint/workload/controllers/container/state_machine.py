@@ -1,7 +1,7 @@
-"""What is done about a container, and in which order: its conduct.
+"""The state machine of a container: decides the next step for a Container object.
 
-Every look at it leads to the next thing. What takes long, a start with its pull or a stop, is a task that has it looked
-at again when it has ended.
+Each reconcile takes one step. Long operations, a start with its pull or a stop, are tasks that trigger a reconcile when
+they end.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from setpoint.workload.process.monitored_process import end_of
 from setpoint.workload.process.ties import Tie
 from setpoint.workload.runtime import World
 
-# How soon an engine that failed is asked again.
+# The delay before the next request to an engine that failed.
 AGAIN_SECONDS = 2.0
-# How long an engine may take to start again what has ended, by its restart policy.
+# The time that an engine may take for a restart by its restart policy.
 _RESTART_SECONDS = 3.0
 _LINES = 5
 
@@ -38,14 +38,14 @@ _log = logging.getLogger(__name__)
 
 
 class ContainerConduct:
-    """Does the next thing for any container. `wake` has one looked at."""
+    """Takes the next step for any container. `wake` triggers a reconcile."""
 
     def __init__(self, world: World, wake: Callable[[str], None]) -> None:
         self._world, self._wake = world, wake
         self._health = ContainerHealth(world, wake)
 
     async def advance(self, ctx: Context, obj: Container, tree: Object, life: ContainerLife) -> float | None:
-        """Does the next thing; how long until there is something to look at again."""
+        """Takes the next step. Returns the delay in seconds before the next one, or None."""
         spec = obj.spec
         if life.work is not None:
             if not life.work.done():
@@ -55,7 +55,7 @@ class ContainerConduct:
             if (after := self._take_work(spec, life)) is not None:
                 return after
         if not spec.start and not life.id:
-            self.tell(life, "Pending", "NotStarted", "start is false: set it to true to start it")
+            self.tell(life, "Pending", "NotStarted", "start is false: set start to true to start the container")
             return None
         if spec.suspend and not spec.stop and not life.id:
             self._rest(life)
@@ -83,7 +83,7 @@ class ContainerConduct:
                 return None
             life.starts_anew(asked=True)
         if spec.stop:
-            self.tell(life, "FailedToStart", "Stopped", "stop was set before it was started")
+            self.tell(life, "FailedToStart", "Stopped", "stop was set before the container was started")
             return None
         if life.due is not None:
             left = life.due - self._world.clock.monotonic()
@@ -94,7 +94,7 @@ class ContainerConduct:
         return await self._begin(ctx, engine, obj, tree, life)
 
     def without_engine(self, life: ContainerLife, trouble: tuple[str, str] | None) -> None:
-        """Tells that there is no engine. It says by itself when there is one again."""
+        """Reports that no engine is available. The engine's return triggers a reconcile."""
         if trouble is None:
             self.tell(life, life.state or "Pending", *told_trouble(None))
         elif not life.is_over:
@@ -102,9 +102,9 @@ class ContainerConduct:
             life.stale = True
 
     async def _look(self, engine: Engine, obj: Container, life: ContainerLife) -> float | None:
-        """Looks at the container again, and takes over what has become of it; seconds until it should be looked at once
-        more. Raises EngineError."""
-        # What happens from here on is news.
+        """Inspects the container and takes over its state. Returns the delay in seconds before the next inspection, or
+        None. Raises EngineError."""
+        # Reset before the inspection: later events make the state stale again.
         life.stale = False
         try:
             seen = await engine.containers.find(life.id)
@@ -133,7 +133,8 @@ class ContainerConduct:
         return None
 
     def _is_restarted_soon(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> bool:
-        """Whether the engine is about to start again what has ended: it takes a moment, and it may choose not to."""
+        """Returns True if the engine is about to restart an ended container: the restart takes a moment and may not
+        happen."""
         now = self._world.clock.monotonic()
         asked = spec.stop or spec.suspend or life.restarting or life.stopped
         if asked or not restarted_by_engine(spec, seen.exit_code):
@@ -144,11 +145,11 @@ class ContainerConduct:
             return False
         life.stale = True
         life.close_probing()
-        self.tell(life, "Starting", "Restarting", f"{ended(seen)[1]}; the engine starts it again")
+        self.tell(life, "Starting", "Restarting", f"{ended(seen)[1]}; the engine restarts the container")
         return True
 
     async def _monitor(self, engine: Engine, spec: ContainerSpec, life: ContainerLife) -> None:
-        """Watches the process with whose end the container is to stop."""
+        """Watches the process whose end stops the container."""
         if life.monitored is None:
             monitor = spec.monitor_pid, spec.monitor_timestamp
             wake, socket = partial(self._wake, life.name), engine.endpoint.unix
@@ -162,11 +163,11 @@ class ContainerConduct:
         life.id, life.seen = "", None
         life.finished_at = life.finished_at or self._world.clock.now()
         self._ends(life)
-        message = "its container was removed, and not by us: ask for a restart, or create the object anew"
+        message = "the container was removed by another client: request a restart, or create the object again"
         self.tell(life, "Unknown", "Removed", message)
 
     def _tend(self, engine: Engine, obj: Container, life: ContainerLife) -> None:
-        """Sees to what runs."""
+        """Stops or restarts the running container if the spec, a probe or the monitored process requires so."""
         if obj.spec.stop:
             self.stop(engine, life, "Stopping", "stop was set")
         elif obj.spec.suspend:
@@ -184,11 +185,11 @@ class ContainerConduct:
         request = restart_request(obj)
         if not request or request == life.obeyed or obj.spec.stop:
             return False
-        life.obeyed, life.restarting = request, "a restart was asked for"
+        life.obeyed, life.restarting = request, "a restart was requested"
         return True
 
     def _take_work(self, spec: ContainerSpec, life: ContainerLife) -> float | None:
-        """A start or a stop has ended; seconds to wait, where it has to be tried again."""
+        """Takes over the result of a start or a stop. Returns the delay in seconds before another attempt, or None."""
         work, life.work = life.work, None
         assert work is not None
         life.stale = True
@@ -196,7 +197,7 @@ class ContainerConduct:
             life.rebuild = False
         if work.cancelled():
             if spec.stop:
-                self.tell(life, "FailedToStart", "Stopped", "stop was set before it had started")
+                self.tell(life, "FailedToStart", "Stopped", "stop was set before the container had started")
             else:
                 self._rest(life)
             return None
@@ -207,7 +208,7 @@ class ContainerConduct:
             life.close_probing()
             life.finished_at = None if error.again else self._world.clock.now()
             if error.again is None and should_restart(spec, None):
-                life.began = self._world.clock.monotonic()  # there was no life at all
+                life.began = self._world.clock.monotonic()  # the container never ran
                 self._later(spec, life, error.message, "FailedToStart")
                 return None
             self.tell(life, error.state, error.reason, error.message)
@@ -223,7 +224,7 @@ class ContainerConduct:
         raise error
 
     async def _take_end(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> None:
-        """The container has ended: for good, or to be started again."""
+        """Handles the end of the container: final, or before a restart."""
         life.close_probing()
         await life.end_terminal()
         await life.output.settle()
@@ -248,13 +249,14 @@ class ContainerConduct:
                 life,
                 "Exited",
                 "Stopped" if spec.stop else "MonitoredProcessEnded",
-                f"{said} after it was asked to stop",
+                f"{said} after a stop was requested",
             )
         else:
             self.tell(life, "Exited", reason, await self._with_output(life, said))
 
     def _later(self, spec: ContainerSpec, life: ContainerLife, why: str, over: ContainerState) -> None:
-        """Has it started again, after a while, unless that was done too often: then it is `over`."""
+        """Schedules a restart after the backoff, unless the restarts exceed the limit: then the state becomes
+        `over`."""
         if when := life.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
             self.tell(life, "Starting", "BackOff", f"{why}; {when}")
         else:
@@ -262,7 +264,7 @@ class ContainerConduct:
             self.tell(life, over, TOO_MANY, f"{why}; {life.gives_up()}")
 
     def _rest(self, life: ContainerLife) -> None:
-        """It is stopped for the time being."""
+        """Reports the container as suspended."""
         state, reason, message = life.rests("Exited", is_over=life.is_over)
         self.tell(life, state or "Pending", reason, message)
 
@@ -294,21 +296,21 @@ class ContainerConduct:
         self._wake(life.name)
 
     def stop(self, engine: Engine, life: ContainerLife, reason: str, message: str) -> None:
-        """Begins to stop what runs; its end wakes us."""
+        """Starts to stop the running container; its end triggers a reconcile."""
         self.tell(life, "Stopping", reason, message)
         life.stopped = True
         life.close_probing()
         stopping = asyncio.ensure_future(engine.containers.stop(life.id, seconds=life.stop_seconds))
         self._works(life, stopping, starting=False)
 
-    # Telling
+    # Status and logs
 
     def tell(self, life: ContainerLife, state: ContainerState, reason: str, message: str) -> None:
         if life.becomes(state, reason, message):
             self._world.telling.tell(KIND, life, state, reason, message, again=life.restarts > 0)
 
     def _ends(self, life: ContainerLife) -> None:
-        """Nothing more will be in its logs, for now."""
+        """Ends the logs of this run."""
         life.output.end()
         self._world.logs.end(life.uid)
 
@@ -317,19 +319,19 @@ class ContainerConduct:
         self._world.logs.note(life.uid, text)
 
     async def _with_output(self, life: ContainerLife, text: str) -> str:
-        """The same, and the last that it said about what is wrong."""
+        """Returns the text with the end of the container's output, if the exit code is not 0."""
         if not life.exit_code:
             return text
         logs, since = self._world.logs, life.started_at
         tail = await logs.tail(life.uid, "stderr", _LINES, since) or await logs.tail(life.uid, "stdout", _LINES, since)
-        return f"{text}; its last words: {tail}" if tail else text
+        return f"{text}; the end of its output: {tail}" if tail else text
 
 
 def _state_of(seen: Seen) -> tuple[ContainerState, str, str]:
     if seen.status == "paused":
-        return "Paused", "Paused", "it is paused: unpause it in the engine"
+        return "Paused", "Paused", "the container is paused: unpause it in the engine"
     if seen.status == "restarting":
-        return "Starting", "Restarting", f"the engine starts it again; that was its restart {seen.restart_count}"
+        return "Starting", "Restarting", f"the engine restarts the container (restart {seen.restart_count})"
     return "Running", "Running", f"container {seen.id[:12]}"
 
 

@@ -1,9 +1,9 @@
-"""ContainerNetworkTunnelProxies: containers of a network reach Services of this machine.
+"""The controller of ContainerNetworkTunnelProxies: containers of a network reach Services of this machine.
 
-This machine has an address in each network of containers, the network's gateway. So no proxy has to run in the network:
-one listens at that address here, for each tunnel, and passes on to where the Service is. Containers reach it by the
-address, by the aliases (which every container that is made in the network gets as names of it), and by the client
-Service's Endpoint. Where the engine runs on another machine there is no such address, and the tunnel says what to do.
+This machine has an address in each container network, the network's gateway. A proxy in the network is therefore not
+needed: for each tunnel, this process listens at the gateway address and forwards to the Service. Containers use that
+address, the aliases (host names of the gateway in every container created in the network), or the client Service's
+Endpoint. An engine on another machine provides no such address; the status of the tunnel then has the remedy.
 """
 
 import errno
@@ -43,12 +43,12 @@ from setpoint.workload.proxy.udp import UDPProxy
 from setpoint.workload.runtime import World
 
 FINALIZER = f"{GROUP}/tunnel-proxy-reconciler"
-# The engine makes a network's bridge with its first container: who listens there before must not need it.
+# The engine creates a network's bridge with its first container: sockets must bind before the address exists.
 _IP_FREEBIND, _IPV6_FREEBIND = 15, 78
 _AGAIN_SECONDS = 5.0
 _ELSEWHERE = (
-    "the engine is not on this machine, so that its containers have no address of this machine: run the control plane "
-    "where the engine is, or publish the Service at an address that containers reach"
+    "the engine runs on another machine, whose containers cannot reach this machine: run the control plane "
+    "on the engine's machine, or publish the Service at an address that containers can reach"
 )
 
 
@@ -67,7 +67,7 @@ class _Listening:
 
 @dataclass
 class _Known:
-    """One proxy object."""
+    """The state of one tunnel proxy object."""
 
     uid: str
     tunnels: dict[str, _Listening] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class _Known:
 
 
 class TunnelProxies:
-    """The controller, and what listens."""
+    """The controller, and the listening tunnels."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -104,7 +104,7 @@ class TunnelProxies:
         world.engines.subscribe(self._hear)
 
     async def close(self) -> None:
-        """Ends all tunnels."""
+        """Closes all tunnels."""
         for known in self._known.values():
             await self._end(known)
 
@@ -154,7 +154,7 @@ class TunnelProxies:
         known.tunnels.clear()
 
     async def _advance(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known) -> float | None:
-        """Does the next thing; how long until it is to be tried again."""
+        """Takes the next step. Returns the delay in seconds before another attempt, or None."""
         name = obj.spec.container_network_name
         engine = self._world.engines.engine
         if engine is None:
@@ -171,7 +171,9 @@ class TunnelProxies:
             await self._end(known)
             return None
         if not status.gateways:
-            message = f"ContainerNetwork {name} has no gateway, as its driver is {status.driver}: use the driver bridge"
+            message = (
+                f"ContainerNetwork {name} has no gateway, because its driver is {status.driver}: use the driver bridge"
+            )
             known.becomes("Failed", "NoGateway", message)
             return None
         again = await self._listen(ctx, obj, known, status.gateways[0])
@@ -184,8 +186,8 @@ class TunnelProxies:
     async def _listen(
         self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known, gateway: str
     ) -> float | None:
-        """Has every tunnel listen at the gateway and lead to its Service, and no others; seconds until what did not
-        work is tried again."""
+        """Opens the tunnels of the spec at the gateway, forwards them to their Services, and closes all others. Returns
+        the delay in seconds before failed tunnels are tried again, or None."""
         again = None
         wanted = {each.name: each for each in obj.spec.tunnels}
         known.failed.clear()
@@ -206,7 +208,7 @@ class TunnelProxies:
                 await known.tunnels.pop(name).proxy.close()
             if name not in known.tunnels:
                 if server is None or not port:
-                    continue  # nobody is told of it yet, and the Service's port may be free for it
+                    continue  # not published yet: the Service's port may become known and be free
                 try:
                     known.tunnels[name] = await self._tunnel(gateway, server.spec.protocol, port)
                 except OSError as error:
@@ -218,7 +220,7 @@ class TunnelProxies:
         return again
 
     async def _tunnel(self, gateway: str, protocol: str, wanted: int) -> _Listening:
-        """Begins to listen, at the port of the Service where that is free. Raises OSError."""
+        """Listens at the gateway, at the port of the Service if that port is free. Raises OSError."""
         is_udp = protocol == UDP
         bound = _bound(gateway, wanted, socket.SOCK_DGRAM if is_udp else socket.SOCK_STREAM)
         proxy = (UDPProxy if is_udp else TCPProxy)(self._world.clock, self._world.ids)
@@ -227,7 +229,7 @@ class TunnelProxies:
         return _Listening(self._numbers, protocol, proxy, gateway, bound.getsockname()[1])
 
     def _lead(self, listening: _Listening, tunnel: Tunnel, address: str, port: int) -> None:
-        """Has a tunnel lead to where its Service is."""
+        """Forwards a tunnel to the address of its Service."""
         known = bool(address and port)
         listening.proxy.set_backends([Backend(address, port, tunnel.server_service_name)] if known else [])
         listening.state = "Ready" if known else "NotReady"
@@ -273,21 +275,22 @@ class TunnelProxies:
 
 
 def _same(one: TunnelStatus, other: TunnelStatus) -> bool:
-    """Whether two say the same, whenever they were made."""
+    """Returns True if two statuses differ at most in their timestamps."""
     return {**one.to_json(), "timestamp": ""} == {**other.to_json(), "timestamp": ""}
 
 
 def _fault(tunnel: Tunnel, server: Service | None, client: Service | None) -> str:
-    """What is wrong with the Services of a tunnel; those that are not there yet may come."""
+    """Returns a message if the Services of a tunnel are invalid. Missing Services are not an error: they may be created
+    later."""
     if server is not None and client is not None and server.spec.protocol != client.spec.protocol:
         return (
             f"tunnel {tunnel.name}: Service {tunnel.server_service_name} is {server.spec.protocol} and Service "
-            f"{tunnel.client_service_name} {client.spec.protocol}: give both one protocol"
+            f"{tunnel.client_service_name} {client.spec.protocol}: use the same protocol for both"
         )
     if client is not None and client.spec.address_allocation_mode != "Proxyless":
         return (
             f"tunnel {tunnel.name}: Service {tunnel.client_service_name} must have addressAllocationMode Proxyless, "
-            "as containers do not reach its proxy: create it anew"
+            "because containers cannot reach its proxy: create the Service again"
         )
     return ""
 
@@ -297,12 +300,13 @@ def _not_known_yet(tunnel: Tunnel) -> str:
 
 
 def _bound(address: str, wanted: int, kind: socket.SocketKind) -> socket.socket:
-    """A socket at an address that need not be there yet; at the wanted port if that is free. Raises OSError."""
+    """Returns a socket bound to an address that need not exist yet, at the wanted port if that port is free. Raises
+    OSError."""
     is_v6 = ":" in address
     for port in (wanted, 0):
         made = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, kind)
         try:
-            if kind == socket.SOCK_STREAM:  # two that hear datagrams at one port would take them from each other
+            if kind == socket.SOCK_STREAM:  # with UDP, two sockets at one port would share the datagrams
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if is_v6:
                 made.setsockopt(socket.IPPROTO_IPV6, _IPV6_FREEBIND, 1)

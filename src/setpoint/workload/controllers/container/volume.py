@@ -1,4 +1,5 @@
-"""ContainerVolumes: has each there in the engine, and takes those away with their objects that are not to stay."""
+"""The controller of ContainerVolumes: creates each volume in the engine, and removes those that are not persistent with
+their objects."""
 
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from setpoint.workload.kinds.container_volume import ContainerVolume, ContainerV
 from setpoint.workload.runtime import World
 
 FINALIZER = f"{GROUP}/volume-reconciler"
-# How soon what the engine refused is asked for again, and what is in use is tried to be removed again.
+# The delays before the next attempt: after a failure, and for a volume that is still in use.
 _AGAIN_SECONDS = 5.0
 _IN_USE_SECONDS = 1.0
 
@@ -30,12 +31,12 @@ class _Told(NamedTuple):
 
 
 class ContainerVolumes:
-    """The controller."""
+    """The controller of ContainerVolumes."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._channel = Channel("volumes")
-        # By object, the name in the engine of those that are ours to remove; empty for the others.
+        # By object, the name in the engine of volumes that we remove; empty for the others.
         self._known: dict[str, str] = {}
         self.controller = Controller(
             "containervolume",
@@ -75,7 +76,7 @@ class ContainerVolumes:
         except EngineError as error:
             self._report(ctx, _Told("Pending", "CreateFailed", words_of(error)))
             return Result(requeue_after=_AGAIN_SECONDS)
-        # Somebody's own volume is used and left; what a control plane has made is known by its label.
+        # A user's own volume is used and not removed; the label marks volumes that a control plane created.
         self._known[request.name] = volume.name if labels.UID in volume.labels else ""
         self._report(ctx, _Told("Ready", "Ready", _difference(obj, volume)))
         return None
@@ -99,19 +100,21 @@ class ContainerVolumes:
             return await engine.volumes.inspect(spec.name)
 
     async def _clean_up(self, ctx: Context, obj: ContainerVolume) -> None:
-        """Removes it, once no container has it any more."""
+        """Removes the volume once no container uses the volume."""
         if obj.spec.persistent or not self._known.get(obj.metadata.name or ""):
-            # One that we have not come to, or only found, is nothing of ours, whatever its name is.
+            # A volume that was not reconciled yet, or that existed before, is not ours to remove.
             return
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
             self._report(ctx, _Told("RuntimeUnhealthy", *told_trouble(engine)))
-            raise Requeue(_AGAIN_SECONDS, "the engine is not there to remove it")
+            raise Requeue(_AGAIN_SECONDS, "no container engine is available to remove the volume")
         try:
             await engine.volumes.remove(obj.spec.name)
         except InUse as error:
-            self._report(ctx, _Told("Pending", "InUse", f"it is removed when no container uses it: {error.message}"))
-            raise Requeue(_IN_USE_SECONDS, "a container uses it") from None
+            self._report(
+                ctx, _Told("Pending", "InUse", f"the volume is removed when no container uses it: {error.message}")
+            )
+            raise Requeue(_IN_USE_SECONDS, "a container uses the volume") from None
         except EngineError as error:
             self._report(ctx, _Told("Pending", "RemoveFailed", words_of(error)))
             raise Requeue(_AGAIN_SECONDS, error.message) from None
@@ -123,7 +126,7 @@ class ContainerVolumes:
 
 
 def _difference(obj: ContainerVolume, volume: Volume) -> str:
-    """What is other than it should be of one that was there before."""
+    """Returns a message about differences between the spec and an existing volume."""
     if obj.spec.driver and obj.spec.driver != volume.driver:
-        return f"it was there already, with the driver {volume.driver}: remove it to have {obj.spec.driver}"
+        return f"the volume already exists with the driver {volume.driver}: remove it to use {obj.spec.driver}"
     return f"volume {volume.name}"

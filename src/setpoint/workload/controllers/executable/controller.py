@@ -1,7 +1,7 @@
-"""Executables: has the process of each run as its spec says, and tells how it is.
+"""The controller of Executables: runs the process of each object as its spec says, and reports its status.
 
-Every reconcile looks at what is and does the next thing: wait for what it depends on, start, stop, start again. What
-happens outside (an exit, a probe, a changed file) wakes it; it never waits for such things itself.
+Each reconcile observes the current state and takes the next step: wait for dependencies, start, stop, restart. External
+events (an exit, a probe, a changed file) trigger a reconcile; the reconcile itself never waits for them.
 """
 
 import asyncio
@@ -42,9 +42,10 @@ from setpoint.workload.templates import NotYet
 
 FINALIZER = f"{GROUP}/executable-reconciler"
 KIND = "Executable"
-# How long what is being stopped is not looked at, unless it says that it has ended.
+# The requeue delay while a process stops; its end reconciles earlier.
 _STOPPING_SECONDS = 60.0
-# How soon a persistent process is asked for again that another control plane takes care of, or that is not there.
+# The delay before the next attempt to acquire a persistent process that another control plane manages, or that is
+# missing.
 _HELD_SECONDS = 5.0
 _LINES = 5
 
@@ -52,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class Executables:
-    """The controller, and what it knows of every Executable."""
+    """The controller, and the known state of every Executable."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -69,20 +70,20 @@ class Executables:
             reads=READS,
             watches=(self._channel,),
             concurrency=32,
-            condition_events=(),  # told where they happen, with more to say
+            condition_events=(),  # events are recorded in `_tell`, in more detail
         )
 
     def find(self, uid: str) -> Execution | None:
-        """What runs for an object."""
+        """Returns the execution of an object, by uid."""
         return next((each for each in self._known.values() if each.uid == uid), None)
 
     def wake(self, name: str) -> None:
-        """Has an Executable looked at."""
+        """Enqueues a reconcile of an Executable."""
         self._channel.send(Request(name))
 
     def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
-        """Has an Executable started again, for a reason that is not in the object, also if it has ended. There is
-        nothing to rebuild."""
+        """Restarts an Executable for a reason outside of its object, even if the process has ended. `rebuild` has no
+        effect: only containers are built."""
         found = self._known.get(name)
         has_begun = found is not None and (found.run is not None or found.is_over or found.due is not None)
         if found is not None and has_begun and not found.restarting:
@@ -90,7 +91,7 @@ class Executables:
             self.wake(name)
 
     def close(self) -> None:
-        """Ends what is done for the processes; they themselves are `Processes`' business."""
+        """Stops probes, port reservations and pending stops; `Processes` ends the processes."""
         for each in self._known.values():
             each.close_probing()
             each.release_ports()
@@ -120,7 +121,7 @@ class Executables:
             found = self._known[name] = Execution(uid, name, obeyed=_restart_request(obj))
             found.remember(obj.status)
             if not found.is_over:
-                # Whatever an earlier control plane had running in this session is gone with it.
+                # Processes that an earlier control plane ran in this session ended with that control plane.
                 found.state = ""
         return found
 
@@ -131,16 +132,16 @@ class Executables:
             found.release_ports()
             self._world.logs.remove(found.uid)
 
-    # The next thing
+    # The next step
 
     async def _advance(self, ctx: Context, obj: Executable, tree: Object, execution: Execution) -> float | None:
-        """Does the next thing; how long until there is something to look at again."""
+        """Takes the next step. Returns the delay in seconds before the next one, or None."""
         spec = obj.spec
         if execution.run is not None:
             if not execution.run.exited.done():
                 return self._tend(obj, execution)
             if execution.stopping is not None and not execution.stopping.done():
-                return None  # what it started is still being stopped
+                return None  # its child processes are still being stopped
             await self._take_end(spec, execution)
         if spec.suspend and not spec.stop:
             self._tell(execution, *execution.rests("Finished", is_over=execution.is_over))
@@ -151,7 +152,7 @@ class Executables:
                 return None
             execution.starts_anew(asked=True)
         if spec.stop:
-            self._tell(execution, "FailedToStart", "Stopped", "stop was set before it was started")
+            self._tell(execution, "FailedToStart", "Stopped", "stop was set before the process was started")
             return None
         if execution.due is not None:
             left = execution.due - self._world.clock.monotonic()
@@ -162,7 +163,7 @@ class Executables:
         return await self._begin(ctx, obj, tree, execution)
 
     def _tend(self, obj: Executable, execution: Execution) -> float | None:
-        """Sees to what runs."""
+        """Stops or restarts the running process if the spec, a probe or the monitored process requires so."""
         if execution.stopping is not None:
             return None
         if obj.spec.stop:
@@ -183,11 +184,11 @@ class Executables:
         request = _restart_request(obj)
         if not request or request == execution.obeyed or obj.spec.stop:
             return False
-        execution.obeyed, execution.restarting = request, "a restart was asked for"
+        execution.obeyed, execution.restarting = request, "a restart was requested"
         return True
 
     async def _take_end(self, spec: ExecutableSpec, execution: Execution) -> None:
-        """What ran has ended: for good, or to be started again."""
+        """Handles the end of the process: final, or before a restart."""
         run, asked = execution.run, execution.stopping is not None
         assert run is not None
         left = ""
@@ -199,7 +200,7 @@ class Executables:
         execution.run = None
         self._world.logs.end(execution.uid)
         if left:
-            self._tell(execution, "Unknown", "NotStopped", f"it could not be stopped; these are left: {left}")
+            self._tell(execution, "Unknown", "NotStopped", f"the process could not be stopped; still running: {left}")
             return
         if execution.reason == SUSPENDING and not spec.stop:
             self._note(execution, said)
@@ -210,7 +211,7 @@ class Executables:
             execution.starts_anew(asked=True)
             return
         if spec.stop or (asked and not execution.restarting):
-            self._tell(execution, "Finished", "Stopped", f"{said} after it was asked to stop")
+            self._tell(execution, "Finished", "Stopped", f"{said} after a stop was requested")
             return
         if execution.restarting or should_restart(spec, execution.exit_code):
             why = f"{execution.restarting}; {said}" if execution.restarting else said
@@ -220,7 +221,8 @@ class Executables:
         self._tell(execution, "Finished", reason, await self._with_output(execution, said))
 
     def _later(self, spec: ExecutableSpec, execution: Execution, why: str, over: ExecutableState) -> None:
-        """Has it started again, after a while, unless that was done too often: then it is `over`."""
+        """Schedules a restart after the backoff, unless the restarts exceed the limit: then the state becomes
+        `over`."""
         if when := execution.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
             self._tell(execution, "Starting", "BackOff", f"{why}; {when}")
         else:
@@ -231,7 +233,7 @@ class Executables:
     async def _begin(self, ctx: Context, obj: Executable, tree: Object, execution: Execution) -> float | None:
         spec = obj.spec
         if not spec.start:
-            self._tell(execution, "", "NotStarted", "start is false: set it to true to start it")
+            self._tell(execution, "", "NotStarted", "start is false: set start to true to start the process")
             return None
         lookup = Lookup(ctx.lookup)
         if waiting := waiting_for(tree, lookup.object):
@@ -258,7 +260,7 @@ class Executables:
         return await self._start(obj, execution, [each.text for each in args])
 
     def _waits(self, tree: Object, waiting: Sequence[Waiting]) -> tuple[str, str]:
-        """What it waits for, in words; and where that can never come, because others wait for it."""
+        """Returns the reason and message of the wait; reports a deadlock if the dependencies can never be ready."""
         key = "Executable", meta.name(tree)
         circle = next((each for each in self._world.deadlocks() if key in each.keys), None)
         if circle is not None:
@@ -266,19 +268,19 @@ class Executables:
         return "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}"
 
     def _reserve(self, execution: Execution, serving: Sequence[Producer], lookup: Lookup) -> None:
-        """Has a port for every Service that it serves and that does not say which. Raises PortBusyError."""
+        """Reserves a port for each served Service without a port of its own. Raises PortBusyError."""
         for producer in serving:
             if producer.port or producer.service in execution.ports:
                 continue
             service = lookup.object("Service", producer.service)
             if service is None:
-                continue  # whoever needs the port waits for it
+                continue  # templates that need the port wait for the Service
             owner = self._world.port_owner("Executable", execution.name, producer.service)
             protocol = service["spec"].get("protocol", TCP)
             execution.ports[producer.service] = self._world.ports.reserve(owner, protocol, ["127.0.0.1", "::1"])
 
     async def _start(self, obj: Executable, execution: Execution, args: list[str]) -> float | None:
-        """Starts it in the first way that works."""
+        """Starts the Executable with the first execution type that succeeds."""
         spec, clock = obj.spec, self._world.clock
         execution.started_at, execution.began = clock.now(), clock.monotonic()
         execution.due = execution.due_at = None
@@ -305,7 +307,8 @@ class Executables:
         return self._failed(spec, execution, first.reason, "; ".join(map(str, problems)))
 
     def _tie(self, spec: ExecutableSpec, run: Run) -> Tie | None:
-        """What has to stop with the process it is tied to when we are gone: what outlives us."""
+        """Returns a tie for a persistent process, which must stop with its monitored process even after this control
+        plane has ended."""
         if run.running is None or not run.running.kept:
             return None
         how = signal_of(spec.stop_signal), spec.stop_timeout.total_seconds()
@@ -316,14 +319,14 @@ class Executables:
         who = f"process {run.pid}" if run.pid else f"session {run.id}"
         if spec.effective_mode == "session" or records.lasting:
             return who
-        return f"{who}; it ends with this control plane: {records.problem or 'there is no file to record it in'}"
+        return f"{who}; it ends with this control plane: {records.problem or 'no records file is configured'}"
 
     def _failed(self, spec: ExecutableSpec, execution: Execution, reason: str, message: str) -> float | None:
-        """It could not be started."""
+        """Handles a failed start."""
         execution.finished_at = self._world.clock.now()
         self._world.logs.end(execution.uid)
         if spec.restart_policy != "Never":
-            execution.began = self._world.clock.monotonic()  # there was no life at all
+            execution.began = self._world.clock.monotonic()  # the process never ran
             self._later(spec, execution, message, "FailedToStart")
             return execution.wait.total_seconds() if execution.due is not None and execution.wait is not None else None
         self._tell(execution, "FailedToStart", reason, message)
@@ -332,7 +335,7 @@ class Executables:
     # Stopping
 
     def _stop(self, spec: ExecutableSpec, execution: Execution, reason: str, message: str) -> None:
-        """Begins to stop what runs; its end wakes us."""
+        """Starts to stop the running process; its end triggers a reconcile."""
         run = execution.run
         assert run is not None
         self._tell(execution, "Stopping", reason, message)
@@ -343,7 +346,7 @@ class Executables:
         execution.stopping.add_done_callback(lambda _: self.wake(execution.name))
 
     async def _clean_up(self, ctx: Context, obj: Executable, execution: Execution) -> None:
-        """The object is to go: what runs for it goes first, unless it is to outlive it."""
+        """Stops the process before the object is deleted, unless the process is persistent."""
         run, spec = execution.run, obj.spec
         await serve(ctx, self._tree(obj), {}, execution.served)
         if run is None or run.exited.done():
@@ -357,18 +360,18 @@ class Executables:
             self._stop(spec, execution, "Deleting", "the object is being deleted")
         if execution.stopping is None or not execution.stopping.done():
             report(ctx, self._world, execution)
-            raise Requeue(_STOPPING_SECONDS, "it is being stopped")
+            raise Requeue(_STOPPING_SECONDS, "the process is being stopped")
         if spec.effective_mode == "cleanup":
             await self._kept.clean_up(execution.name)
 
-    # Telling
+    # Status and logs
 
     async def _serve(self, ctx: Context, tree: Object, execution: Execution) -> None:
-        """Has an Endpoint for every Service that it serves while it runs."""
+        """Creates an Endpoint for each Service that the process serves while the process runs."""
         try:
             serving = producers(tree)
         except ValueError:
-            return  # it cannot be started either, and says why
+            return  # the start fails too, and reports the error
         served: dict[str, Place] = {}
         if execution.state == "Running":
             for producer in serving:
@@ -407,13 +410,13 @@ class Executables:
         self._world.logs.note(execution.uid, text)
 
     async def _with_output(self, execution: Execution, text: str) -> str:
-        """The same, and the last that it said about what is wrong."""
+        """Returns the text with the end of the process's output, if the exit code is not 0."""
         if not execution.exit_code:
             return text
         logs, since = self._world.logs, execution.started_at
         tail = await logs.tail(execution.uid, STDERR, _LINES, since)
         tail = tail or await logs.tail(execution.uid, STDOUT, _LINES, since)
-        return f"{text}; its last words: {tail}" if tail else text
+        return f"{text}; the end of its output: {tail}" if tail else text
 
     def _tree(self, obj: Executable) -> Object:
         return {**tree_of(obj), "kind": "Executable"}

@@ -1,5 +1,5 @@
-"""Starts what an Executable runs: as a process, kept or not, in a terminal, or by the IDE; with its output, its
-certificates and its command as the spec says."""
+"""Starts the process of an Executable: for this session or persistent, in a terminal, or by the IDE; with the output,
+certificates and command of the spec."""
 
 import os
 
@@ -17,17 +17,18 @@ STDOUT, STDERR = "stdout", "stderr"
 
 
 class Launch:
-    """Starts Executables whose arguments and environment are known."""
+    """Starts Executables with resolved arguments and environment."""
 
     def __init__(self, world: World, kept: Persistence) -> None:
         self._world, self._kept = world, kept
 
     async def run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> Run | None:
-        """Starts it in one way. None: it has to wait, and says so itself. Raises StartError."""
+        """Starts an Executable with one execution type. Returns None if the start must wait; the reason is then set.
+        Raises StartError."""
         if kind == "IDE":
             if self._world.ide is None:
                 remedy = "start the control plane from the IDE, or use executionType Process"
-                raise StartError("IDENotAvailable", "no IDE has told us how to reach it", remedy)
+                raise StartError("IDENotAvailable", "no IDE connection is configured", remedy)
             return await self._world.ide.start(obj, execution, args, *self._output(obj, execution))
         self._write_certificates(obj, execution)
         command = self._command(obj, execution, args)
@@ -40,7 +41,7 @@ class Launch:
         return ProcessRun(self._world.processes, await self._world.processes.start(command, *sinks))
 
     def _output(self, obj: Executable, execution: Execution) -> tuple[Sink, Sink]:
-        """Where what it says goes."""
+        """Returns the sinks for stdout and stderr."""
         limits, logs = limits_of(obj.spec.logs), self._world.logs
         directory = logs.of(execution.uid).directory
         execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
@@ -52,7 +53,7 @@ class Launch:
         if obj.spec.pem_certificates is not None:
             directory = self._world.directory / execution.name / "certs"
             for skipped in write_certificates(directory, obj.spec.pem_certificates.to_json()):
-                self._world.logs.note(execution.uid, f"left out: {skipped}")
+                self._world.logs.note(execution.uid, f"skipped: {skipped}")
 
     def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
         spec, world = obj.spec, self._world
@@ -62,7 +63,7 @@ class Launch:
             raise StartError("InvalidSpec", str(error), "change spec.stopSignal") from None
         assert execution.environment is not None
         directory = world.path(spec.working_directory) if spec.working_directory else world.working_directory
-        # Nobody would find again what is not recorded: such a process ends with us.
+        # Without a record a process could not be found again: such a process ends with the control plane.
         keep = spec.effective_mode == "persistent" and world.records.lasting
         return Command(
             os.path.expanduser(spec.executable_path),

@@ -1,4 +1,4 @@
-"""The life of one Executable as its controller knows it; the status of the object is what this amounts to."""
+"""The state of one Executable as its controller knows it, and the object's status derived from that state."""
 
 import asyncio
 import signal
@@ -11,19 +11,19 @@ from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.process.command import Exit
 from setpoint.workload.proxy.ports import Reservation
 
-# Exit codes of what a signal ended, as shells count them.
+# The offset of exit codes for processes ended by a signal, as in shells.
 _SIGNALLED = 128
 
 
 @dataclass
 class Execution(Life):
-    """One Executable and what runs for it."""
+    """One Executable object and its process."""
 
     state: ExecutableState = ""
     run: Run | None = None
     stopping: "asyncio.Task[str] | None" = None
     ports: dict[str, Reservation] = field(default_factory=dict)
-    # How many lines of its log, by source, are of lives before this one.
+    # The number of lines in its log, by source, of earlier runs.
     before: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -33,28 +33,32 @@ class Execution(Life):
     def starts_anew(self, *, asked: bool = False) -> None:
         super().starts_anew(asked=asked)
         self.run = None
-        # Somebody else may have taken a port since; the same one is asked for first.
+        # Another process may have taken a port since; the same port is tried first.
         self.release_ports()
         self.ports = {}
 
-    def ended(self, exit: Exit) -> str:  # noqa: A002 - what it is
-        """Takes over how a life ended; the same in words."""
+    def ended(self, exit: Exit) -> str:  # noqa: A002 - the name of the concept
+        """Takes over the exit of a process. Returns the exit as a message."""
         self.finished_at = exit.at
         self.close_probing()
         if exit.signal is not None:
             self.exit_code = _SIGNALLED + exit.signal
-            return f"it was ended by {_signal_name(exit.signal)}"
+            return f"the process was ended by {_signal_name(exit.signal)}"
         self.exit_code = exit.code
-        return "it ended; its exit code is not known" if exit.code is None else f"it ended with exit code {exit.code}"
+        return (
+            "the process ended; its exit code is unknown"
+            if exit.code is None
+            else f"the process ended with exit code {exit.code}"
+        )
 
     def release_ports(self) -> None:
-        """Lets the process have the ports that were kept for it."""
+        """Releases the reserved ports, for the process to use."""
         for each in self.ports.values():
             each.release()
 
     @property
     def health(self) -> HealthStatus:
-        """How well it is, by DCP's rules."""
+        """The health by DCP's rules."""
         if self.state == "Running":
             return self.probing.health if self.probing is not None else "Healthy"
         failed = self.state == "FailedToStart" or (self.state == "Finished" and self.exit_code)
@@ -63,7 +67,7 @@ class Execution(Life):
         return "Caution"
 
     def status(self) -> ExecutableStatus:
-        """What the object says, but for its conditions."""
+        """Returns the status of the object, without its conditions."""
         run = self.run
         return ExecutableStatus(
             execution_id=run.id if run is not None else "",
@@ -88,23 +92,25 @@ class Execution(Life):
         )
 
     def remember(self, status: ExecutableStatus | None) -> None:
-        """Takes over what an earlier control plane reported of it."""
+        """Takes over the status that an earlier control plane reported."""
         if status is not None:
             self.take_over(status)
             self.files = status.std_out_file, status.std_err_file
 
 
 def should_restart(spec: ExecutableSpec, exit_code: int | None) -> bool:
-    """Whether the policy starts what has ended so again."""
+    """Returns True if the restart policy restarts a process with this exit code."""
     return spec.restart_policy == "Always" or (spec.restart_policy == "OnFailure" and exit_code != 0)
 
 
 def signal_of(name: str) -> int:
-    """The number of a signal. Raises ValueError, with the remedy."""
+    """Returns the number of a signal. Raises ValueError, with the remedy."""
     try:
         return int(signal.Signals[name])
     except KeyError:
-        raise ValueError(f"stopSignal {name} is no signal of this machine: use SIGTERM, SIGINT or SIGQUIT") from None
+        raise ValueError(
+            f"stopSignal {name} is not supported on this machine: use SIGTERM, SIGINT or SIGQUIT"
+        ) from None
 
 
 def _signal_name(number: int) -> str:

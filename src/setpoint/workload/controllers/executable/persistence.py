@@ -1,7 +1,8 @@
-"""Processes that outlive the control plane: found again by what is recorded of them, if they are the ones wanted now.
+"""Processes that outlive the control plane: found again by their records, and reused if they still match the spec.
 
-One control plane at a time takes care of each. A process is the recorded one when its pid and start are, and the wanted
-one when its lifecycle key is; another is stopped first. What cannot be recorded is not left running.
+One control plane at a time manages each process. A process is the recorded one if its pid and start time match, and is
+reused if its lifecycle key matches; a process with another key is stopped first. A process that cannot be recorded is
+not left running.
 """
 
 from pathlib import Path
@@ -20,21 +21,22 @@ from setpoint.workload.process.processes import Running
 from setpoint.workload.runtime import World
 
 KIND = "Executable"
-# Beside the records, so that a later control plane finds it.
+# Next to the records, so that a later control plane finds the directory.
 _OUTPUT = "output"
 
 
 class Persistence:
-    """Runs what is persistent."""
+    """Runs persistent processes."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def run(self, obj: Executable, execution: Execution, command: Command) -> ProcessRun | None:
-        """The process of an Executable in the modes persistent and cleanup. None: it has to wait. Raises StartError."""
+        """Returns the process of an Executable in the modes persistent and cleanup, or None if the start must wait.
+        Raises StartError."""
         records, name = self._world.records, execution.name
         if holder := records.take(KIND, name):
-            execution.becomes("Starting", "HeldElsewhere", f"{holder} takes care of it: stop that one, or wait")
+            execution.becomes("Starting", "HeldElsewhere", f"{holder} manages this process: stop it, or wait")
             return None
         assert execution.environment is not None
         named = {key: command.env[key] for key in execution.environment.explicit if key in command.env}
@@ -42,25 +44,25 @@ class Persistence:
         found = records.kept(KIND, name)
         running = await self._adopted(execution, found, key) if found is not None else None
         if running is None and not creates_if_missing(obj.spec.effective_mode):
-            execution.becomes("NotFound", "NotFound", "no process of an earlier session is left to take over")
+            execution.becomes("NotFound", "NotFound", "no process of an earlier session is running")
             return None
         if running is None:
             running = await self._started(execution, command, key)
         return ProcessRun(self._world.processes, running)
 
     async def clean_up(self, name: str) -> None:
-        """Stops what an earlier session left under this name."""
+        """Stops the process that an earlier session left under this name."""
         found = self._world.records.kept(KIND, name)
         if found is not None:
             await self._end(name, found)
         self._world.records.give_back(KIND, name)
 
     def let_go(self, name: str) -> None:
-        """The process goes on without an object; whoever makes one of that name has it again."""
+        """Leaves the process running without an object; a later object with this name takes over the process."""
         self._world.records.give_back(KIND, name)
 
     async def _adopted(self, execution: Execution, found: Object, key: LifecycleKey) -> Running | None:
-        """The recorded process, if it runs and is the wanted one."""
+        """Returns the recorded process if the process runs and matches the spec."""
         identity = parse(found.get("identity", ""))
         if identity is None or not is_alive(identity):
             await self._end(execution.name, found)
@@ -68,7 +70,9 @@ class Persistence:
         if found.get("key") != key.key:
             changed = difference(found.get("parts") or {}, key.parts)
             what = ", ".join(changed) or "its key"
-            self._world.logs.note(execution.uid, f"the process that was left is not the wanted one: {what} changed")
+            self._world.logs.note(
+                execution.uid, f"the process of an earlier session differs from the spec and is stopped: {what} changed"
+            )
             await self._end(execution.name, found)
             return None
         running = await self._world.processes.adopt(identity)
@@ -79,7 +83,7 @@ class Persistence:
         return running
 
     async def _started(self, execution: Execution, command: Command, key: LifecycleKey) -> Running:
-        # What nobody will find again has its output where ours goes with us.
+        # The output of a process without a record is in the temporary directory.
         place = self._world.kept_directory if self._world.records.lasting else self._world.directory
         directory = place / _OUTPUT
         make_directory(directory)
@@ -93,7 +97,7 @@ class Persistence:
             "stopSignal": command.stop_signal,
             "stopTimeout": command.grace,
         }
-        # Before it starts: should we be killed in between, its cookie is known.
+        # Recorded before the start, so that the cookie is known if this process is killed in between.
         self._record(execution.name, record)
         running = await self._world.processes.start(command, stdout, stderr)
         try:
@@ -106,7 +110,7 @@ class Persistence:
 
     def _record(self, name: str, record: Object) -> None:
         if not self._world.records.keep(KIND, name, record, self._world.workload_id):
-            remedy = "see that the file can be written, and start it again"
+            remedy = "check that the file is writable, and start the Executable again"
             raise StartError("NotRecorded", self._world.records.problem, remedy)
 
     def _follow(self, execution: Execution, stdout: Path, stderr: Path) -> None:
@@ -120,7 +124,7 @@ class Persistence:
         if identity is not None and is_alive(identity):
             await self._world.processes.stop(identity, cookie=found.get("cookie", ""), **how)
         elif cookie := found.get("cookie"):
-            # It may have started without our hearing of it, or have left children behind.
+            # The process may have started without a record of its pid, or may have left children behind.
             await self._world.processes.stop_marked(cookie, **how)
         for key in ("stdout", "stderr"):
             if path := found.get(key):

@@ -1,4 +1,5 @@
-"""What runs for an Executable, whoever runs it: a process of ours, one that was taken over, or a session of an IDE."""
+"""The running process of an Executable: started by this control plane, taken over from an earlier one, or a session of
+an IDE."""
 
 import asyncio
 from typing import Protocol
@@ -9,23 +10,23 @@ from setpoint.workload.terminal.screen import Screen
 
 
 class Run(Protocol):
-    """Something that runs."""
+    """A running process or IDE session."""
 
-    # What clients know it by, and the process where that is known.
+    # The execution id for clients, and the pid if known.
     id: str
     pid: int | None
-    # Names the process for ever, where it is one of this machine.
+    # Identifies the process uniquely, if the process is on this machine.
     identity: str
     exited: "asyncio.Future[Exit]"
-    # Its terminal, where it has one of ours.
+    # Its terminal, if this control plane provides one.
     screen: Screen | None
 
     @property
     def running(self) -> Running | None:
-        """The process, where it is one of ours."""
+        """The process, if this control plane started or took over the process."""
 
     async def stop(self, signal: int, grace: float) -> str:
-        """Ends it; what is left nevertheless, for people."""
+        """Stops the run. Returns a message that lists the processes still running, or an empty string."""
 
 
 class ProcessRun:

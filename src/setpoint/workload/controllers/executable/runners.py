@@ -1,4 +1,4 @@
-"""Protocols of those that run Executables in other ways than as plain processes: in an IDE, or in a terminal."""
+"""Protocols of runners that run Executables in an IDE or in a terminal."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,16 +11,16 @@ from setpoint.workload.process.pipes import Sink
 
 
 class Runner(Protocol):
-    """Runs Executables in its own way."""
+    """Runs Executables in an IDE."""
 
     async def start(
         self, obj: Executable, execution: Execution, args: Sequence[str], stdout: Sink, stderr: Sink
     ) -> Run:
-        """Starts one. Raises StartError."""
+        """Starts an Executable. Raises StartError."""
 
 
 class Terminals(Protocol):
     """Runs Executables in terminals."""
 
     async def start(self, obj: Executable, execution: Execution, command: Command) -> Run:
-        """Starts one. Raises StartError."""
+        """Starts an Executable. Raises StartError."""

@@ -1,8 +1,9 @@
-"""ExecutableReplicaSets: has as many Executables of a template as are wanted, and tells how many of them are well.
+"""The controller of ExecutableReplicaSets: creates the desired number of Executables from a template, and reports how
+many are healthy.
 
-Those that are too many go the worst and youngest first. A changed template replaces replicas only where the strategy is
-RollingUpdate: one at a time, each ended before the next is made (two might want the same port), and none while a new
-one is not ready, so that a template that does not work replaces one replica and no more.
+Scaling down removes failed, then unready, then the youngest replicas. A changed template replaces replicas only with
+the strategy RollingUpdate: one at a time, each stopped before the next is created (both might use the same port), and
+only while all new replicas are ready, so that a broken template replaces only one replica.
 """
 
 import hashlib
@@ -42,13 +43,13 @@ ACTIVE, INACTIVE = "active", "inactive"
 
 @dataclass
 class _Known:
-    """What is known of a set that its objects do not say."""
+    """The state of a set that is not stored in its objects."""
 
     uid: str
-    # The number of the last replica that was made: display names are never used twice.
+    # The number of the last created replica: display names are never reused.
     last: int = 0
     scaled_at: datetime | None = None
-    # How long the last replacement of a failed replica had to wait.
+    # The backoff before the last replacement of a failed replica.
     wait: timedelta | None = None
     # The replica that is replaced next, and when.
     replaced: str = ""
@@ -56,7 +57,7 @@ class _Known:
 
 
 class ReplicaSets:
-    """The controller."""
+    """The controller of ExecutableReplicaSets."""
 
     def __init__(self, world: World) -> None:
         self._clock = world.clock
@@ -115,12 +116,12 @@ class ReplicaSets:
         known.last = max(known.last, *map(_number, replicas), 0)
         return known
 
-    # More, fewer, others
+    # Scaling and updates
 
     async def _scale_up(
         self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str, holds: int
     ) -> list[Executable]:
-        """Makes those that are missing, but for some whose predecessors have to end first. Raises Invalid."""
+        """Creates the missing replicas, except `holds` whose predecessors must end first. Raises Invalid."""
         made = list(active)
         while len(made) + holds < obj.spec.replicas:
             known.last += 1
@@ -128,7 +129,7 @@ class ReplicaSets:
             try:
                 made.append(await ctx.client.create(replica))
             except AlreadyExists:
-                # Made before, by somebody who was killed before it was noted; or it is another's, who has this name.
+                # Created before by a control plane that was killed, or the name belongs to an object of another owner.
                 found = await ctx.api.get(Executable, replica.metadata.name or "")
                 if _is_active(found) and (found.metadata.labels or {}).get(OWNER_LABEL) == known.uid:
                     made.append(found)
@@ -152,7 +153,7 @@ class ReplicaSets:
         active: Sequence[Executable],
         going: Sequence[Executable],
     ) -> list[Executable]:
-        """Deletes replicas, or stops and keeps them. The others are returned."""
+        """Deletes replicas, or stops and keeps them. Returns the other replicas."""
         for each in going:
             if not obj.spec.stop_on_scale_down:
                 await delete_child(ctx, each)
@@ -169,7 +170,8 @@ class ReplicaSets:
     async def _replace_failed(
         self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable]
     ) -> tuple[list[Executable], float | None]:
-        """Takes away a replica that has ended, so that another is made; longer after, the sooner each of them ends."""
+        """Retires ended replicas after the backoff, so that others are created. Returns the remaining replicas and the
+        delay in seconds."""
         ended = sorted((each for each in active if _has_ended(each) and not each.spec.suspend), key=_number)
         if not ended:
             return active, None
@@ -183,14 +185,14 @@ class ReplicaSets:
         left = (known.due - self._clock.now()).total_seconds()
         if left > 0:
             return active, left
-        # Others that have ended meanwhile go with it: one wait is enough for all of them.
+        # Other replicas that have ended meanwhile are replaced too: one delay is enough for all of them.
         return await self._retire(ctx, obj, known, active, ended), None
 
     async def _update(
         self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str
     ) -> list[Executable]:
-        """Takes away one replica of an older template, if all is well with those of the new one; all of them where none
-        is to run."""
+        """Retires one replica of an older template if all replicas of the new one are ready; retires all of them if the
+        set is suspended."""
         old = [each for each in active if _hash(each) != hash_]
         new = [each for each in active if _hash(each) == hash_]
         if obj.spec.suspend:
@@ -199,7 +201,7 @@ class ReplicaSets:
             return active
         return await self._retire(ctx, obj, known, active, sorted(old, key=_worst_and_youngest)[:1])
 
-    # Telling
+    # Status
 
     def _report(
         self,
@@ -233,10 +235,10 @@ class ReplicaSets:
             ctx.status.condition("Ready", False, "InvalidTemplate", message)
         elif obj.spec.suspend:
             name = obj.metadata.name
-            message = f"it is stopped (suspend); `setpoint start {name}` starts it again"
+            message = f"the replica set is suspended; `setpoint start {name}` starts it again"
             ctx.status.condition("Ready", False, "Suspended", message)
         elif len(active) < wanted:
-            ctx.status.condition("Ready", False, "Scaling", f"{len(active)} of {wanted} replicas are there")
+            ctx.status.condition("Ready", False, "Scaling", f"{len(active)} of {wanted} replicas exist")
         elif unready:
             first, how_far = unready[0]
             said = f"{wanted - len(unready)} of {wanted} replicas are ready; {first.metadata.name}: {how_far.says}"
@@ -248,7 +250,7 @@ class ReplicaSets:
 
 
 def _replica(obj: ExecutableReplicaSet, number: int, hash_: str) -> Executable:
-    """A new replica: its name follows from its number, so that none is made twice."""
+    """Returns a new replica. Its name is derived from its number, so that none is created twice."""
     set_name, template = obj.metadata.name or "", obj.spec.template
     name = child_name(set_name, obj.metadata.uid or "", number)
     id_ = name.rpartition("-")[2]
@@ -291,7 +293,7 @@ def _is_active(replica: Executable) -> bool:
 
 
 def _has_ended(replica: Executable) -> bool:
-    """Whether it is over with it; one that was stopped and kept has ended when its process has."""
+    """Returns True if the replica has ended; a stopped and kept replica has ended when its process has."""
     return replica.metadata.deletion_timestamp is None and replica.status is not None and replica.status.state in FINAL
 
 
@@ -311,7 +313,8 @@ def _is_done(how_far: Progress) -> bool:
 
 
 def _worst_and_youngest(replica: Executable) -> tuple[int, float, int]:
-    """Who goes first: who has failed or ended, who has not started, who is not well; among them the youngest."""
+    """Returns the sort key for removal: failed or ended replicas first, then not started, then unhealthy ones; the
+    youngest first among equals."""
     how_far = _progress(replica)
     if _has_ended(replica):
         rank = 0

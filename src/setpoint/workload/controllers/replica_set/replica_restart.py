@@ -1,7 +1,7 @@
-"""What a set does to replicas that are there: it stops and starts them with itself, and has them restart one by one.
+"""Suspends and resumes the replicas of a set together, and restarts them one by one.
 
-What was done because of the set is noted in the replica, so that one replica that somebody stopped or restarted by
-itself is left as it is.
+Annotations of a replica record the actions of the set, so that a replica which a user stopped or restarted individually
+keeps its state.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,26 +16,26 @@ from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet
 from setpoint.workload.progress import progress
 
-# In a replica: the last restart of its set that it took part in, or was made after.
+# On a replica: the last restart of its set in which the replica was restarted, or after which it was created.
 RESTARTED_WITH = "setpoint.dev/restarted-with-set"
 
 
 def is_good(replica: Executable) -> bool:
-    """Whether nothing has to be waited for: it is ready, has done its work, or is meant not to run."""
+    """Returns True if the replica needs no waiting: the replica is ready, has succeeded, or is suspended."""
     how_far = progress({**tree_of(replica), "kind": "Executable"})
     return how_far.ready or how_far.succeeded or replica.spec.suspend
 
 
 def notes(obj: ExecutableReplicaSet) -> dict[str, str]:
-    """The annotations of a replica that is made now."""
+    """Returns the annotations of a new replica."""
     suspended = "true" if obj.spec.suspend else ""
     found = {RESTARTED_WITH: _annotation(obj, RESTART_REQUESTED), SUSPENDED_WITH_SET: suspended}
     return {name: value for name, value in found.items() if value}
 
 
 async def suspend(ctx: Context, obj: ExecutableReplicaSet, active: Sequence[Executable]) -> list[Executable]:
-    """Stops all replicas for the time being, or starts those again that were stopped so; as they are then. That start
-    is all that a restart can ask for."""
+    """Suspends all replicas, or resumes those that were suspended with the set. Returns the replicas. The resume also
+    satisfies a pending restart request."""
     request = _annotation(obj, RESTART_REQUESTED)
     asked = {RESTART_REQUESTED: request, RESTARTED_WITH: request} if request else {}
 
@@ -52,8 +52,8 @@ async def suspend(ctx: Context, obj: ExecutableReplicaSet, active: Sequence[Exec
 async def restart(
     ctx: Context, obj: ExecutableReplicaSet, active: Sequence[Executable]
 ) -> tuple[list[Executable], str]:
-    """Has the replicas started again, where that was asked for: first all that are unwell, then one after the other.
-    The replicas as they are then, and the last request that all of them have obeyed."""
+    """Restarts the replicas if requested: first all unhealthy ones, then one after the other. Returns the replicas, and
+    the last request that all of them have completed."""
     request = _annotation(obj, RESTART_REQUESTED)
     before = obj.status.observed_restart if obj.status is not None else ""
     pending = [each for each in active if request and _annotation(each, RESTARTED_WITH) != request]
@@ -68,7 +68,7 @@ async def restart(
 
 
 def _is_settled(replica: Executable) -> bool:
-    """Whether it has obeyed what was asked of it, and nothing has to be waited for."""
+    """Returns True if the replica has completed the requested restart and needs no waiting."""
     if replica.spec.suspend:
         return True
     obeyed = replica.status.observed_restart if replica.status is not None else ""
@@ -87,7 +87,7 @@ async def _changed(
         try:
             found.append(await ctx.client.patch(Executable, merge(patch), each.metadata.name or ""))
         except NotFound:
-            continue  # it is made again
+            continue  # the replica is created again
     return found
 
 

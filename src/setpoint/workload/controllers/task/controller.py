@@ -1,7 +1,8 @@
-"""Tasks: has work run to its end, once or by a schedule, tries it again where it fails, and tells what became of it.
+"""The controller of Tasks: runs each task to its end, once or by a schedule, retries failed attempts, and reports the
+result.
 
-Every attempt is an Executable or a Container of its own, so that its log and its exit code are where those of others
-are. Nothing is kept but in objects: whoever takes over from us goes on where we were.
+Each attempt is an Executable or a Container, so that its log and exit code are available as for other workloads. All
+state is in objects: another control plane can continue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ from setpoint.workload.schedule import parse_schedule, parse_zone
 from setpoint.workload.templates import escaped
 
 FINALIZER = f"{OWN_GROUP}/task-reconciler"
-# Earlier attempts of a run whose objects, and logs, are kept.
+# The number of attempts of a run whose objects and logs are kept.
 _MOST_ATTEMPTS = 10
 
 S = TypeVar("S", ExecutableSpec, ContainerSpec)
@@ -52,22 +53,22 @@ S = TypeVar("S", ExecutableSpec, ContainerSpec)
 
 @dataclass
 class _Known:
-    """What is known of a task that its objects do not say."""
+    """The state of a task that is not stored in its objects."""
 
     uid: str
-    # The last request for a run that was seen, and the last that was obeyed or left out.
+    # The last observed request for a run, and the last one that was started or skipped.
     seen: str
     obeyed: str
-    # When that was seen, and the arguments it gives, if the run has not begun yet.
+    # The time and arguments of a request that has not started yet.
     requested: datetime | None = None
     arguments: tuple[str, ...] = ()
-    # What was wrong with the last request.
+    # The error of the last request.
     problem: str = ""
 
 
 @dataclass
 class _Said:
-    """What a reconcile has to say beside what follows from the runs."""
+    """The reason and message of a reconcile that do not follow from the runs."""
 
     reason: str = ""
     message: str = ""
@@ -76,7 +77,7 @@ class _Said:
 
 
 class Tasks:
-    """The controller."""
+    """The controller of Tasks."""
 
     def __init__(self, world: World) -> None:
         self._clock = world.clock
@@ -130,7 +131,7 @@ class Tasks:
             obeyed = obj.status.observed_restart if obj.status is not None else ""
             known = self._known[name] = _Known(uid, obeyed, obeyed)
         if not request and known.requested is not None:
-            known.requested = None  # it was taken back
+            known.requested = None  # the request was withdrawn
         if request and request != known.seen:
             known.seen, known.problem = request, ""
             try:
@@ -140,10 +141,10 @@ class Tasks:
                 known.obeyed, known.problem = request, str(error)
         return known
 
-    # Runs that are under way
+    # Active runs
 
     async def _tend(self, ctx: Context, obj: Task, runs: Sequence[Run], now: datetime) -> None:
-        """Tries again what has failed, and stops what takes too long. Raises Invalid."""
+        """Retries failed runs, and stops runs that exceed their deadline. Raises Invalid."""
         for run in runs:
             if run.ending(obj.spec, now) is not None:
                 continue
@@ -154,29 +155,29 @@ class Tasks:
                     await _attempt(ctx, obj, run)
             elif deadline is not None and deadline <= now and not run.is_stopping:
                 await _stop(
-                    ctx, run, f"DeadlineExceeded: it took longer than activeDeadline, {obj.spec.active_deadline}"
+                    ctx, run, f"DeadlineExceeded: the run took longer than activeDeadline, {obj.spec.active_deadline}"
                 )
 
     # The next run
 
     async def _begin(self, ctx: Context, obj: Task, known: _Known, runs: list[Run], now: datetime, said: _Said) -> None:
-        """Starts a run that is due, unless something speaks against it; then that is said. Raises Invalid."""
+        """Starts a run that is due, or sets the reason why the run does not start. Raises Invalid."""
         found = self._due(obj, known, runs, now, said)
         if found is None:
             return
         under_way = [run for run in runs if run.ending(obj.spec, now) is None]
         if any(run.scheduled == found.at for run in runs):
-            pass  # somebody began it who was killed before that was noted
+            pass  # started by a control plane that was killed before its status update
         elif under_way and obj.spec.concurrency_policy == "Forbid":
             said.reason, said.message = (
                 "Skipped",
-                f"the run due at {found.at:%H:%M:%S} was left out: another was under way",
+                f"the run due at {found.at:%H:%M:%S} was skipped: another run was active",
             )
         elif under_way and obj.spec.concurrency_policy == "Replace":
             for run in under_way:
                 if not run.is_stopping:
                     await _stop(ctx, run, "Replaced: the next run was due")
-            return  # it begins when they have ended
+            return  # the run starts when they have ended
         else:
             if waiting := waiting_for({**tree_of(obj), "kind": "Task"}, Lookup(ctx.lookup).object):
                 said.reason = "WaitingForDependencies"
@@ -195,7 +196,7 @@ class Tasks:
             said.last = found.at
 
     def _due(self, obj: Task, known: _Known, runs: Sequence[Run], now: datetime, said: _Said) -> Due | None:
-        """The run that is due now; `said` is told when the next one is."""
+        """Returns the run that is due now, and sets the time of the next one in `said`."""
         made = obj.metadata.creation_timestamp or now
         found = None
         if not obj.spec.schedule:
@@ -208,29 +209,29 @@ class Tasks:
                 said.reason, said.message = "InvalidSchedule", f"{error}; correct spec.schedule and spec.timeZone"
                 return None if known.requested is None else Due(known.requested)
             found = task_runs.due(schedule, said.last or made, now, zone)
-            # A span counts from the last time, and not from now.
+            # An interval counts from the last run, not from now.
             since = (said.last or made) if found is None else found.at
             said.next = schedule.next_after(since if schedule.every else now, zone)
             if said.next is None:
                 said.reason, said.message = (
                     "NeverDue",
-                    "the schedule names no day that ever comes; correct spec.schedule",
+                    "the schedule never matches a date; correct spec.schedule",
                 )
         if known.requested is not None:
             return Due(known.requested)
         if obj.spec.suspend:
             said.reason, said.message = (
                 "Suspended",
-                f"it runs when asked to (suspend): `setpoint run {obj.metadata.name}`",
+                f"the task is suspended and runs only on request: `setpoint run {obj.metadata.name}`",
             )
             if found is not None and obj.spec.schedule:
-                said.last = found.at  # what was due meanwhile is not made up for
+                said.last = found.at  # runs due during the suspension are not started later
             return None
         return found
 
 
 def _wakes(obj: Task, ends: Sequence[tuple[Run, Ending | None]]) -> Iterator[datetime]:
-    """When there is something to do about a run."""
+    """Yields the times at which a run needs another reconcile."""
     for run, ending in ends:
         if ending is not None:
             continue
@@ -252,7 +253,7 @@ async def _attempts(ctx: Context, uid: str) -> list[Object]:
 
 
 async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
-    """Makes the object of the next attempt, which is in the run then. Raises Invalid."""
+    """Creates the object of the next attempt and adds the object to the run. Raises Invalid."""
     name, template, number = obj.metadata.name or "", obj.spec.template, run.attempts + 1
     metadata = ObjectMeta(
         name=child_name(name, obj.metadata.uid or "", str(run.scheduled), number),
@@ -310,7 +311,7 @@ def _kind(tree: Object) -> type[Executable] | type[Container]:
     return Executable if tree["kind"] == "Executable" else Container
 
 
-# Telling
+# Status
 
 
 def _report(ctx: Context, obj: Task, known: _Known, runs: Sequence[tuple[Run, Ending | None]], said: _Said) -> None:
@@ -346,23 +347,23 @@ def _report(ctx: Context, obj: Task, known: _Known, runs: Sequence[tuple[Run, En
 def _in_words(
     ctx: Context, obj: Task, state: TaskState, active: Sequence[Run], last: Ending | None, said: _Said
 ) -> tuple[str, str]:
-    """Why it is as it is, for the conditions: what keeps the next run from starting comes first."""
+    """Returns the reason and message of the conditions; a reason that prevents the next run takes precedence."""
     if said.reason and not (said.reason == "Suspended" and (active or last is not None)):
         return said.reason, said.message
     if active:
         run = active[-1]
         text = f"{run.name}, attempt {run.attempts} of {obj.spec.backoff_limit + 1}"
         if run.has_failed and (retry := run.retry_at(obj.spec)) is not None:
-            return "BackOff", f"{text}, failed; the next one begins at {retry:%H:%M:%S}"
-        return "Running", f"{text} runs" + (f"; {said.message}" if said.message else "")
+            return "BackOff", f"{text}, failed; the next attempt starts at {retry:%H:%M:%S}"
+        return "Running", f"{text} is running" + (f"; {said.message}" if said.message else "")
     if last is not None:
         return last.reason, last.message
     if state == "Pending" and said.next is not None:
         return "Scheduled", f"the first run is due at {MicroTime.of(said.next)}"
     if state == "Pending":
-        return "Pending", "it has not begun"
-    # Its runs were not kept: what was said of them last still holds.
+        return "Pending", "the task has not started"
+    # The runs were not kept: the last reported condition still applies.
     for each in ctx.status.get("conditions") or ():
         if each["type"] == "Succeeded":
             return each["reason"], each["message"]
-    return state, f"it has {state.lower()}"
+    return state, f"the task has {state.lower()}"

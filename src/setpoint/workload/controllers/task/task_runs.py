@@ -1,7 +1,7 @@
-"""The runs of a task, read off the workloads that were made for them, and when the next one is due. All of it is pure.
+"""The runs of a task, derived from the workloads that were created for them, and the time of the next run. No I/O.
 
-A run is known by the time it was due at; each attempt of it is an object of its own, whose name follows from the run
-and its number. What the status of the task remembers counts only for runs whose objects are gone.
+A run is identified by its scheduled time; each attempt is a separate object, whose name is derived from the run and the
+number of the attempt. Runs in the status of the task count only if their objects are deleted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,16 +22,16 @@ from setpoint.workload.kinds.parts import RestartBackoff
 from setpoint.workload.kinds.task import TaskRun, TaskSpec, TaskState
 from setpoint.workload.progress import progress
 
-# What the object of an attempt says of it: the run it belongs to, when that began, and its own number.
+# Annotations of an attempt: the scheduled time of its run, the start time of the run, and the number of the attempt.
 SCHEDULED_AT, BEGAN_AT, ATTEMPT = (f"setpoint.dev/{name}" for name in ("scheduled-at", "run-began-at", "task-attempt"))
-# More are not counted one by one.
+# The maximum number of missed runs that are counted individually.
 _MOST_MISSED = 100
 _MINUTE = timedelta(minutes=1)
 _OVER = frozenset({"FailedToStart", "Unknown"})
 
 
 class Ending(NamedTuple):
-    """How a run ended."""
+    """The result of a run."""
 
     state: TaskState
     reason: str
@@ -48,18 +48,18 @@ class Run:
     objects: list[Object] = field(default_factory=list)
     remembered: TaskRun | None = None
     request: str = ""
-    # Arguments that were given with the request, behind those of the task.
+    # Arguments of the request, appended to those of the task.
     arguments: tuple[str, ...] = ()
 
     @property
     def last(self) -> Object | None:
-        """The object of the last attempt, where it is there."""
+        """The object of the last attempt, or None if deleted."""
         found = self.objects[-1] if self.objects else None
         return found if found is not None and _attempt(found) == self.attempts else None
 
     @property
     def started(self) -> datetime | None:
-        """When the first attempt began."""
+        """The start time of the first attempt."""
         if self.objects:
             return _moment(meta.annotations(self.objects[-1]).get(BEGAN_AT))
         return self.remembered.start_time if self.remembered is not None else None
@@ -78,17 +78,17 @@ class Run:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether its last attempt was told to stop."""
+        """True if a stop of the last attempt was requested."""
         return bool(self.last is not None and self.last["spec"].get("stop"))
 
     def deadline(self, spec: TaskSpec) -> datetime | None:
-        """When it has to be over."""
+        """Returns the time by which the run must end, or None."""
         if spec.active_deadline is None or self.started is None:
             return None
         return self.started + spec.active_deadline
 
     def retry_at(self, spec: TaskSpec) -> datetime | None:
-        """When its last attempt, which has failed, is followed by the next one; None: it is not."""
+        """Returns the time of the attempt that follows the failed one, or None if there is no further attempt."""
         if self.is_stopping or self.attempts > spec.backoff_limit:
             return None
         template = spec.template.executable or spec.template.container
@@ -106,7 +106,7 @@ class Run:
 
     @property
     def has_failed(self) -> bool:
-        """Whether its last attempt has."""
+        """True if the last attempt has failed."""
         return self.last is None or (is_over(self.last) and not self.has_succeeded)
 
     @property
@@ -114,26 +114,28 @@ class Run:
         return self.last is not None and not self.is_stopping and progress(self.last).succeeded
 
     def ending(self, spec: TaskSpec, now: datetime) -> Ending | None:
-        """How it ended; None: it goes on, or is tried again."""
+        """Returns the result of the run, or None if the run is active or will be retried."""
         if self.has_succeeded:
-            return Ending("Succeeded", "Succeeded", "it ended with exit code 0", self._failed_at)
+            return Ending("Succeeded", "Succeeded", "the run ended with exit code 0", self._failed_at)
         if not self.has_failed:
             return None
         if self.is_stopping:
             reason, message = _why_stopped(self.last)
             return Ending("Failed", reason, message, self._failed_at)
-        said = _said(self.last) if self.last is not None else f"{self.name} was deleted while it ran"
+        said = _said(self.last) if self.last is not None else f"{self.name} was deleted while running"
         deadline = self.deadline(spec)
         retry = self.retry_at(spec)
         if retry is None:
             tried = f" (attempt {self.attempts}, the last one)" if self.attempts > 1 else ""
             return Ending("Failed", "Failed", f"{said}{tried}", self._failed_at)
         if deadline is not None and now >= deadline:
-            return Ending("Failed", "DeadlineExceeded", f"{said}; there is no time left to try it again", deadline)
+            return Ending(
+                "Failed", "DeadlineExceeded", f"{said}; activeDeadline leaves no time for another attempt", deadline
+            )
         return None
 
     def report(self, ending: Ending | None) -> TaskRun:
-        """What the status says of it."""
+        """Returns the entry for the status of the task."""
         started, ended = self.started, ending.at if ending is not None else None
         return TaskRun(
             name=self.name,
@@ -149,7 +151,7 @@ class Run:
 
 
 def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[Run]:
-    """The runs of a task, the oldest first."""
+    """Returns the runs of a task, the oldest first."""
     found: dict[MicroTime, Run] = {}
     for tree in sorted(children, key=_attempt):
         text = meta.annotations(tree).get(SCHEDULED_AT, "")
@@ -174,8 +176,7 @@ def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[R
 
 
 def surplus(runs: Sequence[tuple[Run, Ending | None]], spec: TaskSpec) -> Iterator[Run]:
-    """The runs that are too old to be kept, of those that the status already tells the end of: what became of a task
-    must not be lost with its runs."""
+    """Yields the runs beyond the history limits whose result is already in the status, so that no result is lost."""
     for state, limit in (("Succeeded", spec.successful_history_limit), ("Failed", spec.failed_history_limit)):
         ended = [run for run, ending in runs if ending is not None and ending.state == state]
         for run in ended[: max(len(ended) - limit, 0)]:
@@ -184,14 +185,14 @@ def surplus(runs: Sequence[tuple[Run, Ending | None]], spec: TaskSpec) -> Iterat
 
 
 class Due(NamedTuple):
-    """A run that is due, and how many others were since the last one."""
+    """A run that is due, and the number of missed runs before it."""
 
     at: datetime
     missed: int = 0
 
 
 def due(schedule: Schedule, since: datetime, now: datetime, zone: tzinfo) -> Due | None:
-    """The last time that has come since then; of several that were missed, only this one is made up for."""
+    """Returns the last scheduled time since `since`, or None; of several missed times only the last is returned."""
     if schedule.every:
         times = (now - since) // schedule.every
         return Due(since + times * schedule.every, times - 1) if times > 0 else None
@@ -206,7 +207,8 @@ def due(schedule: Schedule, since: datetime, now: datetime, zone: tzinfo) -> Due
 
 
 def _last_before(schedule: Schedule, now: datetime, zone: tzinfo, known: datetime) -> datetime:
-    """The last time up to now, searched for from now backwards: there may be very many since the known one."""
+    """Returns the last scheduled time up to now, searched backwards from now, because there may be many since the known
+    one."""
     span, found = _MINUTE, None
     while found is None or found > now:
         if now - span <= known:
@@ -219,20 +221,20 @@ def _last_before(schedule: Schedule, now: datetime, zone: tzinfo, known: datetim
 
 
 def is_over(tree: Object) -> bool:
-    """Whether an attempt has ended, or never began and never will."""
+    """Returns True if an attempt has ended, or failed to start."""
     return progress(tree).finished or _status(tree).get("state") in _OVER
 
 
 def arguments_of(tree: Object) -> tuple[str, ...]:
-    """The arguments that a request for a run gives, by the annotation of the task or of an attempt: a list of texts, as
-    JSON. Raises ValueError."""
+    """Returns the arguments of a request for a run, from an annotation of the task or attempt with a JSON list of
+    strings. Raises ValueError."""
     text = meta.annotations(tree).get(RUN_ARGUMENTS, "")
     if not text:
         return ()
     try:
         return msgspec.json.decode(text, type=tuple[str, ...])
     except msgspec.DecodeError:
-        raise ValueError(f"the annotation {RUN_ARGUMENTS} is no list of texts in JSON: {text}") from None
+        raise ValueError(f"the annotation {RUN_ARGUMENTS} is not a JSON list of strings: {text}") from None
 
 
 def _status(tree: Object | None) -> Object:
@@ -249,11 +251,11 @@ def _moment(text: str | None) -> datetime | None:
 
 def _why_stopped(tree: Object | None) -> tuple[str, str]:
     reason, _, message = meta.annotations(tree or {}).get(STOPPED_BECAUSE, "").partition(": ")
-    return reason or "Stopped", message or "it was stopped"
+    return reason or "Stopped", message or "the run was stopped"
 
 
 def _said(tree: Object) -> str:
-    """What an attempt that failed says about it."""
+    """Returns the failure message of an attempt."""
     said = {each["type"]: each.get("message", "") for each in _status(tree).get("conditions") or ()}
     text: str = said.get("Started") or said.get("Ready") or progress(tree).says
     return text
