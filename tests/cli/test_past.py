@@ -56,7 +56,7 @@ def test_why_tells_how_a_process_ended_its_last_words_and_who_made_it(setpoint: 
     ran = setpoint("why", crashing)
     assert ran.code == 0
     first, *_ = ran.stdout.splitlines()
-    assert first.startswith(f"{crashing} is not ready: it ended with exit code 3; its last words: no database at")
+    assert first.startswith(f"{crashing} is not ready: the process ended with exit code 3; last output: no database at")
     assert "last output │ no database at postgres://u:***@db" in ran.stdout
     assert re.search(r"status\.state \w+→Starting .*executable controller", ran.stdout)
     assert re.search(r"created +you", ran.stdout)

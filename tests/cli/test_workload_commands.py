@@ -70,7 +70,7 @@ def test_ps_shows_how_each_is_and_why(setpoint: Command, app: App) -> None:
     api, broken, later = rows
     assert api.split()[:4] == [app.name("api"), "Executable", "Running", "1/1"]
     assert broken.split()[1:4] == ["Executable", "BackOff", "0/1"]
-    assert "it ended with exit code 3; its last words: no database; it is started again in 600 s" in broken
+    assert "the process ended with exit code 3; last output: no database; next restart in 600 s" in broken
     assert later.split()[1:4] == ["Executable", "Waiting", "0/1"]
     assert f"waits for Executable {app.name('broken')} to be Succeeded" in later
 

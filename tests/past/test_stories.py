@@ -41,7 +41,7 @@ async def crashing(world: Past) -> Place:
     variables = [{"name": "DB_URL", "value": "postgres://shop:s3cret@localhost:5433/shop"}]
     api = await world.workload("Executable", "api", {"executablePath": "/app/api", "env": variables})
     world.later(1)
-    ready = world.condition("Ready", "True", "Healthy", "it runs, and all probes succeed")
+    ready = world.condition("Ready", "True", "Healthy", "the process is running and all probes succeed")
     client = world.controller("executable", "api", api)
     await world.status(client, api, state="Running", healthStatus="Healthy", conditions=[ready])
     world.later(296)
@@ -54,7 +54,7 @@ async def crashing(world: Past) -> Place:
     await world.status(client, api, state="Stopping")
     world.later(1)
     for count in (1, 2, 3):
-        words = "it ended with exit code 1; its last words: connection refused; it is started again in 4 s"
+        words = "the process ended with exit code 1; last output: connection refused; next restart in 4 s"
         client = world.controller("executable", "api", PROCESSES)
         await world.status(
             client,
@@ -80,7 +80,7 @@ async def edited(world: Past) -> Place:
     await world.status(client, api, state="Stopping", conditions=[restarting])
     world.later(1)
     lines = "Traceback (most recent call last):\n  File \"api.py\", line 1\nNameError: name 'flour' is not defined"
-    words = f"it ended with exit code 1; its last words: {lines}; it is started again in 4 s"
+    words = f"the process ended with exit code 1; last output: {lines}; next restart in 4 s"
     await world.status(
         client,
         api,
@@ -103,7 +103,7 @@ async def waiting(world: Past) -> Place:
     for tree, other in ((web, "api"), (api, "db")):
         name = tree["metadata"]["name"]
         client = world.controller("executable", name, tree)
-        message = f"waits for Executable {other} to be Ready: it has not begun"
+        message = f"waits for Executable {other} to be Ready: it has not started"
         await world.status(
             client, tree, conditions=[world.condition("Ready", "False", "WaitingForDependencies", message)]
         )
@@ -135,7 +135,7 @@ async def healthy(world: Past) -> Place:
     """A process that is well."""
     api = await world.workload("Executable", "api", {"executablePath": "/app/api"})
     world.later(1)
-    ready = world.condition("Ready", "True", "Healthy", "it runs, and all probes succeed")
+    ready = world.condition("Ready", "True", "Healthy", "the process is running and all probes succeed")
     await world.status(world.controller("executable", "api", api), api, state="Running", conditions=[ready])
     return await world.place(EXECUTABLE, "api")
 
@@ -143,7 +143,7 @@ async def healthy(world: Past) -> Place:
 async def finished(world: Past) -> Place:
     """A process that has done what it was for."""
     job = await world.workload("Executable", "migrate", {"executablePath": "/app/migrate"})
-    done = world.condition("Ready", "False", "Completed", "it ended with exit code 0")
+    done = world.condition("Ready", "False", "Completed", "the process ended with exit code 0")
     client = world.controller("executable", "migrate", PROCESSES)
     await world.status(client, job, state="Finished", exitCode=0, conditions=[done])
     return await world.place(EXECUTABLE, "migrate")
@@ -203,7 +203,7 @@ async def rollout(world: Past) -> Place:
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "registry.example.com/web:typo: not found"}}
     waits = {"name": "web", "state": state, "ready": False, "image": "i", "imageID": "", "restartCount": 0}
     await world.status(client, pod, phase="Pending", containerStatuses=[waits])
-    condition = world.condition("Available", "False", "MinimumReplicasUnavailable", "too few replicas are there")
+    condition = world.condition("Available", "False", "MinimumReplicasUnavailable", "too few replicas exist")
     await world.status(client, web, observedGeneration=1, replicas=2, updatedReplicas=2, conditions=[condition])
     world.later(30)
     return await world.place("apps/v1/Deployment", "web")
@@ -346,7 +346,7 @@ async def test_a_story_can_be_of_the_past() -> None:
         place = await crashing(world)
         then = (await gather(world.client, place)).history[1]
         facts = await gather(world.client, place, at=then.number, now=then.time)
-        assert explain(facts).headline == "api is ready: Running (it runs, and all probes succeed)"
+        assert explain(facts).headline == "api is ready: Running (the process is running and all probes succeed)"
 
 
 async def test_what_was_mended_is_well_since_then_however_often_it_ended_before() -> None:
@@ -354,7 +354,7 @@ async def test_what_was_mended_is_well_since_then_however_often_it_ended_before(
         place = await crashing(world)
         api = await world.client.get(EXECUTABLE, "api")
         world.later(60)
-        ready = world.condition("Ready", "True", "Healthy", "it runs, and all probes succeed")
+        ready = world.condition("Ready", "True", "Healthy", "the process is running and all probes succeed")
         await world.status(world.controller("executable", "api", api), api, state="Running", conditions=[ready])
         story = explain(await facts_of(world, place))
         assert (story.verdict, story.since) == ("ready", world.clock.now().replace(microsecond=0))

@@ -98,7 +98,7 @@ def test_a_newer_file_is_left_as_it_is_and_done_without(path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
     records = Records(path, US)
-    assert f"a newer Setpoint made it: version {VERSION + 1}" in records.problem
+    assert f"written by a newer version of Setpoint: version {VERSION + 1}" in records.problem
     records.keep("Executable", "db", {"pid": 7})
     assert records.kept("Executable", "db") == {"pid": 7}
     assert records.take("Executable", "db") == ""
@@ -113,7 +113,7 @@ def test_a_damaged_or_unreachable_file_is_done_without(path: Path, tmp_path: Pat
     path.write_bytes(b"this is no database" * 100)
     for place in (path, tmp_path / "state" / "workloads.sqlite3" / "below-a-file"):
         records = Records(place, US)
-        assert "is not recorded" in records.problem
+        assert "are not recorded" in records.problem
         records.ports["web"] = 1
         assert records.ports["web"] == 1
         records.close()

@@ -125,7 +125,7 @@ def test_what_cannot_start_says_why_at_once(setpoint: Command, shop: Shop) -> No
     (shop.directory / "broken").touch()
     ran = setpoint("restart", "fragile")
     assert ran.code == 1
-    assert "fragile is not restarted: it ended with exit code 4; its last words: no key" in ran.stderr
+    assert "fragile is not restarted: the process ended with exit code 4; last output: no key" in ran.stderr
     assert "setpoint why fragile" in ran.stderr
     (shop.directory / "broken").unlink()
     assert told(setpoint("start", "fragile")) == ["fragile started (0s)"]

@@ -40,7 +40,7 @@ def test_what_comes_after_something_that_fails_is_not_run(shop: Shop) -> None:
 def test_all_attempts_are_shown(shop: Shop) -> None:
     ran = shop.run("run", "twice")
     assert (ran.code, ran.stdout) == (2, "try\ntry\n")
-    assert "twice failed: it ended with exit code 2; its last words: try (attempt 2, the last one)" in ran.stderr
+    assert "twice failed: the process ended with exit code 2; last output: try (attempt 2, the last one)" in ran.stderr
 
 
 def test_a_task_with_a_terminal_gets_ours(shop: Shop) -> None:

@@ -104,7 +104,7 @@ def test_keys_show_and_hide_output_and_explain_themselves(shop: Shop, show: Show
         view.until(lambda text: "restart which?" not in text)
         view.press("\x1b[A")  # an arrow means nothing
         view.press("r1")
-        view.until("db restarted: a restart was asked for")
+        view.until("db restarted: a restart was requested")
         seen = view.until(lambda text: text.count("it is cold") == 2)
         assert view.is_taken
         view.press("\x03")

@@ -31,7 +31,7 @@ async def test_a_command_waits_for_its_container_and_runs_once(tmp_path: Path) -
         found = await world.state("ContainerExec", "list", "Finished")
         assert (found["status"]["exitCode"], found["status"]["effectiveArgs"]) == (2, ["shop:1"])
         assert condition_of(found, "Succeeded")["status"] == "False"
-        assert "its last words: err" in condition_of(found, "Succeeded")["message"]
+        assert "last output: err" in condition_of(found, "Succeeded")["message"]
         assert await world.log("list", "containerexecs", source="all") == "out\nerr\n"
         await world.patch("Container", "web", metadata={"annotations": {"setpoint.dev/restart-requested-at": "1"}})
         await world.until("Container", "web", lambda tree: tree["status"].get("restartCount") == 1)

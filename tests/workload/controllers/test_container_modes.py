@@ -42,7 +42,7 @@ async def test_a_persistent_container_is_taken_over_started_again_or_made_anew(t
         assert only(engine).is_running, "the object goes, the container stays"
         engine.exit("kept")
     assert found[0] == found[1] != found[2]
-    assert "made anew: args changed" in said
+    assert "is recreated: args changed" in said
     async with ship(tmp_path, engine) as world:
         await world.make("Container", "kept", {"containerName": "kept", "mode": "cleanup"})
         await world.state("Container", "kept", "Exited")
@@ -75,7 +75,7 @@ async def test_one_control_plane_at_a_time_takes_care_of_a_persistent_container(
         async with ship(tmp_path / "b", engine, records=records) as second:
             await made(second, "kept", **KEPT)
             found = await second.ready("Container", "kept", "False", "HeldElsewhere")
-            assert "takes care of it" in condition_of(found, "Ready")["message"]
+            assert "manages this container" in condition_of(found, "Ready")["message"]
             await first.delete("Container", "kept")
             await second.ready("Container", "kept")
 
@@ -85,7 +85,7 @@ async def test_an_existing_container_is_waited_for_used_and_left(tmp_path: Path)
     async with ship(tmp_path, engine) as world:
         await world.make("Container", "theirs", {"containerName": "theirs", "mode": "existing"})
         found = await world.state("Container", "theirs", "NotFound")
-        assert "there is no container theirs" in condition_of(found, "Ready")["message"]
+        assert "container theirs does not exist" in condition_of(found, "Ready")["message"]
         request = create_body({"image": IMAGE})
         await engine.engine.containers.create("theirs", request.body)
         await engine.engine.containers.start("theirs")

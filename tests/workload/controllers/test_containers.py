@@ -88,7 +88,7 @@ async def test_what_cannot_be_started_says_why_and_leaves_nothing(tmp_path: Path
             "port": ({"ports": [{"containerPort": 80, "hostPort": 8080}]}, "AddressInUse", "another host port"),
             "image": ({"image": "nowhere:1"}, "NoSuchImage", "check the name of the image"),
             "never": ({"image": "absent:1", "pullPolicy": "never"}, "NoSuchImage", "`never`"),
-            "context": ({"build": {"context": "no-such-place"}}, "InvalidSpec", "there is no directory"),
+            "context": ({"build": {"context": "no-such-place"}}, "InvalidSpec", "does not exist"),
             "args": ({"runArgs": ["--no-such-flag"]}, "InvalidSpec", "--no-such-flag"),
             "env": ({"envFiles": ["no-such-file"]}, "EnvFileNotFound", "no-such-file"),
         }
@@ -112,7 +112,7 @@ async def test_an_end_is_told_with_the_exit_code_and_the_last_words(tmp_path: Pa
         engine.exit(status["containerId"], 4)
         found = await world.state("Container", "web", "Exited")
         assert (found["status"]["exitCode"], found["status"]["healthStatus"]) == (4, "Unhealthy")
-        assert "exit code 4; its last words: no database" in condition_of(found, "Started")["message"]
+        assert "exit code 4; last output: no database" in condition_of(found, "Started")["message"]
         # Somebody starts it in the engine.
         await engine.engine.containers.start(status["containerId"])
         await world.ready("Container", "web")

@@ -63,11 +63,11 @@ async def test_a_command_that_is_an_object_is_talked_with_too(tmp_path: Path, po
             done = await attached(client, "asks", b"hello\n")
             assert (done.stdout, done.stderr, done.exit_code) == (b"hello\n", b"bad\n", 3)
             await logged(world, "asks", "ready\nhello\n", "containerexecs")
-            with pytest.raises(BadRequest, match="ContainerExec asks does not run: Finished"):
+            with pytest.raises(BadRequest, match="ContainerExec asks is not running: Finished"):
                 await attached(client, "asks")
             await world.make("ContainerExec", "deaf", {**script, "args": ["-c", "cat; sleep 600"]})
             await world.state("ContainerExec", "deaf", "Running")
-            with pytest.raises(BadRequest, match="make one with spec"):
+            with pytest.raises(BadRequest, match="create one with spec"):
                 await attached(client, "deaf", b"hello")
 
 
@@ -76,9 +76,9 @@ async def test_a_command_needs_words_and_a_container_that_runs(tmp_path: Path) -
     async with ship(tmp_path, engine) as world, await over_a_connection(world, tmp_path) as client:
         await made(world, "waits", start=False)
         await running(world)
-        with pytest.raises(BadRequest, match="command: say what to run"):
+        with pytest.raises(BadRequest, match="command: required"):
             await ran(client, "web")
-        with pytest.raises(BadRequest, match="Container waits does not run"):
+        with pytest.raises(BadRequest, match="Container waits is not running"):
             await ran(client, "waits", "ls")
         engine.fail("containers.exec", 500, "no such program")
         with pytest.raises(InternalError, match="no such program"):

@@ -64,7 +64,7 @@ async def test_how_a_process_ended_is_told_with_its_last_words(tmp_path: Path) -
         assert found["status"]["exitCode"] == 1
         assert found["status"]["healthStatus"] == "Unhealthy"
         assert condition_of(found, "Started")["message"] == (
-            "it ended with exit code 1; its last words: the database is not there"
+            "the process ended with exit code 1; last output: the database is not there"
         )
         await world.python("killed", "import os; os.kill(os.getpid(), 9)")
         found = await world.state("Executable", "killed", "Finished")
@@ -186,7 +186,7 @@ async def test_a_restart_can_be_asked_for(tmp_path: Path) -> None:
         await world.patch("Executable", "job", metadata={"annotations": {"setpoint.dev/restart-requested-at": "1"}})
         await restarted(world, "job", 1)
         found = await world.state("Executable", "job", "Finished")
-        assert found["status"]["restartReason"] == "a restart was asked for"
+        assert found["status"]["restartReason"] == "a restart was requested"
         assert await world.log("job") == "run\nrun\n"
 
 
@@ -344,7 +344,7 @@ async def test_certificates_lie_where_openssl_finds_them(tmp_path: Path) -> None
         assert condition_of(found, "Started")["reason"] == "InvalidCertificate"
         await world.python("lenient", pemCertificates={**given, "continueOnError": True})
         await world.state("Executable", "lenient", "Running")
-        assert "left out: pemCertificates.certificates[0]" in await world.log("lenient", source="system")
+        assert "skipped: pemCertificates.certificates[0]" in await world.log("lenient", source="system")
 
 
 def certificate(name: str) -> str:

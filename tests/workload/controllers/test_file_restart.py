@@ -90,7 +90,7 @@ async def test_those_who_ask_for_it_are_started_again_with_what_they_depend_on(t
         (tmp_path / "a").touch()
         for name in ("base", "web", "front"):
             await started_again(world, name, 1)
-        assert "Executable base was started again" in await world.log("web", source="system")
+        assert "Executable base was restarted" in await world.log("web", source="system")
         assert "restartCount" not in (await world.get("Executable", "other"))["status"]
 
 
@@ -114,7 +114,7 @@ async def test_those_who_depend_on_replicas_are_started_again_with_them_and_wait
         for name in names:
             await started_again(world, name, 1)
         await world.ready("Executable", "web")
-        assert "ExecutableReplicaSet base was started again" in await world.log("web", source="system")
+        assert "ExecutableReplicaSet base was restarted" in await world.log("web", source="system")
 
 
 async def test_many_changes_at_once_are_one_restart(tmp_path: Path) -> None:

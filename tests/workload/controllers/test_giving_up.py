@@ -15,7 +15,7 @@ async def test_what_fails_too_often_in_a_row_stays_failed_until_a_restart_is_ask
         found = await world.ready("Executable", "web", "False", "TooManyRestarts")
         assert (found["status"]["state"], found["status"]["restartCount"]) == ("Finished", 2)
         message = condition_of(found, "Ready")["message"]
-        assert message.startswith("it ended with exit code 1; its last words: no database; ")
+        assert message.startswith("the process ended with exit code 1; last output: no database; ")
         assert "2 times in a row" in message
         await world.patch("Executable", "web", metadata={"annotations": {RESTART: "1"}})
         found = await world.until("Executable", "web", lambda tree: tree["status"].get("restartCount") == 5)
@@ -67,6 +67,6 @@ async def test_a_container_is_given_up_by_us_and_not_left_to_the_engine(tmp_path
         engine.exit(status["containerId"], 1)
         found = await world.ready("Container", "web", "False", "TooManyRestarts")
         assert found["status"]["state"] == "Exited"
-        assert "started again once" in condition_of(found, "Ready")["message"]
+        assert "restarted once" in condition_of(found, "Ready")["message"]
         limited = await running(world, "limited", restartPolicy="always", maxRestarts=3)
         assert "RestartPolicy" not in engine.containers[limited["containerId"]].body["HostConfig"]

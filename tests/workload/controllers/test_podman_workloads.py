@@ -270,7 +270,7 @@ async def test_a_line_of_the_life_before_makes_no_container_ready(tmp_path: Path
         await world.patch("Container", "web", metadata={"annotations": {"setpoint.dev/restart-requested-at": "1"}})
         await world.until("Container", "web", lambda tree: tree["status"].get("restartCount") == 1)
         found = await world.ready("Container", "web", "False", "ProbeFailed")
-        assert "no line like listening was written yet" in condition_of(found, "Ready")["message"]
+        assert "no line of the log matches listening yet" in condition_of(found, "Ready")["message"]
 
 
 async def test_a_container_reaches_a_service_of_this_machine_through_a_tunnel(tmp_path: Path, podman: Service) -> None:

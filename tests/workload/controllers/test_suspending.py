@@ -101,7 +101,7 @@ async def test_what_waits_for_the_end_of_another_waits_on_while_that_is_suspende
         await suspended(world, "Executable", "base")
         await world.python("later", dependsOn=[{"kind": "Executable", "name": "base", "condition": "Finished"}])
         found = await world.ready("Executable", "later", "False", "WaitingForDependencies")
-        assert "it is stopped for now" in condition_of(found, "Ready")["message"]
+        assert "it is suspended" in condition_of(found, "Ready")["message"]
 
 
 async def test_a_changed_file_does_not_start_what_is_suspended(tmp_path: Path) -> None:

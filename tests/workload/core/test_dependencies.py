@@ -68,14 +68,14 @@ FAILED_PROBE = {"outcome": "Failure", "probeName": "http", "reason": "connection
 @pytest.mark.parametrize(
     ("kind", "status", "holds", "why"),
     [
-        ("Executable", {}, "", "it has not begun"),
+        ("Executable", {}, "", "it has not started"),
         ("Executable", {"state": "Starting"}, "", "it is Starting"),
-        ("Executable", {"state": "Running"}, "Started", "it runs and is not healthy"),
+        ("Executable", {"state": "Running"}, "Started", "it is running but not healthy"),
         (
             "Executable",
             {"state": "Running", "healthStatus": "Unhealthy", "healthProbeResults": [FAILED_PROBE]},
             "Started",
-            "it runs and is not healthy; probe http: connection refused",
+            "it is running but not healthy; probe http: connection refused",
         ),
         ("Executable", {"state": "Running", "healthStatus": "Healthy"}, "Started Ready", "it is Running"),
         ("Executable", {"state": "Finished", "exitCode": 0}, "Started Finished Succeeded", "it ended with exit code 0"),
@@ -87,26 +87,26 @@ FAILED_PROBE = {"outcome": "Failure", "probeName": "http", "reason": "connection
         ("Container", {"state": "RuntimeUnhealthy"}, "", "it is RuntimeUnhealthy"),
         ("Container", {"state": "Paused", "healthStatus": "Caution"}, "Started", "it is Paused"),
         ("Container", {"state": "Exited", "exitCode": 0}, "Started Finished Succeeded", "it ended with exit code 0"),
-        ("ExecutableReplicaSet", {"runningReplicas": 1}, "Started", "1 of 2 replicas run"),
+        ("ExecutableReplicaSet", {"runningReplicas": 1}, "Started", "1 of 2 replicas are running"),
         (
             "ExecutableReplicaSet",
             {"runningReplicas": 2, "healthStatus": "Healthy"},
             "Started Ready",
-            "2 of 2 replicas run",
+            "2 of 2 replicas are running",
         ),
         (
             "ExecutableReplicaSet",
             {"observedReplicas": 2, "finishedReplicas": 1, "failedReplicas": 1},
             "Started Finished",
-            "0 of 2 replicas run, 1 could not be started",
+            "0 of 2 replicas are running, 1 failed to start",
         ),
-        ("Service", {}, "", "its address is not known"),
-        ("Service", {"effectivePort": 1, "effectiveAddress": "a"}, "Started", "nobody serves it"),
+        ("Service", {}, "", "its address is unknown"),
+        ("Service", {"effectivePort": 1, "effectiveAddress": "a"}, "Started", "no workload serves it"),
         (
             "Service",
             {"effectivePort": 1, "effectiveAddress": "a", "state": "Ready"},
             "Started Ready",
-            "nobody serves it",
+            "no workload serves it",
         ),
         ("ContainerNetwork", {"state": "Running"}, "Started Ready", "it is Running"),
         ("ContainerVolume", {"state": "Pending"}, "", "it is Pending"),
@@ -138,7 +138,7 @@ def test_objects_that_wait_for_each_other_are_found_and_the_circle_is_named() ->
     assert [each.keys for each in found] == [tuple(("Executable", name) for name in "abca")]
     assert found[0].message == (
         "Executable a waits (dependsOn) for Executable b waits (dependsOn) for Executable c waits (dependsOn) for "
-        "Executable a; take one of these out"
+        "Executable a; remove one of these dependencies"
     )
 
 

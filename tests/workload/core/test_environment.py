@@ -102,9 +102,19 @@ def test_all_that_variables_wait_for_is_said_at_once() -> None:
 @pytest.mark.parametrize(
     ("files", "spec", "reason", "message"),
     [
-        ({}, {"envFiles": ["x"]}, "EnvFileNotFound", "environment file x does not exist; create it, or take it out"),
-        ({"x": "a b"}, {"envFiles": ["x"]}, "EnvFileInvalid", "environment file x, line 1: 'a b' is no variable"),
-        ({}, {"env": [{"name": "A", "value": "{{ no }}"}]}, "InvalidTemplate", "variable A of spec.env: there is no"),
+        (
+            {},
+            {"envFiles": ["x"]},
+            "EnvFileNotFound",
+            "environment file x does not exist; create the file, or remove it",
+        ),
+        ({"x": "a b"}, {"envFiles": ["x"]}, "EnvFileInvalid", "environment file x, line 1: 'a b' is not a variable"),
+        (
+            {},
+            {"env": [{"name": "A", "value": "{{ no }}"}]},
+            "InvalidTemplate",
+            "variable A of spec.env: unknown function",
+        ),
         ({}, {"env": [{"name": "A", "value": "a\0"}]}, "InvalidValue", "variable A of spec.env contains a NUL"),
     ],
 )
@@ -125,7 +135,7 @@ def test_a_file_that_is_unreadable_or_no_text_is_a_problem_with_its_remedy() -> 
 
     with pytest.raises(EnvironmentProblem, match="cannot be read: Permission denied; check its permissions"):
         environment(tree, ambient={}, read=denied, lookup=World())
-    with pytest.raises(EnvironmentProblem, match="is no UTF-8 text"):
+    with pytest.raises(EnvironmentProblem, match="is not UTF-8 text"):
         environment(tree, ambient={}, read=lambda path: b"\xff", lookup=World())
 
 
@@ -134,7 +144,7 @@ def test_arguments_are_filled_in_and_a_fault_names_the_argument() -> None:
     found = arguments(["--port", '{{ portFor "db" }}', '{{ secret "db" "password" }}'], subject, World())
     assert [each.text for each in found] == ["--port", "5432", "s3cret"]
     assert [each.shown for each in found] == ["--port", "5432", "******"]
-    with pytest.raises(EnvironmentProblem, match=r"spec.args\[1\]: there is no function x"):
+    with pytest.raises(EnvironmentProblem, match=r"spec.args\[1\]: unknown function x"):
         arguments(["a", "{{ x }}"], subject, World())
     with pytest.raises(NotYet, match="Service a: it does not exist"):
         arguments(['{{ portFor "a" }}'], subject, World())

@@ -61,15 +61,15 @@ CONTAINER = {
 def test_a_container_serves_on_the_container_port_that_its_port_is_mapped_to() -> None:
     assert render('{{ portForServing "a" }}', CONTAINER, World()).text == "80"
     assert render('{{ portForServing "b" }}', CONTAINER, World()).text == "80"
-    with pytest.raises(TemplateError, match=r"a Container must say on which port it serves c; set the port"):
+    with pytest.raises(TemplateError, match=r"a Container requires a port to serve c; set the port"):
         render('{{ portForServing "c" }}', CONTAINER, World())
-    with pytest.raises(TemplateError, match=r"port 9, on which d is served, is none of spec.ports; add it there"):
+    with pytest.raises(TemplateError, match=r"port 9 of Service d is not in spec.ports; add the port there"):
         render('{{ portForServing "d" }}', CONTAINER, World())
 
 
 def test_an_annotation_that_cannot_be_read_says_how_it_should_look() -> None:
     broken = {**WEB, "metadata": {"name": "x", "annotations": {"service-producer": '{"serviceName": 3'}}}
-    with pytest.raises(TemplateError, match=r"annotation service-producer cannot be read.*it looks like"):
+    with pytest.raises(TemplateError, match=r"annotation service-producer is invalid.*expected e.g."):
         render('{{ portForServing "db" }}', broken, World())
 
 

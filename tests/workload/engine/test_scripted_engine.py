@@ -187,7 +187,7 @@ async def test_events_go_on_after_a_break_without_repeating_any(scripted: Script
     clock = scripted.clock
     assert isinstance(clock, ManualClock)
     events = scripted.engine.events()
-    assert await anext(events) == Resync("the beginning")
+    assert await anext(events) == Resync("first connection")
     id_ = await started(scripted)
     told = [await anext(events), await anext(events)]
     assert [each.action for each in told if isinstance(each, Event)] == ["create", "start"]
@@ -198,7 +198,7 @@ async def test_events_go_on_after_a_break_without_repeating_any(scripted: Script
         await asyncio.sleep(0)
     scripted.exit("web", 4)
     clock.advance(0.1)
-    assert await next_ == Resync("the engine ended its events")
+    assert await next_ == Resync("the engine closed the event stream")
     # Of that second, the first two come again and are dropped.
     died = await anext(events)
     assert isinstance(died, Event)

@@ -47,5 +47,5 @@ def test_an_error_of_the_engine_in_the_stream_is_raised() -> None:
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(EngineError, match="broken"):
+    with pytest.raises(EngineError, match="is invalid"):
         Demultiplexer().feed(b"plain text of a terminal")

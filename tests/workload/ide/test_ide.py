@@ -132,9 +132,9 @@ async def test_what_an_ide_refuses_says_why(tmp_path: Path) -> None:
     ("launch", "reason", "message"),
     [
         ("", "NoLaunchConfiguration", "launch-configurations"),
-        ("{", "NoLaunchConfiguration", "is no JSON"),
+        ("{", "NoLaunchConfiguration", "is not valid JSON"),
         ("[]", "NoLaunchConfiguration", "must be a list"),
-        ('[{"type": "node"}]', "UnsupportedLaunchConfiguration", "project, python, and not node"),
+        ('[{"type": "node"}]', "UnsupportedLaunchConfiguration", "project, python, but not node"),
     ],
 )
 async def test_what_an_ide_cannot_launch_says_why(tmp_path: Path, launch: str, reason: str, message: str) -> None:
@@ -148,11 +148,11 @@ async def test_what_an_ide_cannot_launch_says_why(tmp_path: Path, launch: str, r
 @pytest.mark.parametrize(
     ("change", "environ", "message"),
     [
-        ({"protocols_supported": ["1999-01-01"]}, {}, "the IDE speaks 1999-01-01"),
-        ({}, {"DEBUG_SESSION_TOKEN": "wrong"}, "the IDE speaks none"),
+        ({"protocols_supported": ["1999-01-01"]}, {}, "the IDE supports 1999-01-01"),
+        ({}, {"DEBUG_SESSION_TOKEN": "wrong"}, "the IDE supports no known version"),
         ({}, {"DEBUG_SESSION_PORT": "1"}, "cannot be reached"),
-        ({}, {"DEBUG_SESSION_PORT": "eighty"}, "no port"),
-        ({}, {"DEBUG_SESSION_SERVER_CERTIFICATE": "xyz"}, "no certificate"),
+        ({}, {"DEBUG_SESSION_PORT": "eighty"}, "not a valid port"),
+        ({}, {"DEBUG_SESSION_SERVER_CERTIFICATE": "xyz"}, "not a valid certificate"),
     ],
 )
 async def test_an_ide_that_cannot_be_used_is_no_end_where_there_is_another_way(

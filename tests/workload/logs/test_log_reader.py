@@ -222,18 +222,18 @@ def test_a_reader_that_does_not_follow_ends_though_the_writer_never_stops(tmp_pa
 
 
 REFUSED = {
-    "source=stdin": "source: 'stdin' is no source of logs",
+    "source=stdin": "source: unsupported value 'stdin'",
     "limit=0": "limit: 0 must be greater than 0",
     "limit=1&follow=true": "limit: cannot be used together with follow",
     "tail=0": "tail: 0 must be between 1 and 1000000",
     "tail=1000001": "tail: 1000001 must be between",
     "tail=1&skip=1": "tail: cannot be used together with skip",
     "skip=-1": "skip: -1 must be 0 or greater",
-    "source=stderr&sources": "sources: every line of stderr has one source; leave it out, or read source=all",
+    "source=stderr&sources": "sources: not supported for source stderr; remove it, or use source=all",
     "tail=many": "tail: 'many' is not a whole number",
-    "since=yesterday": "since: 'yesterday' is not a duration such as",
-    "since_time=2026-05-04T12:00:00": "since_time: '2026-05-04T12:00:00' is not a time such as",
-    "sinceTime=noon": "since_time: 'noon' is not a time",
+    "since=yesterday": "since: 'yesterday' is not a valid duration, e.g.",
+    "since_time=2026-05-04T12:00:00": "since_time: '2026-05-04T12:00:00' is not a valid time: expected RFC 3339",
+    "sinceTime=noon": "since_time: 'noon' is not a valid time",
     "until=2026-05-04T12:00:00Z&follow": "until: cannot be used together with follow",
 }
 
@@ -261,7 +261,7 @@ def test_a_source_that_the_object_does_not_have_is_named_with_those_it_has(tmp_p
     async def test() -> None:
         book = Book(tmp_path)
         capture = book.capture()
-        with pytest.raises(BadRequest, match=r"no log 'startup_stdout' of this object; there are: stdout"):
+        with pytest.raises(BadRequest, match=r"this object has no log 'startup_stdout'; available: stdout"):
             await book.read(source="startup_stdout")
         capture.release()
 

@@ -145,7 +145,7 @@ async def test_a_grpc_server_without_that_service_is_a_failure() -> None:
     try:
         outcome, reason = await probe_grpc("127.0.0.1", port, "store")
         assert outcome == "Failure"
-        assert "does not serve grpc.health.v1.Health" in reason
+        assert "does not implement grpc.health.v1.Health" in reason
     finally:
         await asyncio.to_thread(server.stop(0).wait)
 

@@ -135,7 +135,7 @@ async def test_what_takes_too_long_has_failed_and_what_breaks_is_unknown() -> No
     world.answers |= {"slow": Finding("Success", "never"), "odd": Finding("Success", "breaks")}
     await world.wait(3)
     found = {result.probe_name: (result.outcome, result.reason) for result in world.probing.results}
-    assert found == {"slow": ("Failure", "no answer within 2 s"), "odd": ("Unknown", "RuntimeError: broken")}
+    assert found == {"slow": ("Failure", "no response within 2 s"), "odd": ("Unknown", "RuntimeError: broken")}
     world.probing.close()
 
 

@@ -219,7 +219,7 @@ def test_a_kept_process_outlives_its_control_plane_and_writes_on(tmp_path: Path)
         await later.processes.close()
         assert is_alive(kept.identity), "nor is an adopted one stopped"
         last = Stage()
-        with pytest.raises(ValueError, match="goes to files"):
+        with pytest.raises(ValueError, match="output to files"):
             await last.processes.start(command, Recorder(), Recorder())
         await last.processes.stop(kept.identity, cookie=command.cookie)
         assert not is_alive(kept.identity)

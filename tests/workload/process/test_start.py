@@ -171,7 +171,7 @@ def _errors(folder: Path) -> dict[str, tuple[dict[str, Any], str, str]]:
     """What is started, and the reason and part of the text that come of it."""
     return {
         "a typing error": ({"path": "sleeep"}, "NotFound", "did you mean 'sleep'"),
-        "no such program": ({"path": "/no/where"}, "NotFound", "there is no program '/no/where'"),
+        "no such program": ({"path": "/no/where"}, "NotFound", "program '/no/where' does not exist"),
         "nothing": ({"path": ""}, "NotFound", "set the path"),
         "not executable": ({"path": _file(folder, "plain", b"#!/bin/sh\n", 0o600)}, "PermissionDenied", "chmod +x"),
         "a folder": ({"path": str(folder)}, "PermissionDenied", "is a directory"),

@@ -154,7 +154,7 @@ def test_what_somebody_takes_care_of_is_left_alone_and_reported(tmp_path: Path) 
     done = asyncio.run(tried())
     [failure] = json.loads(done.stdout)["failures"]
     assert (done.returncode, failure["kind"], failure["resourceKey"]) == (1, "executables", "db")
-    assert f"the control plane with pid {os.getpid()} takes care of it" in failure["error"]
+    assert f"the control plane with pid {os.getpid()} manages this resource" in failure["error"]
     assert ran("cleanup", "mine", DCP_STATE_STORE_PATH=str(tmp_path / "records.sqlite3")).exit_code == 0
 
 
@@ -165,7 +165,7 @@ def test_records_that_cannot_be_read_are_no_empty_ones(tmp_path: Path) -> None:
     connection.close()
     done = ran("cleanup", "mine", DCP_STATE_STORE_PATH=str(path))
     assert done.exit_code == 1
-    assert "a newer Setpoint made it" in done.output
+    assert "written by a newer version of Setpoint" in done.output
 
 
 @pytest.mark.parametrize("text", ["", "   "])

@@ -122,7 +122,7 @@ async def test_what_cannot_be_attached_to_says_why(tmp_path: Path) -> None:
             async with attached(client, "nobody"):
                 pass
         await world.python("idle", start=False)
-        with pytest.raises(BadRequest, match="does not run"):
+        with pytest.raises(BadRequest, match="is not running"):
             async with attached(client, "idle"):
                 pass
         await world.python("deaf")
@@ -130,6 +130,6 @@ async def test_what_cannot_be_attached_to_says_why(tmp_path: Path) -> None:
         with pytest.raises(BadRequest, match=r"set spec.stdin to true"):
             async with attached(client, "deaf", stdin=True):
                 pass
-        with pytest.raises(BadRequest, match="takes a WebSocket that speaks"):
+        with pytest.raises(BadRequest, match="requires a WebSocket with the protocol"):
             async with client.socket(Call("GET", PATH.format("deaf")), ("chat",)):
                 pass

@@ -168,7 +168,7 @@ async def test_a_socket_that_cannot_be_made_says_why(tmp_path: Path) -> None:
         await talking(world, udsPath="taken")
         condition = condition_of(await world.get("Executable", "shell"), "Started")
         assert condition["reason"] == "BadTerminalSocket"
-        assert "taken is there already" in condition["message"]
+        assert "taken already exists" in condition["message"]
 
 
 async def test_a_socket_that_a_killed_control_plane_left_is_taken_over(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ async def test_how_a_process_ended_that_was_taken_over_is_said_to_be_unknown(tmp
         os.kill(pid, signal.SIGKILL)
         found = await world.state("Executable", "db", "Finished")
         assert "exitCode" not in found["status"]
-        assert "its exit code is not known" in condition_of(found, "Started")["message"]
+        assert "its exit code is unknown" in condition_of(found, "Started")["message"]
 
 
 async def test_a_child_that_keeps_the_output_open_holds_up_neither_the_end_nor_a_follower(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_of_two_control_planes_one_has_a_persistent_process_and_the_other_
             pid = (await first.state("Executable", "db", "Running"))["status"]["pid"]
             await second.python("db", persistent=True)
             found = await second.ready("Executable", "db", "False", "HeldElsewhere")
-            assert f"pid {os.getpid()} takes care of it" in condition_of(found, "Ready")["message"]
+            assert f"pid {os.getpid()} manages this process" in condition_of(found, "Ready")["message"]
             assert found["status"].get("pid") is None
         found = await second.state("Executable", "db", "Running")
         assert found["status"]["pid"] == pid

@@ -22,7 +22,7 @@ _MOST_CHANGES = 1
 # An event that is older may have been mended since.
 _LONG_AGO_SECONDS = 60.0
 # Of several lines that a program ended with the last says what it was; the others are among the output.
-_LINES_BEFORE_THE_LAST = re.compile(r"(its last words: )(?:.*\n)+")
+_LINES_BEFORE_THE_LAST = re.compile(r"(last output: )(?:.*\n)+")
 _TEMPLATED_HOST = re.compile(r"^\w+://[^/]*\{\{.*?\}\}[^/]*(?=/|$)")
 # What woke a controller and is no object, in words.
 _SOURCES = {

@@ -115,7 +115,7 @@ class Processes:
                 "Stopping", "the control plane is stopping", "start it again when a new control plane runs"
             )
         if command.keep and not (isinstance(stdout, Path) and isinstance(stderr, Path)):
-            raise ValueError("the output of a kept process must be files")
+            raise ValueError("a kept process must write its output to files")
         start = _Start(command, program_of(command), asyncio.get_running_loop().create_future())
         number = next(self._numbers)
         message = {

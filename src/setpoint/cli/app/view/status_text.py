@@ -46,7 +46,7 @@ MEANINGS: Mapping[Phase, Meaning] = {
 # Of several replicas, how the worst is says how all are.
 _WORST: tuple[Phase, ...] = ("failed", "failing", "restarting", "stopping", "starting", "waiting")
 _SIGNALLED = 128
-_LAST_WORDS = "; its last words:"
+_LAST_WORDS = "; last output:"
 
 
 class How(NamedTuple):
@@ -194,7 +194,7 @@ def _says(tree: Object) -> tuple[str, str]:
     """The reason and the message of the condition that says how far it is, without the output in it."""
     found = conditions.of(tree, "Ready", "Started")
     message = found.get("message", "").partition(_LAST_WORDS)[0]
-    return found.get("reason", ""), message.partition("; it is started again in")[0]
+    return found.get("reason", ""), message.partition("; next restart in")[0]
 
 
 def _waits(tree: Object, find: Find, message: str) -> How:

@@ -246,7 +246,7 @@ class ContainerExecs:
             if run.exit_code:
                 logs = self._world.logs
                 tail = await logs.tail(run.uid, "stderr", _LINES) or await logs.tail(run.uid, "stdout", _LINES)
-                said += f"; the end of its output: {tail}" if tail else ""
+                said += f"; last output: {tail}" if tail else ""
             self._tell(run, "Finished", reason, said)
 
     def _fails(self, run: _Run, reason: str, message: str) -> None:

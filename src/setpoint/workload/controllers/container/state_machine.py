@@ -324,7 +324,7 @@ class ContainerConduct:
             return text
         logs, since = self._world.logs, life.started_at
         tail = await logs.tail(life.uid, "stderr", _LINES, since) or await logs.tail(life.uid, "stdout", _LINES, since)
-        return f"{text}; the end of its output: {tail}" if tail else text
+        return f"{text}; last output: {tail}" if tail else text
 
 
 def _state_of(seen: Seen) -> tuple[ContainerState, str, str]:

@@ -416,7 +416,7 @@ class Executables:
         logs, since = self._world.logs, execution.started_at
         tail = await logs.tail(execution.uid, STDERR, _LINES, since)
         tail = tail or await logs.tail(execution.uid, STDOUT, _LINES, since)
-        return f"{text}; the end of its output: {tail}" if tail else text
+        return f"{text}; last output: {tail}" if tail else text
 
     def _tree(self, obj: Executable) -> Object:
         return {**tree_of(obj), "kind": "Executable"}
