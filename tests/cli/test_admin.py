@@ -139,7 +139,7 @@ def test_an_app_file_with_mistakes_and_containers_without_an_engine_are_problems
     (tmp_path / "setpoint.yaml").write_text("app: shop\nservices: {db: {image: 'postgres:16'}}\n")
     found = examine(DOCKER_HOST=f"unix://{tmp_path}/none.sock").found["engine"]
     assert found["verdict"] == "problem"
-    assert found["says"].startswith("the app here has containers, and there is no socket ")
+    assert found["says"].startswith("the app here has containers, and the socket ")
 
 
 @pytest.mark.parametrize(

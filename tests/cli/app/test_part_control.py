@@ -52,7 +52,7 @@ def test_what_is_stopped_says_so_and_comes_back(setpoint: Command) -> None:
     assert "web" not in pids(setpoint)
     assert told(setpoint("stop", "web")) == ["web is stopped already"]
     why = setpoint("why", "web").stdout
-    assert why.startswith("web does not run: it is stopped")
+    assert why.startswith("web does not run: suspended")
     assert "you (setpoint stop)" in why
     assert told(setpoint("start", "web")) == ["web started (0s)"]
     assert state(setpoint, "web") == "Running"
@@ -209,6 +209,6 @@ def test_parts_are_waited_for_by_their_names(setpoint: Command) -> None:
     assert setpoint("wait", "web", "api", "--timeout", "30s").stdout.count(" is ready") == 2
     setpoint("stop", "web")
     late = setpoint("wait", "web", "--timeout", "200ms")
-    assert (late.code, "stopped" in late.stderr) == (4, True)
+    assert (late.code, "suspended" in late.stderr) == (4, True)
     unknown = setpoint("wait", "wbe")
     assert (unknown.code, "did you mean web?" in unknown.stderr) == (3, True)
