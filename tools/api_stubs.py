@@ -34,7 +34,7 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 # Classes that are written by hand and stand elsewhere.
 WRITTEN = ("ObjectMeta", "OwnerReference")
 
-MODULE = '''"""The types of `{place}`; the stub beside this module says what each of them has."""
+MODULE = '''"""The types of `{place}`; the stub beside this module declares their fields."""
 
 from typing import Any
 

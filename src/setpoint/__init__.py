@@ -6,7 +6,7 @@
 
     async with sp.ControlPlane() as plane: ...
 
-Importing this package imports nothing else; each name is looked up when it is first used.
+Importing this package is cheap: each name is imported on first use.
 """
 
 from importlib import import_module
@@ -115,7 +115,7 @@ __all__ = [
     "validate",
 ]
 
-# Where a name is found, if not among the types.
+# The modules of the names that are not in `setpoint.schema.types`.
 _HOMES = {
     "FSM": "setpoint.flow.fsm",
     "Adopt": "setpoint.flow.policy",
@@ -179,7 +179,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "controller":
-        return import_module("setpoint.controller")  # which can be called: it is the decorator, too
+        return import_module("setpoint.controller")  # the module is callable: it is also the decorator
     if name == "__version__":
         found = globals()[name] = import_module("setpoint.version").VERSION
         return found

@@ -1,7 +1,7 @@
-"""Assembles a control plane: a store, and the API server over it.
+"""Assembles a control plane: a store, and the API server over that store.
 
-`async with ControlPlane() as plane` gives a server in this process, without sockets, ready to be asked; several live
-side by side. `listen` opens it to others, over TLS with an authority of its own.
+`async with ControlPlane() as plane` starts a server in this process, without sockets; several can run side by side.
+`listen` opens the server to other processes, over TLS with its own certificate authority.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from setpoint.workload.assembly import WorkloadHost
     from setpoint.workload.workloads import Workloads, WorkloadSettings
 
-# As whom workloads are run.
+# The user that the workload controllers act as.
 _WORKLOADS = "system:setpoint:workloads"
 _IN_PROCESS = Peer("in process", in_process=True)
 _DURABILITIES: tuple["Durability", ...] = ("full", "normal", "off")
@@ -67,28 +67,33 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class PlaneError(Exception):
-    """A control plane cannot be had as it was asked for; says why, and what to do."""
+    """The control plane cannot be started as requested. The message says why, and how to fix the problem."""
 
 
 class ControlPlane:
-    """A control plane. Enter it to start it; leaving it ends its watches, its connections and its store.
+    """A control plane. Entering the context starts the plane; leaving the context closes its watches, connections and
+    store.
 
-    `config` is everything that can be chosen, as a configuration file has it; the other arguments count before it.
-    `store` is a store, which stays open afterwards, or says which one to open: `memory`, `sqlite:PATH` or `etcd:URL`.
-    `data` is where its authority and its administrator's token are kept; by default that is beside the SQLite file, and
-    nowhere for the others. `token` is the administrator's, if it is not to be a secret of its own. `service_cidr` are
-    the addresses for Services. `admission` are plugins, or functions (`server.admission.functions`), that decide about
-    writes besides its own; `with_admission` and `without_admission` are the names of admission plugins to have that are
-    off by default, and to do without. `webhook_services` says where the services are that webhooks refer to:
-    `{"namespace/name": "host:port"}`. `conversions` are functions that convert custom resources from one version to
-    another, by the names of their definitions (`server.registry.conversion.functions`). Without `aggregated_discovery`
-    clients are told group by group what there is, as by older servers. `extensions` answer below the objects of custom
-    resources, and `pages` for paths that are no resources, before the server itself does. `authorization` is the mode:
-    `RBAC`, `AlwaysAllow` or `AlwaysDeny`.
-    `auditor` records requests (`server.access.audit`); it stays open afterwards. `system` are the names of the system
-    controllers to run (`system.controller_names`), or whether to run them at all. `workloads` has it run processes and
-    containers: settings, or whether to do so at all. With `read_only`, which says why, it only shows what its store
-    has: it refuses every write, makes none itself, and calls no webhook.
+    `config` has all settings, as in a configuration file; the other arguments override the configuration.
+
+    `store` is a store, which stays open afterwards, or the specification of a store to open: `memory`, `sqlite:PATH` or
+    `etcd:URL`. `data` is the directory for the certificate authority and the administrator's token; by default next to
+    the SQLite file, and none for other stores. `token` is the administrator's token; by default a random one.
+    `service_cidr` is the address range for Services.
+
+    `admission` are additional admission plugins or functions (`server.admission.functions`); `with_admission` and
+    `without_admission` are the names of built-in admission plugins to enable and to disable. `webhook_services` maps
+    the services of webhooks to addresses: `{"namespace/name": "host:port"}`. `conversions` are functions that convert
+    custom resources between versions, by the names of their definitions (`server.registry.conversion.functions`).
+    Without `aggregated_discovery`, the server supports only unaggregated discovery, as older servers do. `extensions`
+    serve subresources of custom resources, and `pages` serve paths that are not resources; both take precedence over
+    the server. `authorization` is the mode: `RBAC`, `AlwaysAllow` or `AlwaysDeny`. `auditor` records requests
+    (`server.access.audit`), and stays open afterwards.
+
+    `system` are the names of the system controllers to run (`system.controller_names`), or True for all and False for
+    none. `workloads` enables the workloads (processes and containers): settings, or True or False. `read_only` is the
+    reason for which the server only serves the content of its store: the server then rejects every write, writes no
+    objects, and calls no webhooks.
     """
 
     def __init__(
@@ -117,7 +122,7 @@ class ControlPlane:
         workloads: "bool | WorkloadSettings | None" = None,
         read_only: str = "",
     ) -> None:
-        """`authentication` says who is known beside the administrator, and how. Raises PlaneError."""
+        """`authentication` has the additional methods of authentication. Raises PlaneError."""
         self.config = config = config or Config()
         self._given = config.store if store is None else store
         self._data = _data_directory(self._given, data or config.data or None)
@@ -132,7 +137,7 @@ class ControlPlane:
         self._without_admission = config.admission.disabled if without_admission is None else without_admission
         self._conversions = conversions
         self._extensions, self._pages = extensions, pages
-        # What controllers remember of their reconciles; those of other processes can be added to its sources.
+        # The recorded reconciles of the controllers; those of other processes can be added as sources.
         self.reconciles = ReconcilesPage([self._remembered])
         self._auditor = auditor
         try:
@@ -155,7 +160,7 @@ class ControlPlane:
         self._starting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises PlaneError, or what the store raises."""
+        """Starts the control plane. Raises PlaneError, or the errors of the store."""
         async with AsyncExitStack() as stack:
             store = self._given
             if isinstance(store, str):
@@ -199,7 +204,7 @@ class ControlPlane:
             )
             services = self._server.services
             stack.callback(self._server.close)
-            # Others may write to it as well: definitions, roles, policies.
+            # Other servers may write to the same store: definitions, roles, policies.
             services.views.shared = not isinstance(self._given, str) or self._given.startswith("etcd:")
             if self._host is not None:
                 from setpoint.workload.kinds.definitions import definitions
@@ -240,19 +245,19 @@ class ControlPlane:
 
     @property
     def workloads(self) -> "Workloads":
-        """What runs processes and containers, if this control plane does."""
+        """The workload runtime, which runs processes and containers. Raises PlaneError if workloads are disabled."""
         if self._host is None:
-            raise PlaneError("this control plane runs no workloads: use ControlPlane(workloads=True)")
+            raise PlaneError("workloads are disabled: use ControlPlane(workloads=True)")
         return self._host.workloads
 
     @property
     def runs_workloads(self) -> bool:
-        """Whether it runs processes and containers."""
+        """True if the control plane runs processes and containers."""
         return self._host is not None
 
     @property
     def controllers(self) -> "list[Controller]":
-        """The controllers that come with it and run: those of every cluster, and of workloads."""
+        """The running built-in controllers: the system controllers, and those of workloads."""
         own = self._system.controllers if self._system is not None else ()
         return [*own, *(self._host.controllers if self._host is not None else ())]
 
@@ -264,22 +269,22 @@ class ControlPlane:
         return Reconciles(remembered(controllers, wanted), [each.name for each in controllers])
 
     async def workloads_started(self) -> None:
-        """Returns when the controllers of workloads work. Raises PlaneError if they cannot: a control plane that takes
-        objects and does nothing about them is of no use."""
+        """Waits until the workload controllers run. Raises PlaneError if they cannot start."""
         if self._host is not None:
             try:
                 await self._host.started()
             except Exception as error:
-                raise PlaneError(f"workloads cannot be run: {type(error).__name__}: {error}") from error
+                raise PlaneError(f"cannot run workloads: {type(error).__name__}: {error}") from error
 
     def end(self) -> None:
-        """Asks for the end of the workloads, as clients do at `/admin/execution`; `ended` tells when that has come."""
+        """Requests the shutdown of the workloads, as clients do at `/admin/execution`; `ended` returns when the
+        shutdown is complete."""
         if self._host is not None:
             self._host.shutdown.ask("Stopping", None)
 
     async def ended(self) -> None:
-        """Returns when a client has asked at `/admin/execution` for the end, and the workloads are cleaned up; without
-        workloads, never. Raises PlaneError if they cannot be run."""
+        """Waits until a client has requested the shutdown at `/admin/execution`, and the workloads are cleaned up;
+        without workloads, waits forever. Raises PlaneError if the workloads cannot run."""
         if self._host is None:
             await asyncio.Event().wait()
         else:
@@ -287,7 +292,7 @@ class ControlPlane:
             await self._host.shutdown.ended()
 
     def start_system(self, names: bool | Collection[str] = True) -> None:
-        """Starts system controllers, unless they run already. They begin when others have had their turn."""
+        """Starts system controllers in the background, unless they run already."""
         names = chosen(names)
         if names and self._starting is None:
             self._starting = asyncio.create_task(self._start_system(names))
@@ -311,15 +316,15 @@ class ControlPlane:
             await system.stop()
 
     async def preload(self) -> None:
-        """Imports the modules that only some requests need, in a thread, so that no request waits for them. Call it in
-        a process that many users share, once it listens."""
+        """Imports the modules that only some requests need, in a thread, so that no request waits for an import. Call
+        this method in a process with many users, after `listen`."""
         from setpoint.server.preload import preload
 
         await preload(self._started.services.offload)
 
     async def settle(self) -> None:
-        """Returns when the system controllers have done all that follows from what was written up to now: dependents
-        are gone, namespaces are empty. So a test need not wait and look."""
+        """Waits until the system controllers have processed all earlier writes: dependents are deleted, namespaces are
+        empty. Tests can use this method instead of polling."""
         if self._starting is not None:
             await asyncio.shield(self._starting)
         if self._system is not None:
@@ -339,16 +344,15 @@ class ControlPlane:
             self._auditor = None
 
     def reload(self) -> None:
-        """Reads again what may change while it runs: the token file, the audit policy, and certificates that somebody
-        else keeps.
+        """Reloads the token file, the audit policy, and externally managed certificates.
 
-        Where one cannot be read the old one holds, and PlaneError says so.
+        If a file cannot be read, the previous content stays in use, and PlaneError is raised.
         """
         if self._authenticating is not None:
             try:
                 self._authenticating.reload()
             except (OSError, ValueError) as error:
-                raise PlaneError(f"the token file cannot be read: {error}") from error
+                raise PlaneError(f"cannot read the token file: {error}") from error
         if self._auditor is not None and self.config.audit.policy_file:
             from setpoint.server.access.audit.factory import AuditError, read_policy
 
@@ -360,17 +364,18 @@ class ControlPlane:
             try:
                 self._certificates.renew()
             except (OSError, ValueError) as error:
-                raise PlaneError(f"the certificates cannot be read: {error}") from error
+                raise PlaneError(f"cannot read the certificates: {error}") from error
 
     @property
     def handler(self) -> Handler:
-        """Answers requests of this process; whoever asks without credentials is the administrator."""
+        """The handler for requests of this process; requests without credentials are the administrator's."""
         return self._handle
 
     def client(
         self, *, user: str = "", groups: Sequence[str] = (), token: str = "", field_manager: str = ""
     ) -> "Client":
-        """A client in this process, without sockets. Without a user or a token it is the administrator's."""
+        """Returns a client in this process, without sockets. Without a user or a token, the client acts as the
+        administrator."""
         from setpoint.client.client import Client
         from setpoint.client.options import Options
         from setpoint.server.edge.in_process import LocalTransport
@@ -385,17 +390,17 @@ class ControlPlane:
     @property
     def _started(self) -> Server:
         if self._server is None:
-            raise RuntimeError("this control plane is not running: use it inside `async with`")
+            raise RuntimeError("the control plane is not running: use `async with ControlPlane()`")
         return self._server
 
     @property
     def services(self) -> "Services":
-        """Returns what the server works with: its store and its registry."""
+        """The internal services of the server, such as its store and its registry."""
         return self._started.services
 
     @property
     def webhook_services(self) -> ServiceResolver:
-        """Where the services are that webhooks refer to; may be changed while it runs."""
+        """The addresses of the services of webhooks; may be changed while the server runs."""
         return self._resolver
 
     @property
@@ -409,16 +414,16 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Where it listens; empty while it does not."""
+        """The URL of the listener; empty before `listen`."""
         return self._url
 
     async def listen(
         self, host: str = "127.0.0.1", port: int = 0, *, tls: "bool | Certificates" = True, names: Sequence[str] = ()
     ) -> str:
-        """Serves at an address, and returns its URL. Port 0 picks a free one; `names` are what else clients call it.
+        """Listens at an address, and returns the URL. Port 0 picks a free port; `names` are additional names for the
+        certificate.
 
-        `tls` may name the files of certificates that somebody else keeps: then those count, and our own authority is
-        not needed.
+        `tls` can have the paths of externally managed certificates, which are then used instead of our own authority.
         """
         context = self._tls(host, names, tls) if tls else None
         host, port = await self._edge().listen(host, port, context)
@@ -432,51 +437,50 @@ class ControlPlane:
         return self._url
 
     async def _advertise(self, host: str, port: int) -> None:
-        """Has the cluster tell where it is, until it ends."""
+        """Publishes the address in the `kubernetes` Endpoints, until the control plane ends."""
         services, address = self._started.services, address_of(host)
         await advertise(services, address, port)
 
         async def end() -> None:
-            with suppress(StoreError):  # who cannot be told is gone as well
+            with suppress(StoreError):  # if the store is unavailable, the entry cannot be withdrawn
                 await withdraw(services, address, port)
 
         self._stack.push_async_callback(end)
 
     async def listen_unix(self, path: Path | str) -> None:
-        """Serves at a unix socket that only our own user may open; clients authenticate as elsewhere."""
+        """Listens at a unix socket that only the current user can open; clients authenticate as usual."""
         await self._edge().listen_unix(str(path))
 
     @property
     def authority(self) -> bytes | None:
-        """The certificate by which clients know it, PEM; None where it has no authority of its own."""
+        """The certificate of our certificate authority in PEM; None without our own authority."""
         return self._identity.authority.pair.certificate if self._identity is not None else None
 
     def kubeconfig(self, user: str = "", groups: Sequence[str] = (), *, lifetime: timedelta | None = None) -> str:
-        """The text of the administrator's kubeconfig, for the address it listens at.
+        """Returns the text of a kubeconfig for the listener, by default the administrator's.
 
-        With a `user` it is one for that user, in these groups, by a certificate that our authority signs now: good for
-        a year, or for `lifetime`. That takes TLS and an authority of our own: PlaneError where there is none.
+        With a `user`, returns a kubeconfig for that user and groups, with a client certificate signed by our authority
+        and valid for a year, or for `lifetime`. Raises PlaneError without TLS and our own authority.
         """
         authority = self._identity.authority if self._identity else None
         certificate = authority.pair.certificate if authority else None
         if not user:
             return kubeconfig(self.url, authority=certificate, token=self.token)
         if authority is None:
-            raise PlaneError(f"there is no authority to sign a certificate for {user}: listen with tls=True first")
-        # As for those of servers, the clocks that judge it are real.
+            raise PlaneError(f"no certificate authority to sign a certificate for {user}: listen with tls=True first")
+        # The certificate is verified with real clocks, as those of servers.
         pair = authority.issue_client(user, groups, SystemClock().now(), lifetime)
         return kubeconfig(
             self.url, authority=certificate, certificate=pair.certificate, key=pair.key, user=user, mark=KEPT
         )
 
     def write_kubeconfig(self, path: Path | str) -> None:
-        """Writes it, in one step and for our own user alone. A file of somebody else's is left as it is: PlaneError."""
+        """Writes the administrator's kubeconfig atomically, readable by the current user only. Raises PlaneError if the
+        file exists and was not written by Setpoint."""
         path = Path(path)
         with suppress(FileNotFoundError):
             if not is_ours(path.read_text(errors="replace")):
-                raise PlaneError(
-                    f"{path} holds a kubeconfig that is not ours; it is left as it is. Choose another file"
-                )
+                raise PlaneError(f"{path} exists and was not written by Setpoint: choose another file")
         make_directory(path.parent)
         secret_files.write(path, self.kubeconfig().encode())
 
@@ -499,7 +503,7 @@ class ControlPlane:
         from setpoint.server.edge.identity import Identity
 
         called = [address_of(host), *names] if host else names
-        # Other machines judge certificates, and their clocks are real even where ours is not.
+        # Other machines verify the certificates, with real clocks even if ours is simulated.
         self._identity = Identity(called, SystemClock(), self._data)
         return self._identity
 
@@ -511,13 +515,13 @@ def _provided(files: "Certificates") -> "Provided":
 
 
 def _secret_retention(services: "Services", seconds: float) -> "SecretRetention":
-    """Raises PlaneError where the store cannot do it."""
+    """Returns the retention of Secrets. Raises PlaneError if the store does not support the removal of single keys."""
     from setpoint.server.history.secret_retention import SecretRetention
 
     if not services.store.purges_single_keys:
         raise PlaneError(
-            "history.secretSeconds: a store in etcd cannot remove the past of Secrets alone; bound the history of "
-            "everything with history.seconds, or leave it out"
+            "history.secretSeconds: etcd cannot remove the history of Secrets alone; limit the history of "
+            "all objects with history.seconds, or remove this setting"
         )
     return SecretRetention(services, seconds)
 
@@ -525,18 +529,18 @@ def _secret_retention(services: "Services", seconds: float) -> "SecretRetention"
 async def _renew(certificates: "Identity | Provided") -> None:
     while True:
         await SystemClock().sleep(certificates.renewal_seconds)
-        with suppress(OSError, ValueError):  # the old certificate is still good, and the next try is soon
+        with suppress(OSError, ValueError):  # the old certificate is still valid, and the next attempt follows soon
             certificates.renew()
 
 
 def _network(cidr: str) -> str:
-    """A range of addresses for Services, in its one form."""
+    """Returns the address range for Services in canonical form."""
     try:
         network = ip_network(cidr)
     except ValueError as error:
-        raise PlaneError(f"{cidr!r} is no range of addresses for Services, such as {SERVICE_CIDR}: {error}") from error
+        raise PlaneError(f"invalid address range for Services {cidr!r} (example: {SERVICE_CIDR}): {error}") from error
     if network.num_addresses < 4:
-        raise PlaneError(f"{cidr} has too few addresses for Services: take a larger range, such as {SERVICE_CIDR}")
+        raise PlaneError(f"{cidr} has too few addresses for Services: use a larger range, such as {SERVICE_CIDR}")
     return str(network)
 
 
@@ -550,13 +554,13 @@ def _data_directory(store: Store | str, data: Path | str | None) -> Path | None:
 
 
 def _durability(where: str) -> tuple[Path, "Durability"]:
-    """The path of a file, and how safely it is written. Raises PlaneError."""
+    """Returns the path and the durability of an SQLite store. Raises PlaneError."""
     path, found, durability = where.rpartition("?durability=")
     if not found:
         return Path(where), "full"
     chosen: Durability | None = next((each for each in _DURABILITIES if each == durability), None)
     if chosen is None:
-        raise PlaneError(f"durability is one of {', '.join(_DURABILITIES)}; not {durability!r}")
+        raise PlaneError(f"durability must be one of {', '.join(_DURABILITIES)}, not {durability!r}")
     return Path(path), chosen
 
 
@@ -565,9 +569,10 @@ class _Kept(TypedDict, total=False):
 
 
 async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | None = None) -> Store:
-    """Opens the store that `memory`, `sqlite:PATH` or `etcd:URL` means; `memory:PATH` is one in memory that a file
-    keeps from its end to the next start, `sqlite:PATH?durability=off` one that survives us, but not the machine.
-    Without a retention it keeps as much of the past as it does by default. Raises PlaneError, OSError or StoreError."""
+    """Opens the store of a specification: `memory`, `sqlite:PATH` or `etcd:URL`. `memory:PATH` is a store in memory
+    that is saved to a file at the end and loaded at the next start; with `sqlite:PATH?durability=off`, writes survive
+    the end of the process but not a crash of the machine. Without a retention, the store's default history is kept.
+    Raises PlaneError, OSError or StoreError."""
     kind, _, where = spec.partition(":")
     kept: _Kept = {} if retention is None else {"retention": retention}
     if kind == "memory" and where:
@@ -589,7 +594,7 @@ async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | N
             from setpoint.store.etcd import EtcdConfig, EtcdStore
         except ImportError as error:
             raise PlaneError(
-                f"the store in etcd needs more packages ({error}): pip install 'setpoint[etcd]'"
+                f"the etcd store needs additional packages ({error}): pip install 'setpoint[etcd]'"
             ) from error
         return await EtcdStore.open(EtcdConfig.from_url(where), clock=clock, ids=ids, **kept)
-    raise PlaneError(f"{spec!r} is no store: it should read memory, sqlite:PATH or etcd:URL")
+    raise PlaneError(f"invalid store {spec!r}: expected memory, sqlite:PATH or etcd:URL")

@@ -1,4 +1,4 @@
-"""What a process that serves does around its work: an event loop, as many files as it may have, signals that end it."""
+"""The frame of a server process: the event loop, the limit of open files, and the signals that end the process."""
 
 import asyncio
 import contextlib
@@ -16,15 +16,15 @@ Serve = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 
 def run(serve: Serve) -> int:
-    """Serves until SIGINT or SIGTERM comes, which sets the event that `serve` is given; a second one does not wait for
-    it to finish. Returns the exit code, and raises what `serve` raises."""
+    """Serves until SIGINT or SIGTERM, which sets the event passed to `serve`; a second signal cancels `serve`. Returns
+    the exit code, and raises the errors of `serve`."""
     _raise_file_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_until_told(serve))
 
 
 async def until(stop: asyncio.Event, ended: Coroutine[Any, Any, None]) -> None:
-    """Returns when it is told to stop, or something has come to its end; raises what that raises."""
+    """Waits for the stop event or the end of a coroutine; raises the coroutine's error."""
     stopping, ending = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(ended)
     try:
         await asyncio.wait((stopping, ending), return_when=asyncio.FIRST_COMPLETED)
@@ -37,27 +37,27 @@ async def until(stop: asyncio.Event, ended: Coroutine[Any, Any, None]) -> None:
 
 
 class Workloads(Protocol):
-    """A control plane, as far as its end goes."""
+    """The interface of a control plane for its shutdown."""
 
     @property
     def runs_workloads(self) -> bool: ...
 
     def end(self) -> None:
-        """Asks for the end of its workloads."""
+        """Requests the shutdown of the workloads."""
 
     async def ended(self) -> None:
-        """Returns when somebody has asked for it, and they are cleaned up."""
+        """Returns when a shutdown was requested, and the workloads are cleaned up."""
 
 
 async def until_ended(plane: Workloads, reasons: Mapping[str, Coroutine[Any, Any, Any]]) -> None:
-    """Returns when one of the reasons to end has come about, or a client asks for it, and all is cleaned up. Raises
-    what keeps the workloads from running."""
+    """Waits until one of the reasons to end occurs, or a client requests the shutdown, and the workloads are cleaned
+    up. Raises an error if the workloads cannot run."""
     ended = asyncio.ensure_future(plane.ended())
     waiting = {why: asyncio.ensure_future(reason) for why, reason in reasons.items()}
     try:
         await asyncio.wait((ended, *waiting.values()), return_when=asyncio.FIRST_COMPLETED)
         if not ended.done() and plane.runs_workloads:
-            _log.info("everything ends: %s", next(why for why, task in waiting.items() if task.done()))
+            _log.info("shutting down: %s", next(why for why, task in waiting.items() if task.done()))
             plane.end()
             await asyncio.wait((ended,))
         if ended.done():
@@ -87,7 +87,7 @@ async def _until_told(serve: Serve) -> int:
 
 
 def _raise_file_limit() -> None:
-    """Allows as many connections as the system lets us have: every watch is one."""
+    """Raises the limit of open files to the maximum: every watch is a connection."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -81,7 +81,7 @@ def test_a_kind_that_nobody_declared_is_read_from_the_server_and_never_followed(
         assert query.where("metadata.name", "=", "a").count() == 1
         assert world.cache.counts.live == 4
         assert world.faults.watches == []
-        with pytest.raises(NotCached, match="declare it"):
+        with pytest.raises(NotCached, match="declare the kind"):
             world.cache.informer(CONFIG_MAP)
 
     run(test)
@@ -461,7 +461,7 @@ def test_a_query_shows_nothing_older_than_what_was_seen_already() -> None:
         future = str(int(informer.resource_version) + 1000)
         asked = asyncio.ensure_future(world.cache.query(CONFIG_MAP, "default", min_revision=future))
         await world.until(asked.done)
-        with pytest.raises(NotSynced, match=f"and {future} was asked for"):
+        with pytest.raises(NotSynced, match=f"but {future} is required"):
             await asked
 
     run(test)

@@ -283,7 +283,7 @@ def test_waiting_for_an_informer_that_does_not_get_on_ends_with_the_reason() -> 
         informer = world.cache.acquire(CONFIG_MAP, "default")
         waiting = asyncio.ensure_future(informer.wait_synced(5))
         await world.advance(6)
-        with pytest.raises(NotSynced, match="not there after 5 s: unreachable: connection refused"):
+        with pytest.raises(NotSynced, match="not synced within 5 s: unreachable: connection refused"):
             await waiting
 
     run(test)

@@ -152,9 +152,9 @@ def test_typed_objects_are_asked_by_the_names_of_the_wire() -> None:
 
 def test_what_is_no_query_is_refused_with_the_reason() -> None:
     query = Query(store_of())
-    with pytest.raises(ValueError, match="'~' is no way to compare; there are: =, ==, !=, in"):
+    with pytest.raises(ValueError, match="unknown operator '~': expected one of =, ==, !=, in"):
         query.where("a", "~", 1)
-    with pytest.raises(ValueError, match="has no order"):
+    with pytest.raises(ValueError, match="cannot be ordered"):
         query.where("a", "<", {})
     with pytest.raises(PathError, match="is no path"):
         query.where("a[", "exists")
@@ -228,7 +228,7 @@ def test_texts_are_found_by_a_part_of_them() -> None:
     query = Query(store_of(*PODS))
     assert names(query.where("status.phase", "contains", "unn")) == ["b"]
     assert names(query.where("spec.priority", "contains", "1")) == []
-    with pytest.raises(ValueError, match="no text"):
+    with pytest.raises(ValueError, match="needs a string"):
         query.where("spec.priority", "contains", 1)
 
 

@@ -358,7 +358,7 @@ def test_a_watch_that_ends_at_once_without_a_word_is_tried_ever_more_slowly() ->
         await world.advance(20)
         assert len(began) < 8
         assert informer.state == FAILING
-        assert "without a word" in informer.problem
+        assert "without an event" in informer.problem
 
     run(test, ids=Middle())
 
@@ -413,7 +413,7 @@ def test_a_missing_right_is_named_with_the_rule_that_would_give_it() -> None:
         assert informer.state == FAILING
         assert isinstance(informer.last_error, Forbidden)
         rule = '{apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"]}'
-        assert f"it takes the rule {rule}, in a Role in namespace 'shop'" in informer.problem
+        assert f"add the rule {rule} to a Role in namespace 'shop'" in informer.problem
         assert informer.since == world.clock.now()
         world.faults.refuse = lambda call: None
         await world.until(lambda: informer.synced)

@@ -137,8 +137,8 @@ def test_pruning_without_a_set_is_refused(setpoint: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: [", "the standard input: document 1 is no YAML"),
-        ("hello", "the standard input: document 1 is no object: it needs apiVersion and kind"),
+        ("a: [", "the standard input: document 1 is not valid YAML"),
+        ("hello", "the standard input: document 1 is not an object: apiVersion or kind is missing"),
         ("", "there are no objects in -"),
     ],
 )

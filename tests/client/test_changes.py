@@ -154,7 +154,7 @@ async def test_an_edit_gives_up_after_five_conflicts_and_at_once_where_it_may_no
         assert watched.methods() == ["GET", "PUT"] * 5
         with pytest.raises(NotFound):
             await client.edit("v1/ConfigMap", "nobody", "default", change)
-        with pytest.raises(ValueError, match="metadata alone"):
+        with pytest.raises(ValueError, match="metadata-only"):
             await client.edit(metadata_only("v1/ConfigMap"), "a", "default", change)
 
 
@@ -325,7 +325,7 @@ async def test_waiting_goes_on_whatever_becomes_of_the_watch_and_has_an_end() ->
         assert await waiting
         with pytest.raises(TimeoutError, match=r"v1/ConfigMap default/b was not create within 5 s"):
             await run(clock, client.wait_for("v1/ConfigMap", "b", "default", timeout=5))
-        with pytest.raises(ValueError, match="cannot be waited for"):
+        with pytest.raises(ValueError, match="invalid condition"):
             await client.wait_for("v1/ConfigMap", "b", "default", "readiness")
 
 
@@ -375,7 +375,7 @@ async def test_a_strategic_patch_leaves_other_items_of_a_list_alone() -> None:
         with pytest.raises(Conflict):
             await client.patch(made, stale)
     gadget: Object = {"apiVersion": "example.com/v1", "kind": "Gadget"}
-    with pytest.raises(ValueError, match="Gadget is no built-in kind"):
+    with pytest.raises(ValueError, match="Gadget is not a built-in kind"):
         patches.strategic_patch(gadget, gadget)
 
 
@@ -386,7 +386,7 @@ async def test_metadata_alone_is_patched_and_deleted_and_never_written_whole() -
         part = await client.patch(kind, patches.merge({"metadata": {"labels": {"x": "y"}}}), "a", "default")
         assert part["kind"] == "PartialObjectMetadata"
         for verb in (client.create, client.update):
-            with pytest.raises(ValueError, match="metadata alone, and that cannot be written"):
+            with pytest.raises(ValueError, match="cannot write a metadata-only object"):
                 await verb(part)
         await client.delete(kind, "a", "default")
 
@@ -477,7 +477,7 @@ async def test_a_watch_of_which_nothing_is_heard_ends_with_an_error() -> None:
             await asyncio.sleep(0.01)
             assert not waiting.done()
             clock.advance(2)
-            with pytest.raises(TransportError, match="the watch stalled: nothing was heard for 60 s"):
+            with pytest.raises(TransportError, match="the watch stalled: no data for 60 s"):
                 await waiting
         assert clock.next_deadline() is None
 

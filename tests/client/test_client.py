@@ -340,5 +340,5 @@ def test_a_kind_that_comes_later_is_found_and_one_that_went_is_not(run: Run) -> 
 
 @pytest.mark.parametrize("text", ["ConfigMap", "v1/", "/ConfigMap", "a/b/c/D"])
 def test_a_text_that_names_no_kind_is_a_mistake(text: str) -> None:
-    with pytest.raises(ValueError, match=r"names no kind|unexpected GroupVersion"):
+    with pytest.raises(ValueError, match=r"invalid kind|unexpected GroupVersion"):
         kind_of(text)

@@ -50,10 +50,13 @@ def test_the_files_of_a_directory_are_read_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: [", "2.yaml: document 1 is no YAML: yaml: line"),
-        ("apiVersion: v1\nkind: A\n---\njust text", "2.yaml: document 2 is no object: it needs apiVersion and kind"),
-        ("kind: List\napiVersion: v1\nitems: [1]", "2.yaml: item 1 of document 1 is no object"),
-        ("apiVersion: v1\nkind: A\nkind: B", 'document 1 says something twice: line 3: key "kind" already set in map'),
+        ("a: [", "2.yaml: document 1 is not valid YAML: yaml: line"),
+        (
+            "apiVersion: v1\nkind: A\n---\njust text",
+            "2.yaml: document 2 is not an object: apiVersion or kind",
+        ),
+        ("kind: List\napiVersion: v1\nitems: [1]", "2.yaml: item 1 of document 1 is not an object"),
+        ("apiVersion: v1\nkind: A\nkind: B", 'document 1 has a duplicate key: line 3: key "kind" already set in map'),
     ],
 )
 def test_what_is_no_object_is_told_with_its_place(tmp_path: Path, text: str, says: str) -> None:

@@ -65,7 +65,7 @@ async def test_a_server_that_cannot_hear_the_end_of_the_input_is_told_of() -> No
         await channel.status(status="Success")
 
     async with pod_server(talk, protocols=("v4.channel.k8s.io",)) as url, client_of(url) as client:
-        with pytest.raises(TransportError, match=r"speaks v4\.channel\.k8s\.io, which cannot end the input"):
+        with pytest.raises(TransportError, match=r"speaks v4\.channel\.k8s\.io, which cannot close the input"):
             await client.exec("web", "default", command=["cat"], stdin=b"x")
 
 
@@ -101,7 +101,7 @@ async def test_what_cannot_be_run_is_an_error_of_the_api() -> None:
     async with pod_server(refuses=status) as url, client_of(url) as client:
         with pytest.raises(Forbidden, match="you may not"):
             await client.exec("web", "default", command=["ls"])
-    with pytest.raises(ValueError, match="a list of words"):
+    with pytest.raises(ValueError, match="a list of arguments"):
         await client.exec("web", "default", command="ls -l")
 
 
@@ -112,7 +112,7 @@ async def test_a_connection_that_breaks_is_no_success() -> None:
     async def leave(channel: Channel) -> None:
         await channel.close()
 
-    for how, why in ((talk, "without a goodbye"), (leave, "without saying how the process ended")):
+    for how, why in ((talk, "without a close frame"), (leave, "without the exit status of the process")):
         async with pod_server(how) as url, client_of(url) as client:
             with pytest.raises(TransportError, match=why):
                 await client.exec("web", "default", command=["ls"])
@@ -157,5 +157,5 @@ async def test_a_log_is_read_whole_or_line_by_line() -> None:
 
 async def test_there_are_no_processes_in_process() -> None:
     async with ControlPlane() as plane, plane.client() as client:
-        with pytest.raises(TransportError, match="connect to it over HTTP"):
+        with pytest.raises(TransportError, match="connect over HTTP"):
             await client.exec("web", "default", command=["ls"])

@@ -161,7 +161,7 @@ def test_objects_outlive_the_server_as_long_as_its_etcd_is_there(written: Path, 
     ("flag", "message"),
     [
         ("--secure-port=0", "--secure-port=0: expected a port from 1 to 65535"),
-        ("--service-cluster-ip-range=here", "'here' is no range of addresses for Services"),
+        ("--service-cluster-ip-range=here", "invalid address range for Services 'here'"),
         ("--tls-cert-file=x.crt", "--tls-cert-file and --tls-private-key-file must be given together"),
         ("--client-ca-file=/nowhere/ca.crt", "/nowhere/ca.crt"),
         ("--token-auth-file=/nowhere/tokens", "/nowhere/tokens"),

@@ -202,7 +202,7 @@ def test_a_kubeconfig_replaces_only_one_of_ours(tmp_path: Path) -> None:
             plane.write_kubeconfig(path)
             assert path.read_text() == plane.kubeconfig()
             path.write_text("apiVersion: v1\nkind: Config\nclusters: []\n")
-            with pytest.raises(PlaneError, match="not ours"):
+            with pytest.raises(PlaneError, match="not written by Setpoint"):
                 plane.write_kubeconfig(path)
             assert "clusters: []" in path.read_text()
 
@@ -212,7 +212,7 @@ def test_a_kubeconfig_replaces_only_one_of_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize("spec", ["", "memory:", "sqlite", "sqlite:", "etcd:", "postgres:x", "Memory"])
 def test_a_store_that_is_none_is_refused(spec: str) -> None:
     async def main() -> None:
-        with pytest.raises(PlaneError, match="it should read memory, sqlite:PATH or etcd:URL"):
+        with pytest.raises(PlaneError, match="expected memory, sqlite:PATH or etcd:URL"):
             async with ControlPlane(spec):
                 pass
 
@@ -278,7 +278,7 @@ async def connect_as(plane: ControlPlane, user: str, groups: Sequence[str] = ())
 def test_a_plane_makes_kubeconfigs_for_other_users_by_certificates_it_signs() -> None:
     async def main() -> None:
         async with ControlPlane() as plane:
-            with pytest.raises(PlaneError, match="no authority to sign a certificate for jane"):
+            with pytest.raises(PlaneError, match="no certificate authority to sign a certificate for jane"):
                 plane.kubeconfig("jane")
             await plane.listen()
             client = await connect_as(plane, "jane", ["dev", "system:masters"])

@@ -34,7 +34,7 @@ def test_the_token_file_is_read_again_and_one_that_cannot_be_read_changes_nothin
             with pytest.raises(Unauthorized):
                 await name_of(plane, "one")
             file.write_text("four\n")
-            with pytest.raises(PlaneError, match=r"the token file cannot be read: .*line 1"):
+            with pytest.raises(PlaneError, match=r"cannot read the token file: .*line 1"):
                 plane.reload()
             assert await name_of(plane, "three") == "cid"
 

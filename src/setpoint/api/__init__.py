@@ -4,7 +4,7 @@
     from setpoint.api.core.v1 import Container, PodTemplateSpec
     from setpoint.api.meta.v1 import LabelSelector, ObjectMeta
 
-Editors and type checkers read every field, with its documentation, from the stubs beside the modules. When a program
-runs, a class is made of the shipped schemas at its first use, with the classes of its parts; what nobody asks for costs
-nothing. `tools/api_stubs.py` (`make data`) writes the modules and the stubs.
+Editors and type checkers read every field, with its documentation, from the stubs beside the modules. At run time, a
+class is built from the shipped schemas on first use, with the classes of its parts; unused classes cost nothing.
+`tools/api_stubs.py` (`make data`) writes the modules and the stubs.
 """

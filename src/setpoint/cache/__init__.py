@@ -1,1 +1,1 @@
-"""The cache: what a server has, kept at hand and followed, for reading without asking."""
+"""The cache: local, up-to-date copies of a server's objects, for reads without requests."""

@@ -1,4 +1,4 @@
-"""How long a reflector waits before it tries again: client-go's numbers."""
+"""The backoff of a reflector between retries, with client-go's numbers."""
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
@@ -7,17 +7,17 @@ FIRST_SECONDS, FACTOR, LIMIT_SECONDS, RESET_SECONDS = 0.8, 2.0, 30.0, 120.0
 
 
 class Backoff:
-    """Waits that double, with up to as much again by chance; forgotten after a time without any."""
+    """Delays that double, with up to 100% jitter. Reset after 120 seconds without a delay."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._ids = ids
         self._seconds = FIRST_SECONDS
-        # When the last wait was over.
+        # The end of the last delay.
         self._last = clock.monotonic()
 
     def next(self) -> float:
-        """The seconds to wait now."""
+        """Returns the next delay in seconds."""
         now = self._clock.monotonic()
         if now - self._last > RESET_SECONDS:
             self._seconds = FIRST_SECONDS

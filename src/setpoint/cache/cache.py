@@ -1,12 +1,12 @@
-"""The cache: informers that are shared, started when somebody needs them and stopped when nobody does any more.
+"""The cache: shared informers, started for their first user and stopped after their last.
 
     cache = Cache(client)
     async with cache.use(Website, "shop") as websites:
         found = await cache.get(Website, "blog", "shop")
 
-Reading a kind that nobody declared (`use`, `acquire`) asks the server: a cache never begins to copy a whole kind by
-accident. What is read is shared and does not change. Reads show what this process wrote through `cache.client`: they
-wait for it, though not for ever; `consistency="any"` does not.
+A read of a kind that is not declared (with `use` or `acquire`) queries the server, so that a cache never copies a whole
+kind by accident. The returned objects are shared and immutable. Reads reflect the writes of this process through
+`cache.client`: they wait for those writes, up to a limit; `consistency="any"` does not wait.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.schema.types.frozen import freeze
 
-# `own`: a read shows what this process wrote before. `any`: it shows what is there.
+# `own`: a read reflects the earlier writes of this process. `any`: a read returns the current content of the cache.
 Consistency: TypeAlias = Literal["own", "any"]
 Namespaces: TypeAlias = "str | Iterable[str]"
 
-# Seconds: how long what nobody uses is kept on; how long a read waits for a kind to be there, and for a write.
+# Seconds: the time that an unused informer is kept; the time that a read waits for the initial sync, and for a write.
 GRACE_SECONDS = 10.0
 SYNC_SECONDS = 120.0
 PATIENCE_SECONDS = 10.0
@@ -54,39 +54,39 @@ _MAX_ANSWERING = 10_000
 _log = logging.getLogger(__name__)
 
 
-class NotCached(LookupError):  # noqa: N818 - says what is
-    """Nobody has declared that this kind is to be kept."""
+class NotCached(LookupError):  # noqa: N818 - named for the state
+    """The kind is not declared in the cache."""
 
 
 class Counts(msgspec.Struct):
-    """What reads came to, for metrics."""
+    """Counts of reads, for metrics."""
 
-    # Answered by the server, because nobody declared the kind.
+    # Reads answered by the server, because the kind is not declared.
     live: int = 0
-    # Those that waited for an own write, and of these the ones that waited too long, and asked the server.
+    # Reads that waited for an own write; and those that waited too long and queried the server instead.
     waited: int = 0
     late: int = 0
 
 
 class _Shared:
-    """A feed, and how many use it."""
+    """A feed, and the number of its users."""
 
     __slots__ = ("ending", "feed", "is_anywhere", "users")
 
     def __init__(self, feed: SharedWatch[Informer[Any]], is_anywhere: bool) -> None:
         self.feed = feed
-        # Whether it looks where the cache looks, and not where it was told to.
+        # True if the feed follows the cache's namespaces, rather than explicit ones.
         self.is_anywhere = is_anywhere
         self.users = 0
-        # Set when nobody has used it for a while.
+        # Set after the last user has released the feed.
         self.ending: asyncio.Task[None] | None = None
 
 
 class Cache:
     """The informers of one client.
 
-    `namespaces` is where it looks if it is not told otherwise; without any, everywhere. `transform` is done to every
-    object before it is kept (`cache.transforms`), or for some kinds alone, the one in `transforms`.
+    `namespaces` are the default namespaces; empty means all namespaces. `transform` is applied to every object before
+    the object is stored (see `cache.transforms`); `transforms` overrides the transform for single kinds.
     """
 
     def __init__(
@@ -103,13 +103,13 @@ class Cache:
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         self.writes = Writes(seen=self._seen_by_all)
-        # The client whose writes reads wait for.
+        # The client with the writes that reads wait for.
         self.client = copy.copy(client)
         self.client.transport = NotingTransport(client.transport, self.writes)
         self.counts = Counts()
         self._reader = client
         self._clock = clock or client.clock
-        # What all informers wait at while the server does not answer.
+        # All informers wait at this gate while the server does not answer.
         self.gate = Gate(client, self._clock)
         self._ids = ids or SystemIds()
         self._namespaces = tuple(sorted(set(namespaces))) or (EVERYWHERE,)
@@ -119,7 +119,7 @@ class Cache:
         self._sync_timeout = sync_timeout
         self._patience = patience
         self._shared: dict[Scope, _Shared] = {}
-        # Who answers reads of a kind in a namespace, as far as it was asked; whatever begins or ends empties it.
+        # Informers that answer reads, by kind, namespace and labels. Cleared whenever an informer starts or stops.
         self._answering: dict[tuple[Any, str, str], Informer[Any] | None] = {}
 
     async def __aenter__(self) -> Self:
@@ -131,7 +131,7 @@ class Cache:
         await self.close()
 
     async def close(self) -> None:
-        """Stops every informer."""
+        """Stops all informers."""
         shared, self._shared = list(self._shared.values()), {}
         self._answering.clear()
         await asyncio.gather(*(_end(each) for each in shared))
@@ -139,12 +139,12 @@ class Cache:
 
     @property
     def informers(self) -> list[Informer[Any]]:
-        """Those that run."""
+        """The running informers."""
         return [informer for each in self._shared.values() for informer in each.feed.informers]
 
     @property
     def bytes(self) -> int:
-        """The sizes of all objects that are kept, as the server sent them."""
+        """The total size in bytes of the cached objects, as sent by the server."""
         return sum(each.feed.informers[0].store.bytes for each in self._shared.values())
 
     # Keeping
@@ -158,7 +158,7 @@ class Cache:
         fields: FieldsArgument = None,
         transform: Transform | None = None,
     ) -> Informer[Any]:
-        """An informer, started if it is the first to ask. Whoever acquires it releases it."""
+        """Returns an informer, and starts the informer for its first user. The caller must release the informer."""
         ref = kind_of(kind)
         is_clusterwide = ref.cls is not None and ref.cls.__resource__.scope == "Cluster"
         is_anywhere = namespace == EVERYWHERE and not is_clusterwide
@@ -173,11 +173,11 @@ class Cache:
         return self._in_form(shared.feed, ref)
 
     def _transform_of(self, ref: KindRef) -> Transform | None:
-        """What is done to objects of a kind for all who do not want something else."""
+        """Returns the default transform of a kind."""
         return self._transforms.get(ref.gvk, self._transform)
 
     def _share(self, scope: Scope, is_anywhere: bool) -> _Shared:
-        """What follows a scope; metadata alone is read from whole objects where those are followed anyway."""
+        """Returns the feed of a scope. Metadata alone is read from whole objects if those are cached already."""
         whole = msgspec.structs.replace(scope, kind=scope.kind._replace(metadata_only=False))
         shared = self._shared.get(scope) or self._shared.get(whole)
         if shared is None:
@@ -188,7 +188,7 @@ class Cache:
         return shared
 
     def _in_form(self, feed: SharedWatch[Informer[Any]], ref: KindRef) -> Informer[Any]:
-        """The informer of a feed that has objects in a form."""
+        """Returns the informer of a feed that has objects in the given form."""
         for informer in feed.informers:
             if informer.kind == ref:
                 return informer
@@ -198,7 +198,8 @@ class Cache:
         return informer
 
     async def release(self, informer: Informer[Any]) -> None:
-        """Gives an informer back. When the last has, it goes on for a while, for there may be another soon."""
+        """Releases an informer. After the last release, the informer keeps running for a grace period, in case it is
+        acquired again."""
         for shared in self._shared.values():
             if shared.feed is informer.feed:
                 shared.users -= 1
@@ -229,7 +230,7 @@ class Cache:
         fields: FieldsArgument = None,
         transform: Transform | None = None,
     ) -> AsyncIterator[Informer[Any]]:
-        """An informer that has everything, for as long as the context lasts. Raises NotSynced, with the reason."""
+        """Yields a synced informer for the duration of the context. Raises NotSynced with the reason."""
         informer = self.acquire(kind, namespace, labels=labels, fields=fields, transform=transform)
         try:
             await informer.wait_synced(self._sync_timeout)
@@ -238,7 +239,7 @@ class Cache:
             await self.release(informer)
 
     async def set_namespaces(self, namespaces: Iterable[str]) -> None:
-        """Looks in these from now on, with every informer that was not told where to look."""
+        """Changes the default namespaces, for all informers without explicit namespaces."""
         before, self._namespaces = self._namespaces, tuple(sorted(set(namespaces))) or (EVERYWHERE,)
         for shared in list(self._shared.values()):
             if shared.is_anywhere and shared.feed.scope.namespaces == before:
@@ -249,14 +250,16 @@ class Cache:
     # Reading
 
     def informer(self, kind: Kind[Any], namespace: str = EVERYWHERE, *, labels: LabelsArgument = None) -> Informer[Any]:
-        """The informer that has a kind, or those with some labels, in a namespace or everywhere. Raises NotCached."""
+        """Returns the informer for a kind, or for its objects with some labels, in one namespace or in all. Raises
+        NotCached."""
         found = self._find(kind, namespace, labels_text(labels) if labels else "")
         if found is None:
-            raise NotCached(f"{kind_of(kind)} is not kept: declare it with `use`, or ask the server with the client")
+            raise NotCached(f"{kind_of(kind)} is not cached: declare the kind with `use`, or use the client")
         return found
 
     def _find(self, kind: Kind[Any], namespace: str, labels: str = "") -> Informer[Any] | None:
-        """Who can answer every question about a kind in a namespace, or about those with some labels."""
+        """Returns the informer that can answer every read of a kind in a namespace, or of its objects with some
+        labels."""
         asked = kind, namespace, labels
         if asked in self._answering:
             return self._answering[asked]
@@ -302,9 +305,10 @@ class Cache:
         labels: LabelsArgument = None,
         consistency: Consistency = "own",
     ) -> Any:
-        """An object; None where there is none. Of a kind that nobody declared, the server is asked for it.
+        """Returns an object, or None if the object does not exist. Queries the server for a kind that is not declared.
 
-        `labels` are those that it has if it is there: then who keeps only those with such labels can tell as well.
+        `labels` are labels that the object is known to have: with them, an informer that is limited to those labels can
+        answer too.
         """
         informer = self._find(kind, namespace, labels_text(labels) if labels else "")
         if informer is None:
@@ -347,7 +351,7 @@ class Cache:
         fields: FieldsArgument = None,
         consistency: Consistency = "own",
     ) -> "list[Any]":
-        """The objects of a kind that match; a field selector may name any field."""
+        """Returns the matching objects of a kind. A field selector can use any field."""
         informer = await self._ready(kind, namespace, consistency)
         if informer is None:
             found = await self._live_list(kind, namespace, labels, fields)
@@ -360,10 +364,10 @@ class Cache:
     async def query(
         self, kind: Kind[Any], namespace: str = EVERYWHERE, *, consistency: Consistency = "own", min_revision: str = ""
     ) -> Query[Any]:
-        """Asks for objects by anything in them. Of a kind that nobody declared, all are fetched for it.
+        """Returns a query for objects by any field. For a kind that is not declared, fetches all objects first.
 
-        With `min_revision` nothing older than that is shown: what somebody has seen already does not come back. Raises
-        NotSynced where the cache does not get there in time.
+        With `min_revision`, waits until the cache has at least that revision, so that a reader does not go back in
+        time. Raises NotSynced if the cache does not reach the revision in time.
         """
         informer = await self._ready(kind, namespace, consistency)
         store = await self._live_list(kind, namespace) if informer is None else informer.store
@@ -373,12 +377,12 @@ class Cache:
                     await informer.wait_for(min_revision, namespace or None)
             except TimeoutError:
                 raise NotSynced(
-                    f"{informer.kind} is at revision {informer.resource_version}, and {min_revision} was asked for"
+                    f"{informer.kind} is at revision {informer.resource_version}, but {min_revision} is required"
                 ) from None
         return Query(store).in_namespace(namespace)
 
     async def _ready(self, kind: Kind[Any], namespace: str, consistency: Consistency) -> Informer[Any] | None:
-        """Who can list a kind now; None if the server has to be asked."""
+        """Returns a synced informer that can list a kind, or None if the server must be queried."""
         informer = self._find(kind, namespace)
         if informer is None:
             self.counts.live += 1
@@ -392,9 +396,9 @@ class Cache:
     # Own writes
 
     async def at_least(self, kind: Kind[Any], key: str, resource_version: str, *, seconds: float | None = None) -> bool:
-        """Waits until what is kept of an object is at least as new as a revision. False: it was not, in time.
+        """Waits until the cached object is at least as new as a resource version. Returns False on a timeout.
 
-        True at once where revisions cannot be compared.
+        Returns True at once if resource versions cannot be compared.
         """
         namespace = key.rpartition("/")[0]
         informer = self.informer(kind, namespace)
@@ -404,7 +408,7 @@ class Cache:
         return await self._wait(informer, {key: Write(revision)}, self._patience if seconds is None else seconds)
 
     async def _shows(self, informer: Informer[Any], key: str = "", namespace: str = EVERYWHERE) -> bool:
-        """Whether what was written to an object, or to any in a namespace, can be seen; waits for it."""
+        """Waits until the own writes to an object, or to a namespace, are visible. Returns False on a timeout."""
         resource = await self._reader.resource(informer.kind)
         target = Target(resource.gvk.group, resource.plural)
         notes = self.writes.of(target)
@@ -417,14 +421,14 @@ class Cache:
             return True
         if not await self._wait(informer, found, self._patience):
             return False
-        # With one feed of a kind, what it has seen need not be remembered.
+        # With a single feed of a kind, a write that the feed has seen can be forgotten.
         if sum(scope.kind.gvk == informer.kind.gvk for scope in self._shared) == 1 and not informer.scope.is_filtered:
             for each, write in found.items():
                 self.writes.forget(target, each, write)
         return True
 
     def _seen_by_all(self, target: Target, notes: Mapping[str, Write]) -> Iterable[str]:
-        """Those of some writes to a resource that all who follow it have seen."""
+        """Returns the keys of the writes that all feeds of the resource have seen."""
         feeds = [shared.feed for shared in self._shared.values() if self._target_of(shared.feed) == target]
         if len(feeds) != 1 or feeds[0].scope.is_filtered or not feeds[0].informers:
             return []
@@ -435,7 +439,7 @@ class Cache:
         return None if resource is None else Target(resource.gvk.group, resource.plural)
 
     async def _wait(self, informer: Informer[Any], writes: Mapping[str, Write], seconds: float) -> bool:
-        """Waits for writes to be seen. False where it takes too long."""
+        """Waits for writes to become visible. Returns False on a timeout."""
         waiting = {key: write for key, write in writes.items() if not _is_seen(informer, key, write)}
         if not waiting:
             return True
@@ -449,7 +453,7 @@ class Cache:
                         await informer.feed.wait_for(str(write.revision), key.rpartition("/")[0])
         except (TimeoutError, NotSynced):
             self.counts.late += 1
-            _log.warning("%s: a write of our own was not seen after %g s; asking the server", informer.kind, seconds)
+            _log.warning("%s: an own write is not visible after %g s; querying the server", informer.kind, seconds)
             return False
         return True
 
@@ -490,7 +494,7 @@ async def _end(shared: _Shared) -> None:
 
 
 def _is_seen(informer: Informer[Any], key: str, write: Write) -> bool:
-    """Whether a write is in what is kept, or will never be."""
+    """Returns True if a write is visible in the cache, or never will be."""
     held = informer.store.get(key)
     if write.gone:
         return held is None or held.meta.uid != write.uid

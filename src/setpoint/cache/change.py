@@ -1,4 +1,4 @@
-"""What happened to an object, as handlers are told it."""
+"""Changes of objects, as passed to handlers."""
 
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -9,31 +9,31 @@ T = TypeVar("T")
 
 
 class Change(NamedTuple, Generic[T]):
-    """What happened to an object: it came (`old` is None), changed, or went (`new` is None).
+    """A change of an object: created (`old` is None), updated, or deleted (`new` is None).
 
-    One that was deleted and made anew may have changed, for all a handler hears: its uid tells.
+    A deletion followed by a new object of the same name may appear as one update with different uids.
     """
 
     old: Held[T] | None
     new: Held[T] | None
-    # It was there when the informer, or the handler, began.
+    # The object existed when the informer, or the handler, started.
     initial: bool = False
-    # It went while nobody looked: how it was last is not known for sure.
+    # The deletion was missed, so `old` may not be the last state.
     unseen: bool = False
-    # Nothing changed: everything is told once more.
+    # Not a change: a periodic resync.
     resync: bool = False
 
     @property
     def held(self) -> Held[T]:
-        """The object, as it is or was last."""
+        """The current object, or the last state of a deleted object."""
         found = self.new or self.old
         if found is None:
-            raise ValueError("a change of nothing")
+            raise ValueError("a change needs an old or a new object")
         return found
 
     @property
     def is_another(self) -> bool:
-        """Whether the object was deleted and made anew under the same name."""
+        """True if the object was deleted and created again with the same name."""
         return self.old is not None and self.new is not None and self.old.meta.uid != self.new.meta.uid
 
 
@@ -41,7 +41,7 @@ Handler = Callable[[Change[Any]], None]
 
 
 def merge(before: Change[T], after: Change[T]) -> Change[T] | None:
-    """Two changes of an object in a row as one; None where it came and went, for who has heard of neither."""
+    """Merges two successive changes of an object. Returns None for a creation followed by a deletion."""
     if before.old is None and after.new is None:
         return None
     return Change(

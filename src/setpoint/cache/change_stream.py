@@ -1,7 +1,7 @@
-"""Changes for a reader who takes his time: `async for`, at his own pace, without holding up anybody else.
+"""A stream of changes for slow readers: `async for`, without delaying other handlers.
 
-What happens to an object while he is busy becomes one change, from how he knew it to how it is. So no more waits for
-him than there are objects, however slow he is.
+Several changes of an object that the reader has not read yet are merged into one, from the last state that the reader
+saw to the current state. So the number of pending changes never exceeds the number of objects.
 """
 
 import asyncio
@@ -21,16 +21,17 @@ class Removable(Protocol):
 
 
 class Source(Protocol):
-    """An informer, as those know it that listen."""
+    """The interface of an informer for listeners."""
 
     def add_handler(self, handler: Callable[[Change[Any]], None], *, replay: bool = True) -> Removable: ...
 
 
 class Changes(Generic[T]):
-    """The changes of an informer, first of all what is there. Leaving the context ends it."""
+    """The changes of an informer, by default starting with the existing objects. Leaving the context ends the
+    stream."""
 
     def __init__(self, informer: Source, *, replay: bool = True) -> None:
-        # In the order of the oldest that is not told.
+        # Ordered by the oldest unread change.
         self._waiting: dict[str, Change[T]] = {}
         self._more = asyncio.Event()
         self._registration = informer.add_handler(self._hear, replay=replay)

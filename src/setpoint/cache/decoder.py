@@ -1,4 +1,4 @@
-"""How the bytes of an object become what readers of a cache get: frozen, of the form they asked for."""
+"""Decodes the bytes of objects into the frozen form that the readers of a cache requested."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,13 @@ _decode = msgspec.json.Decoder().decode
 
 
 def maker(kind: KindRef) -> Callable[[bytes], Any]:
-    """What makes the objects of a kind."""
+    """Returns the decoder for the objects of a kind."""
     cls = kind.cls
     if cls is not None and not kind.metadata_only:
         decode = cls.decode
         return lambda raw: freeze(decode(raw))
-    # Items of lists of built-in objects do not say what they are, and metadata alone says that it is just that.
+    # Items in lists of built-in kinds have no apiVersion and kind, and metadata-only objects have those of
+    # PartialObjectMetadata.
     own = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
 
     def tree(raw: bytes) -> Object:

@@ -1,8 +1,8 @@
-"""An object as the cache holds it: what every reader asks for at hand, the rest as it came until somebody wants it.
+"""The cache's entry for one object: the metadata is decoded, the rest stays as bytes until the first read.
 
-Of most objects only a few are ever read whole. So the bytes are kept as the server sent them, with the metadata read at
-once; who reads the object makes it, once for all, and the bytes are let go. The record of who manages which field, of
-which thousands of objects have the same, is kept apart (`managers`).
+Most objects are never read whole. So an entry keeps the bytes of the server and decodes the metadata only; the first
+reader decodes the object once for all readers, and the bytes are freed. The managed fields, which are equal for
+thousands of objects, are stored separately (`managed_fields_store`).
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from setpoint.schema.types.resource import Resource
 T = TypeVar("T")
 U = TypeVar("U")
 
-# Makes an object of its bytes: immutable, and of whatever type its readers want.
+# Decodes an object from its bytes: immutable, in the form that its readers requested.
 Make = Callable[[bytes], T]
 
 
 class OwnerRef(msgspec.Struct, rename="camel", gc=False):
-    """Who an object belongs to."""
+    """An owner reference."""
 
     uid: str = ""
     kind: str = ""
@@ -35,7 +35,7 @@ class OwnerRef(msgspec.Struct, rename="camel", gc=False):
 
 
 class Meta(msgspec.Struct, rename="camel", gc=False):
-    """The metadata that finding and comparing objects takes. Annotations, which may be long, are in the object."""
+    """The metadata for finding and comparing objects. Annotations, which may be long, stay in the object."""
 
     name: str = ""
     namespace: str = ""
@@ -46,12 +46,12 @@ class Meta(msgspec.Struct, rename="camel", gc=False):
     labels: dict[str, str] | None = None
     owner_references: list[OwnerRef] | None = None
     finalizers: list[str] | None = None
-    # Only until it is cut out.
+    # Set only until they are cut out.
     managed_fields: msgspec.Raw = msgspec.Raw()
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone."""
+        """The key of the object: `namespace/name`, or the name alone."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
@@ -74,7 +74,7 @@ _set_field = msgspec.Struct.__setattr__
 
 
 def read_meta(raw: bytes) -> Meta:
-    """The metadata of an object. What thousands of objects have alike is one text for all of them."""
+    """Decodes the metadata of an object. Strings that thousands of objects have in common are interned."""
     meta = _read_head(raw).metadata
     if meta.namespace:
         meta.namespace = intern(meta.namespace)
@@ -88,7 +88,7 @@ def read_meta(raw: bytes) -> Meta:
 
 
 def _share_texts(meta: Meta, made: ObjectMeta) -> None:
-    """Has an object that was made use the texts that are there already, though it is frozen."""
+    """Makes a frozen object share the strings of its decoded metadata."""
     _set_field(made, "name", meta.name)
     _set_field(made, "namespace", meta.namespace)
     _set_field(made, "uid", meta.uid)
@@ -109,13 +109,13 @@ class Held(Generic[T]):
             meta.managed_fields = _NOTHING
             if found is not None:
                 raw, self._record = found
-        # Either the bytes, or what was made of them (then `_make` is None).
+        # Either the bytes, or the decoded object (then `_make` is None).
         self._made: Any = raw
         self._make: Make[T] | None = make
 
     @property
     def object(self) -> T:
-        """The object itself, shared by all who read it."""
+        """The object, shared by all readers."""
         if self._make is not None:
             made = self._make(self._made)
             if isinstance(made, Resource):
@@ -129,24 +129,24 @@ class Held(Generic[T]):
 
     @property
     def raw(self) -> bytes:
-        """The object as bytes: as they came, or made anew."""
+        """The object as bytes: as received, or encoded again."""
         if self._make is None:
             return _encode(tree_of(self._made))
         return self._made if self._record is None else managed_fields_store.whole(self._made, self._record)
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The annotations, without making the object for them."""
+        """The annotations, read without decoding the whole object."""
         raw = self._made if self._make is not None else self.raw
         return _read_annotated(raw).metadata.annotations or {}
 
     @property
     def is_made(self) -> bool:
-        """Whether somebody has read the object."""
+        """True if the object has been decoded."""
         return self._make is None
 
     def in_form(self, make: Make[U]) -> "Held[U]":
-        """The same object in another form. The metadata, and bytes that nobody has read, are shared."""
+        """Returns the same object in another form. Both share the metadata, and the bytes until they are decoded."""
         if self._make is None:
             return Held(self.meta, self.raw, make)
         found = Held(self.meta, self._made, make)
@@ -155,5 +155,5 @@ class Held(Generic[T]):
 
     @property
     def size(self) -> int:
-        """Bytes held, roughly: what was made takes about three times what it was made of."""
+        """The approximate memory in bytes: a decoded object takes about three times its encoded size."""
         return self.raw_size * (3 if self.is_made else 1) + getsizeof(self)

@@ -1,8 +1,8 @@
-"""The gate: whether the server answers at all.
+"""The gate: tracks whether the server answers.
 
-When a server cannot be reached, everything that follows it fails at once, and would ask again and again. So one asks
-for all of them, by a request that costs next to nothing, and the others wait at the gate until it is answered. Who
-waits can be cancelled like anybody else; who wants to know looks at `trouble`.
+When a server cannot be reached, all reflectors fail and would retry at once. Instead, the gate probes the server with
+one cheap request, and the reflectors wait at the gate until the probe succeeds. A waiting task can be cancelled as
+usual; `trouble` has the reason of the outage.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from setpoint.client.transport import Call, TransportError
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 
-# How long an answer may take, and how long it is waited before it is asked again: first, and at most.
+# The timeout of a probe; and the first and the longest delay between probes.
 ANSWER_SECONDS = 15.0
 FIRST_SECONDS, LIMIT_SECONDS = 0.5, 15.0
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Gate:
-    """One for all that follow a server."""
+    """The gate shared by all reflectors of a server."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -35,18 +35,18 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether the server is believed to answer."""
+        """True while the server is assumed to answer."""
         return self._open.is_set()
 
     @property
     def trouble(self) -> str:
-        """What is wrong, and since when; empty where nothing is."""
+        """The error and the start of the outage; empty while the server answers."""
         if self._open.is_set() or self._since is None:
             return ""
         return f"the server has not answered since {self._since:%Y-%m-%d %H:%M:%S} UTC: {self._error}"
 
     def doubt(self) -> None:
-        """Somebody did not reach the server: it is asked whether it is there. Until that fails nobody waits."""
+        """Starts to probe the server after a failed request. Reflectors wait only once a probe has failed."""
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask())
 
@@ -55,7 +55,7 @@ class Gate:
         await self._open.wait()
 
     async def close(self) -> None:
-        """Asks no more. Who waits goes on."""
+        """Stops the probes, and releases all waiting tasks."""
         asking, self._asking = self._asking, None
         if asking is not None:
             asking.cancel()
@@ -84,5 +84,5 @@ class Gate:
             return False
         except APIError as error:
             self._error = error
-            return error.code < 500  # it refuses, and is there
+            return error.code < 500  # an error answer below 500 proves that the server runs
         return True

@@ -1,4 +1,4 @@
-"""Indexes: objects by whatever a function says of them."""
+"""Indexes: objects by the values of an index function."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -11,14 +11,15 @@ _NONE: Mapping[str, None] = {}
 
 
 class Index(Generic[T]):
-    """The keys of objects, by the values that `values_of` gives for each. An object may have any number of values."""
+    """The keys of objects, by the values that `values_of` returns for each object. An object can have any number of
+    values."""
 
     def __init__(self, values_of: IndexFunction[T]) -> None:
         self.values_of = values_of
         self._keys: dict[Hashable, dict[str, None]] = {}
-        # What each key stands under, to take it out again: the function might say something else later.
+        # The values of each key, for removal: the function could return others later.
         self._values: dict[str, tuple[Hashable, ...]] = {}
-        # The values in order, for ranges, by what can be compared; None until somebody asks.
+        # The sorted values for range queries, by comparable type; None until the first range query.
         self._sorted: dict[str, list[Any]] | None = None
 
     def put(self, key: str, obj: T) -> None:
@@ -42,15 +43,17 @@ class Index(Generic[T]):
         self._take_out(key, self._values.pop(key, ()))
 
     def keys(self, value: Hashable) -> Mapping[str, None]:
-        """The keys of the objects with a value, in the order they got it. The index's own: read it at once."""
+        """Returns the keys of the objects with a value, in the order of insertion. The mapping belongs to the index:
+        read the mapping before the next change."""
         return self._keys.get(value, _NONE)
 
     def values(self) -> Iterable[Hashable]:
-        """Every value that some object has."""
+        """Returns every value that occurs."""
         return self._keys.keys()
 
     def range(self, operator: str, bound: Any) -> list[Hashable]:
-        """The values that are `<`, `<=`, `>` or `>=` a bound, in order; those it cannot be compared with are not."""
+        """Returns the values that are `<`, `<=`, `>` or `>=` a bound, in order. Values that cannot be compared with the
+        bound are left out."""
         if self._sorted is None:
             self._sorted = {}
             for value in self._keys:
@@ -74,7 +77,8 @@ class Index(Generic[T]):
 
 
 def comparable(value: Any) -> str:
-    """What a value can be ordered with: other numbers, or other texts; "" for what has no order."""
+    """Returns the name of the type that a value can be compared with: "number", "text", or "" for values without an
+    order."""
     if isinstance(value, str):
         return "text"
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else ""

@@ -1,11 +1,11 @@
-"""The informer: the objects of one scope in one form, kept up to date, and whoever wants to know told of every change.
+"""The informer: an up-to-date copy of the objects of one scope in one form, with handlers for changes.
 
-What is told follows what is kept: when a handler hears of a change, the store has it. Each handler hears of each object
-in the order of its history, though maybe not of every step in it; one that comes late hears of what is there first. An
-object that was deleted and made anew may look like an update: its uid tells.
+The store is updated before the handlers are called. Each handler receives the changes of an object in order, though
+intermediate states can be missing. A handler that is added later receives the existing objects first. A deletion
+followed by a new object of the same name may appear as one update with different uids.
 
-Handlers are plain functions, called in turn: they note what they hear and return. What one of them raises is logged and
-harms nobody else. Who wants to take his time reads `changes`.
+Handlers are plain functions that are called in turn: they should record the change and return. An exception of a
+handler is logged and does not affect other handlers. Slow readers should use `changes`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from setpoint.client.watch import DELETED
 __all__ = ["Change", "Handler", "Informer", "Registration"]
 
 T = TypeVar("T")
-# Nobody is told everything anew more often than this; and by how much of the time the moment differs, by chance.
+# The shortest resync interval, and the jitter of the interval as a fraction.
 LEAST_RESYNC_SECONDS = 1.0
 RESYNC_JITTER = 0.1
 
@@ -40,12 +40,12 @@ _log = logging.getLogger(__name__)
 
 
 class Registration:
-    """A handler's place; `remove` gives it up."""
+    """The registration of a handler; `remove` ends the registration."""
 
     def __init__(self, informer: "Informer[Any]", handler: Handler) -> None:
         self._informer = informer
         self.handler = handler
-        # How often it raised.
+        # The number of calls that raised.
         self.failures = 0
         self._resyncing: asyncio.Task[None] | None = None
 
@@ -59,7 +59,7 @@ class Registration:
             self.handler(change)
         except Exception:
             self.failures += 1
-            _log.exception("a handler failed at %s", change.held.meta.key)
+            _log.exception("a handler failed for %s", change.held.meta.key)
 
     def resync_every(self, seconds: float) -> None:
         self._resyncing = asyncio.ensure_future(self._resync(max(seconds, LEAST_RESYNC_SECONDS)))
@@ -73,7 +73,7 @@ class Registration:
 
 
 class Informer(Generic[T]):
-    """One form of what a feed follows. Whoever shares it counts on the cache to start and to stop it."""
+    """The objects of a feed in one form. A cache starts and stops shared informers."""
 
     def __init__(self, feed: "SharedWatch[Informer[Any]]", kind: KindRef) -> None:
         self.feed = feed
@@ -81,25 +81,25 @@ class Informer(Generic[T]):
         self.make = maker(kind)
         self.store: ObjectStore[T] = ObjectStore()
         self.handlers: dict[Registration, None] = {}
-        # Kept once somebody has asked for it.
+        # Created on first use.
         self._journal: Journal[T] | None = None
         feed.join(self)
 
     @property
     def scope(self) -> Scope:
-        """What it has, and in which form."""
+        """The scope of the feed, with the kind and form of this informer."""
         return msgspec.structs.replace(self.feed.scope, kind=self.kind)
 
     def leave(self) -> None:
-        """Is kept up to date no more."""
+        """Detaches the informer from its feed: the objects are no longer updated."""
         for registration in list(self.handlers):
             registration.remove()
-        self.reset(f"{self.kind} is not followed any more")
+        self.reset(f"{self.kind} is no longer cached")
         if self in self.feed.informers:
             self.feed.informers.remove(self)
 
     def reset(self, why: str) -> None:
-        """Tells who follows from revision to revision that they lead no further."""
+        """Ends all watches by revision with a Reset, because the revisions are not continuous any more."""
         if self._journal is not None:
             self._journal.reset(why)
             self._journal = None
@@ -108,31 +108,31 @@ class Informer(Generic[T]):
 
     @property
     def synced(self) -> bool:
-        """Whether the store has had everything once."""
+        """True once the store has been filled completely."""
         return self.feed.synced
 
     async def wait_synced(self, seconds: float | None = None) -> None:
-        """Returns once the store has everything. Raises NotSynced, with the reason, if that takes too long."""
+        """Waits until the store has been filled. Raises NotSynced with the reason on a timeout."""
         await self.feed.wait_synced(seconds)
 
     @property
     def state(self) -> str:
-        """`waiting`, `listing`, `watching`, `failing` or `stopped`."""
+        """The state: `waiting`, `listing`, `watching`, `failing` or `stopped`."""
         return self.feed.state
 
     @property
     def since(self) -> datetime:
-        """When it came into that state."""
+        """The time of the last change of the state."""
         return self.feed.since
 
     @property
     def last_error(self) -> Exception | None:
-        """Why it does not get on; None when all is well."""
+        """The error of the last attempt, or None."""
         return self.feed.last_error
 
     @property
     def problem(self) -> str:
-        """The same as a sentence that says what to do about it."""
+        """The error as a sentence that says how to fix the problem."""
         return self.feed.problem
 
     @property
@@ -140,47 +140,49 @@ class Informer(Generic[T]):
         return self.feed.resource_version
 
     async def wait_for(self, resource_version: str, namespace: str | None = None) -> None:
-        """Returns once everything up to a revision is known. At once where revisions cannot be compared."""
+        """Waits until the informer has all changes up to a resource version. Returns at once if resource versions
+        cannot be compared."""
         await self.feed.wait_for(resource_version, namespace)
 
     # Reading
 
     def get(self, key: str) -> T | None:
-        """An object by its key: `namespace/name`, or the name alone."""
+        """Returns an object by its key: `namespace/name`, or the name alone."""
         held = self.store.get(key)
         return held.object if held is not None else None
 
     def list(self, namespace: str = EVERYWHERE) -> "list[T]":
-        """The objects of a namespace, or all."""
+        """Returns the objects of a namespace, or all objects."""
         found = self.store.in_namespace(namespace) if namespace else self.store.all()
         return [held.object for held in found]
 
     def query(self) -> Query[T]:
-        """Asks for objects by anything in them."""
+        """Returns a query for objects by any field."""
         return Query(self.store)
 
     def add_index(self, name: str, values_of: IndexFunction[T]) -> None:
-        """Keeps an index of what a function gives for each object; `query().by(name, value)` asks it."""
+        """Adds an index over the values that a function returns for each object; query with `query().by(name,
+        value)`."""
         self.store.add_index(name, values_of)
 
     def index_path(self, path: str) -> None:
-        """Keeps an index of what is at a path; queries for that path are answered by it."""
+        """Adds an index over the values at a path; queries for that path use the index."""
         index_path(self.store, path)
 
     def index_label(self, label: str) -> None:
-        """Keeps an index of the values of a label; queries for that label are answered by it."""
+        """Adds an index over the values of a label; queries for that label use the index."""
         index_label(self.store, label)
 
     def within(self, part: str) -> Iterable[Held[T]]:
-        """What came with a part of the scope."""
+        """Returns the objects of a part of the scope: a namespace, or all."""
         return self.store.all() if part == EVERYWHERE else self.store.in_namespace(part)
 
     # Listening
 
     def add_handler(self, handler: Handler, *, replay: bool = True, resync: float | None = None) -> Registration:
-        """Tells a handler of everything from now on, and first, unless it does not want that, of what is there.
+        """Calls a handler for every change from now on, and first for the existing objects, unless `replay` is False.
 
-        With `resync` it is told of everything again every so many seconds, though nothing happened.
+        With `resync`, also calls the handler for all objects at this interval in seconds.
         """
         registration = Registration(self, handler)
         self.handlers[registration] = None
@@ -192,31 +194,32 @@ class Informer(Generic[T]):
         return registration
 
     def changes(self, *, replay: bool = True) -> Changes[T]:
-        """The changes for a reader who takes his time."""
+        """Returns a stream of the changes for slow readers."""
         return Changes(self, replay=replay)
 
     def mark(self) -> str:
-        """The revision of what is there, to `watch` from later: from now on changes are kept for that."""
+        """Returns the current resource version for a later `watch`, and starts to record changes."""
         if self._journal is None or not self._journal.is_complete:
-            self.reset("changes are kept anew")
+            self.reset("the recording of changes restarts")
             self._journal = Journal(self.resource_version)
         return self.resource_version
 
     def watch(self, since: str, where: Query[T] | None = None) -> Watching[T]:
-        """The changes after a revision (`mark`) of what a query asks for; what comes into its answer comes, what leaves
-        it goes. Raises Reset where not all of them are known; the reader is told the same when that becomes so."""
+        """Returns the changes after a resource version (from `mark`) to the objects of a query. An object that starts
+        to match appears as created, one that no longer matches as deleted. Raises Reset if some changes since then are
+        not recorded; iterating raises Reset if that happens later."""
         self.mark()
         assert self._journal is not None
         return self._journal.read(since, where)
 
     def resync(self) -> None:
-        """Tells every handler of everything once more."""
+        """Calls every handler for all objects once more."""
         self._hand_out([Change(held, held, resync=True) for held in self.store.all()])
 
-    # What the feed calls.
+    # Called by the feed.
 
     def replace(self, items: Collection[Held[T]], part: str, *, initial: bool, resource_version: str = "") -> None:
-        """All that came with a part of the scope, in the place of what was there. Told when it is done."""
+        """Replaces all objects of a part of the scope, then calls the handlers."""
         gone = {held.meta.key: held for held in self.within(part)}
         changes = []
         for held in items:
@@ -230,7 +233,7 @@ class Informer(Generic[T]):
         self._tell(changes, resource_version)
 
     def change(self, event_type: str, held: Held[T]) -> None:
-        """An event of a watch."""
+        """Processes an event of a watch."""
         key = held.meta.key
         if event_type == DELETED:
             if self.store.remove(key) is not None:
@@ -250,11 +253,12 @@ class Informer(Generic[T]):
     def _hand_out(self, changes: Iterable[Change[T]]) -> None:
         for change in changes:
             for registration in list(self.handlers):
-                if registration in self.handlers:  # an earlier one may have removed it
+                if registration in self.handlers:  # an earlier handler may have removed this one
                     registration.tell(change)
 
 
 def is_other(old: Held[Any], new: Held[Any]) -> bool:
-    """Whether two states of an object differ: by their versions, or, where a server gives none, in themselves."""
+    """Returns True if two states of an object differ: by resource version, or by content if the server sends no
+    versions."""
     version = new.meta.resource_version
     return old.meta.resource_version != version or (not version and old.object != new.object)

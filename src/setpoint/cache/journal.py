@@ -1,12 +1,12 @@
-"""The journal of an informer: its last changes by revision, so that who has seen a state can go on from there.
+"""The journal of an informer: the last changes by revision, so that a reader can continue from a known state.
 
     page, since = query.page(50), informer.mark()
     async with informer.watch(since, where=query) as changes:
         async for change in changes: ...
 
-It is kept from the first time that somebody asks for it. Where it does not go back far enough, and where what was told
-does not lead on (the server lost its state and counts anew, the informer was stopped, the reader was too slow), the
-reader is told so: `Reset` means to ask anew. Nothing is left out in silence.
+Recording starts with the first use. If the journal does not reach back far enough, or the changes are no longer
+continuous (the server lost its state, the informer was stopped, the reader was too slow), the reader gets a `Reset`,
+and must query again. No change is left out silently.
 """
 
 import asyncio
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How many changes are kept; a reader may be as many behind.
+# The maximum number of recorded changes, and of pending changes of a reader.
 MOST_CHANGES = 1000
 
 
-class Reset(Exception):  # noqa: N818 - says what is
-    """What was known is nothing to go on from any more: ask anew, and watch from the revision of that."""
+class Reset(Exception):  # noqa: N818 - named for the state
+    """The changes after the known state are not available: query again, and watch from the resource version of that
+    query."""
 
 
 class _Entry(NamedTuple, Generic[T]):
@@ -40,19 +41,18 @@ class Journal(Generic[T]):
     """The last changes of one informer."""
 
     def __init__(self, revision: str) -> None:
-        # Complete for everything after this revision; None: not even that is known.
+        # The journal is complete after this revision; None if no revision is known.
         self._since = number(revision)
         self._entries: deque[_Entry[T]] = deque()
         self._readers: set[Watching[T]] = set()
 
     def read(self, since: str, where: "Query[T] | None") -> "Watching[T]":
-        """The changes after a revision, those there were and those to come. Raises Reset where it does not know all."""
+        """Returns a reader of the changes after a revision: the recorded and the future ones. Raises Reset if not all
+        of them are recorded."""
         revision = number(since)
         if revision is None or self._since is None or revision < self._since:
-            known = "none" if self._since is None else f"revision {self._since} on"
-            raise Reset(
-                f"what changed after {since or 'no revision'} is not known any more, only what did from {known}"
-            )
+            known = "none" if self._since is None else f"those after revision {self._since}"
+            raise Reset(f"the changes after {since or 'no revision'} are not available, only {known}")
         reader = Watching(self, where)
         for entry in self._entries:
             if entry.revision > revision:
@@ -62,16 +62,16 @@ class Journal(Generic[T]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is a revision to go on from."""
+        """True if there is a revision to continue from."""
         return self._since is not None
 
     def leave(self, reader: "Watching[T]") -> None:
         self._readers.discard(reader)
 
-    # What the informer calls.
+    # Called by the informer.
 
     def record(self, changes: "Iterable[Change[T]]", resource_version: str) -> None:
-        """What a watch has told, or what a list shows to have happened meanwhile, as of a revision."""
+        """Records the changes of a watch event, or of a list, as of a revision."""
         revision = number(resource_version)
         if revision is None:
             self._since = None
@@ -85,7 +85,7 @@ class Journal(Generic[T]):
                 reader.hear(change)
 
     def reset(self, why: str) -> None:
-        """Nothing that was told leads on."""
+        """Drops all changes, and ends all readers, because the changes are no longer continuous."""
         self._since = None
         self._entries.clear()
         for reader in list(self._readers):
@@ -94,7 +94,7 @@ class Journal(Generic[T]):
 
 
 class Watching(Generic[T]):
-    """A reader of a journal. Leaving the context ends it."""
+    """A reader of a journal. Leaving the context ends the reader."""
 
     def __init__(self, journal: Journal[T], where: "Query[T] | None") -> None:
         self._journal = journal
@@ -115,7 +115,7 @@ class Watching(Generic[T]):
         return self
 
     async def __anext__(self) -> Change[T]:
-        """The next change, as soon as there is one. Raises Reset."""
+        """Returns the next change, and waits for one if necessary. Raises Reset."""
         while not self._waiting:
             if self._ended:
                 raise Reset(self._ended)
@@ -123,10 +123,11 @@ class Watching(Generic[T]):
             await self._more.wait()
         return self._waiting.popleft()
 
-    # What the journal calls.
+    # Called by the journal.
 
     def hear(self, change: Change[T]) -> None:
-        """A change, as it is for who looks at a part: what comes into that part comes, what leaves it goes."""
+        """Adds a change as seen by the reader's query: an object that starts to match is created, one that no longer
+        matches is deleted."""
         if self._matches is not None:
             old = change.old if change.old is not None and self._matches(change.old) else None
             new = change.new if change.new is not None and self._matches(change.new) else None
@@ -141,6 +142,6 @@ class Watching(Generic[T]):
         self._more.set()
 
     def end(self, why: str) -> None:
-        """What is waiting may still be read; then it is over."""
-        self._ended = f"{why}: ask anew"
+        """Ends the reader after its pending changes."""
+        self._ended = f"{why}: query again"
         self._more.set()

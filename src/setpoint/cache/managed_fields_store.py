@@ -1,7 +1,7 @@
-"""The record of who manages which field of an object (`managedFields`), kept apart from the object.
+"""The storage of managed fields (`managedFields`), separate from the objects.
 
-It is often half of it, and of thousands of objects of a kind it differs in its times, and the uids of their owners,
-alone. So what is alike is there once for all of them: as bytes, and as a tree for those who read it.
+Managed fields are often half of an object, and those of thousands of objects of a kind differ only in timestamps and
+the uids of owners. So the common parts are stored once: as bytes, and as a tree for readers.
 """
 
 import re
@@ -14,7 +14,7 @@ from setpoint.objects.frozen import FrozenDict, FrozenList, freeze, frozen_dict,
 from setpoint.schema.types.resource import Resource
 
 _NAME = b'"managedFields":'
-# What stands in an object where its record was: a list, so that the rest can be read as it is.
+# Replaces the managed fields in the stored bytes: an empty list, so that the rest can be decoded.
 _NOTHING = b"[]"
 _BETWEEN = b" "
 _OWN = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
@@ -25,13 +25,13 @@ _set_field = msgspec.Struct.__setattr__
 
 
 class Record(NamedTuple):
-    """A record: the texts that others have as well, and what stands between them that is its own."""
+    """The managed fields of one object: the common texts, and the parts of this object between them."""
 
     texts: tuple[bytes, ...]
     own: bytes
 
     def to_bytes(self) -> bytes:
-        """The record as it came."""
+        """Returns the managed fields as received."""
         if len(self.texts) == 1:
             return self.texts[0]
         pieces: list[bytes] = [b""] * (2 * len(self.texts) - 1)
@@ -40,7 +40,8 @@ class Record(NamedTuple):
 
 
 def cut(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
-    """An object without its record, and that; None where there is none, or it is not sure where in the object it is."""
+    """Splits an object into the rest and its managed fields. Returns None if there are none, or their position is
+    ambiguous."""
     if not managed.startswith(b"[{"):
         return None
     before, name, after = raw.partition(_NAME)
@@ -50,13 +51,13 @@ def cut(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
 
 
 def whole(rest: bytes, record: Record) -> bytes:
-    """An object as it came."""
+    """Returns the object as received, with its managed fields."""
     before, name, after = rest.partition(_NAME)
     return b"".join((before, name, record.to_bytes(), after[len(_NOTHING) :]))
 
 
 def attach(made: Any, record: Record) -> None:
-    """Gives an object that was made of the rest its record, though it is frozen already."""
+    """Adds the managed fields to a frozen object that was decoded without them."""
     if isinstance(made, Resource):
         _set_field(made.metadata, "managed_fields", _entries(record))
     elif isinstance(made, FrozenDict) and "metadata" in made:
@@ -71,13 +72,13 @@ def _record(managed: bytes) -> Record:
 
 @lru_cache(maxsize=1024)
 def _alike(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """The first of all that are equal."""
+    """Returns one shared instance of equal texts."""
     return texts
 
 
 @lru_cache(maxsize=128)
 def _entries(record: Record) -> FrozenList:
-    """The record as a tree. Its field sets are shared by all that have the same."""
+    """Returns the managed fields as a tree. Equal field sets are shared."""
     found = [
         frozen_dict(
             {name: _fields(_encode(value)) if name == "fieldsV1" else freeze(value) for name, value in entry.items()}

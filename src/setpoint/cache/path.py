@@ -1,8 +1,8 @@
-"""Paths into objects of any form, by the names that fields have on the wire: `spec.containers[*].image`.
+"""Paths into objects of any form, with the JSON names of fields: `spec.containers[*].image`.
 
-A path is a JSONPath as kubectl takes it, with or without the first dot. Names, `['quoted.names']`, `[0]` and `[*]` are
-followed in trees and typed objects as they are; anything more (filters, slices, `..`) is asked of an object's tree.
-What begins with `metadata` is read from the metadata that a cache has at hand, where it is in there.
+A path is a JSONPath in kubectl's syntax; the first dot is optional. Names, `['quoted.names']`, `[0]` and `[*]` are
+followed directly in trees and typed objects; other expressions (filters, slices, `..`) are evaluated on the object's
+tree. Paths that begin with `metadata` are read from the decoded metadata of the cache, if possible.
 """
 
 import re
@@ -25,31 +25,31 @@ _ALL = object()
 _AS_IT_IS = (str, int, float, dict, list, msgspec.Struct)
 _AT_HAND = frozenset(field.encode_name for field in msgspec.structs.fields(Meta))
 
-# All values that an object has at a path.
+# Returns all values of an object at a path.
 Find = Callable[[Held[Any]], list[Any]]
 
 
 class PathError(ValueError):
-    """A text is no path."""
+    """The text is not a valid path."""
 
 
 @lru_cache(maxsize=1024)
 def compile_path(text: str) -> Find:
-    """What finds the values at a path. Raises PathError."""
+    """Returns the function that finds the values at a path. Raises PathError."""
     steps = _plain_steps(text)
     if steps is None:
         return _by_jsonpath(text)
     if len(steps) > 1 and steps[0] == "metadata" and steps[1] in _AT_HAND:
         rest = steps[1:]
         if len(rest) == 1:
-            # What an object does not have is empty there.
+            # Missing metadata fields are empty there.
             return lambda held: [value for value in _follow(held.meta, rest) if value]
         return lambda held: _follow(held.meta, rest)
     return lambda held: _follow(held.object, steps)
 
 
 def _plain_steps(text: str) -> list[Any] | None:
-    """The steps of a path that only goes down; None for any other."""
+    """Returns the steps of a simple path, or None for any other path."""
     steps: list[Any] = []
     at = 0
     while at < len(text):
@@ -71,7 +71,7 @@ def _by_jsonpath(text: str) -> Find:
     try:
         path = JSONPath(text if text[:1] in (".", "[", "$") else f".{text}")
     except JSONPathError as error:
-        raise PathError(f"{text!r} is no path such as `spec.replicas`: {error}") from None
+        raise PathError(f"invalid path {text!r}, expected a path such as `spec.replicas`: {error}") from None
 
     def find(held: Held[Any]) -> list[Any]:
         try:
@@ -107,7 +107,7 @@ def _follow(start: Any, steps: list[Any]) -> list[Any]:
 
 
 def _wire(value: Any) -> Any:
-    """What a value of a typed object is on the wire: times and quantities are texts."""
+    """Returns the JSON value for a value of a typed object: times and quantities become strings."""
     return msgspec.to_builtins(value, enc_hook=encode_scalar)
 
 

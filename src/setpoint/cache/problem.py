@@ -1,4 +1,4 @@
-"""What keeps an informer from getting on, in words that say what to do about it."""
+"""Explains the problem of an informer, and says how to fix the problem."""
 
 from setpoint.cache.scope import EVERYWHERE, Scope
 from setpoint.client.discovery import APIResource
@@ -8,14 +8,14 @@ from setpoint.objects.errors import Forbidden, Unauthorized
 
 
 def explain(error: Exception, scope: Scope, namespace: str, resource: APIResource | None) -> str:
-    """One sentence about an error. For a missing right it names the rule that would give it."""
+    """Returns one sentence about an error. For a missing permission, the sentence has the required RBAC rule."""
     if isinstance(error, Forbidden):
         name = resource.plural if resource is not None else f"the resource of {scope.kind}"
         where = f"a Role in namespace {namespace!r}" if namespace != EVERYWHERE else "a ClusterRole"
         rule = f'{{apiGroups: ["{scope.kind.gvk.group}"], resources: ["{name}"], verbs: ["list", "watch"]}}'
-        return f"forbidden: it takes the rule {rule}, in {where}. The server said: {error}"
+        return f"forbidden: add the rule {rule} to {where}. The server answered: {error}"
     if isinstance(error, Unauthorized):
-        return f"unauthorized: the server does not know who asks. It said: {error}"
+        return f"unauthorized: the server rejected the credentials: {error}"
     if isinstance(error, NoMatch):
         return f"not installed: {error}"
     if isinstance(error, TransportError):

@@ -1,10 +1,10 @@
-"""Queries: objects of a store by anything in them.
+"""Queries: objects of a store by any field.
 
     pods.query().in_namespace("shop").where("spec.nodeName", "=", "n1").order_by("metadata.name").limit(10).objects()
 
-A query does not change: each method gives a narrower one. It is answered by an index where one fits (one that has the
-name of a path counts for that path, `labels:NAME` for a label) and by looking at every object where none does;
-`explain` says which. The objects come in the order they were first seen unless another is asked for.
+A query is immutable: each method returns a narrower query. A query uses an index if one fits (an index with the name of
+a path is used for that path, `labels:NAME` for a label), and otherwise checks every object; `explain` tells which. The
+objects are returned in the order in which they were first seen, unless another order is requested.
 """
 
 import operator as op
@@ -29,7 +29,7 @@ _OPERATORS = ("=", "==", "!=", "in", "notin", "contains", "exists", "!exists", *
 
 
 class Condition(NamedTuple):
-    """What must be so at a path."""
+    """A requirement for the values at a path."""
 
     path: str
     operator: str
@@ -57,7 +57,7 @@ class Condition(NamedTuple):
 
 
 class Page(NamedTuple, Generic[T]):
-    """A part of what a query finds. `next` is where the following one begins; None after the last."""
+    """A page of a query's result. `next` is the start of the following page; None after the last."""
 
     items: list[T]
     next: int | None
@@ -65,7 +65,7 @@ class Page(NamedTuple, Generic[T]):
 
 
 class Query(Generic[T]):
-    """What is asked of a store."""
+    """A query over a store."""
 
     def __init__(self, store: ObjectStore[T]) -> None:
         self._store = store
@@ -86,16 +86,16 @@ class Query(Generic[T]):
     # Narrowing
 
     def in_namespace(self, namespace: str) -> "Query[T]":
-        """Those in a namespace; "" for all."""
+        """Selects the objects of a namespace; "" selects all."""
         return self._with(_namespace=namespace)
 
     def labels(self, labels: LabelsArgument) -> "Query[T]":
-        """Those whose labels match."""
+        """Selects the objects with matching labels."""
         return self._with(_labels=self._labels & parse(labels_text(labels)))
 
     def fields(self, fields: FieldsArgument) -> "Query[T]":
-        """Those that a field selector selects; any field will do. As there, all values are texts, and what is not there
-        is empty."""
+        """Selects the objects that match a field selector, for any field. As in Kubernetes, all values are compared as
+        strings, and missing fields are empty."""
         found = self
         for path, value, equals in parse_fields(fields_text(fields)).requirements:
             if equals and value:
@@ -106,39 +106,40 @@ class Query(Generic[T]):
         return found
 
     def where(self, path: str, operator: str = "exists", value: Any = None) -> "Query[T]":
-        """Those that have, at a path, a value that is so: `=`, `!=`, `in`, `notin`, `exists`, `!exists`, `<` to `>=`,
-        or a text that `contains` another.
+        """Selects the objects with a matching value at a path: `=`, `!=`, `in`, `notin`, `exists`, `!exists`, `<`,
+        `<=`, `>`, `>=`, or `contains` for a substring.
 
-        Of several values at a path one has to be so; for `!=`, `notin` and `!exists`, none may be otherwise.
+        If a path has several values, one match is enough; with `!=`, `notin` and `!exists`, no value may match.
         """
         if operator not in _OPERATORS:
-            raise ValueError(f"{operator!r} is no way to compare; there are: {', '.join(_OPERATORS)}")
+            raise ValueError(f"unknown operator {operator!r}: expected one of {', '.join(_OPERATORS)}")
         if operator in _ORDERED and not comparable(value):
-            raise ValueError(f"{value!r} has no order: only numbers and texts are less or greater than others")
+            raise ValueError(f"{value!r} cannot be ordered: expected a number or a string")
         if operator == "contains" and not isinstance(value, str):
-            raise ValueError(f"{value!r} is no text: only a text is contained in another")
+            raise ValueError(f"contains needs a string, not {value!r}")
         if operator in ("in", "notin"):
             value = tuple(value)
         compile_path(path)
         return self._with(_conditions=(*self._conditions, Condition(path, operator, value)))
 
     def matching(self, test: Callable[[T], bool]) -> "Query[T]":
-        """Those that pass a test of one's own."""
+        """Selects the objects that pass a test function."""
         return self._with(_tests=(*self._tests, lambda held: test(held.object)))
 
     def by(self, index: str, value: Hashable) -> "Query[T]":
-        """Those with a value in an index. Raises KeyError where there is none of that name."""
+        """Selects the objects with a value in an index. Raises KeyError if the index does not exist."""
         self._store.index(index)
         return self._with(_indexed=(*self._indexed, (index, value)))
 
     def visible(self, where: Mapping[str, Iterable[str] | None]) -> "Query[T]":
-        """Those that somebody may see: by namespace the names, or None for all there; the namespace "*" stands for all
-        that are not named. Who may see nothing finds nothing."""
+        """Selects the objects that a user may see: for each namespace the names, or None for all names. The namespace
+        "*" stands for all namespaces that are not listed. An empty mapping selects no objects."""
         allowed = {namespace: None if names is None else frozenset(names) for namespace, names in where.items()}
         return self._with(_tests=(*self._tests, partial(_is_visible, allowed)))
 
     def order_by(self, *paths: str) -> "Query[T]":
-        """In the order of what is at these paths; a minus before one turns it round. What has nothing there is last."""
+        """Orders by the values at these paths; a leading minus reverses the order. Objects without a value come
+        last."""
         for path in paths:
             compile_path(path.removeprefix("-"))
         return self._with(_order=paths)
@@ -152,27 +153,27 @@ class Query(Generic[T]):
     # Answers
 
     def held(self) -> list[Held[T]]:
-        """What it finds, as the store holds it."""
+        """Returns the entries of the matching objects."""
         found = self._sorted(self._matches())
         end = None if self._limit is None else self._skip + self._limit
         return found[self._skip : end] if self._skip or end is not None else found
 
     def objects(self) -> list[T]:
-        """The objects it finds."""
+        """Returns the matching objects."""
         return [held.object for held in self.held()]
 
     def first(self) -> T | None:
-        """The first object it finds."""
+        """Returns the first matching object, or None."""
         found = self.limit(1).held()
         return found[0].object if found else None
 
     def count(self) -> int:
-        """How many there are, however many are wanted at once."""
+        """Returns the number of matching objects, regardless of skip and limit."""
         return len(self._matches())
 
     def count_by(self, path: str) -> dict[Any, int]:
-        """How many there are of each value at a path, the most frequent first; None stands for nothing there. One with
-        several values counts for each."""
+        """Returns the number of matching objects for each value at a path, the most frequent first. None counts objects
+        without a value. An object with several values counts for each of them."""
         find, found = compile_path(path), Counter[Any]()
         for held in self._matches():
             values = [value for value in find(held) if _is_indexed(value)]
@@ -180,29 +181,30 @@ class Query(Generic[T]):
         return dict(found.most_common())
 
     def page(self, size: int, start: int = 0) -> Page[T]:
-        """So many of them, from a place on."""
+        """Returns a page of `size` objects, beginning at `start`."""
         found = self._sorted(self._matches())
         end = start + size
         items = [held.object for held in found[start:end]]
         return Page(items, end if end < len(found) else None, len(found))
 
     def explain(self) -> str:
-        """How it is answered."""
+        """Returns the name of the index or scan that answers the query."""
         return self._plan()[0]
 
     def matcher(self) -> Test[T]:
-        """The same question about one object, wherever it is kept. Raises ValueError where it asks an index by name."""
+        """Returns a function that tests a single object, wherever stored. Raises ValueError if the query uses an index
+        by name."""
         if self._indexed:
-            raise ValueError("what an index has is not known of an object alone: use `where`, not `by`")
+            raise ValueError("a single object cannot be tested with an index: use `where` instead of `by`")
         tests = self._all_tests(self._conditions)
         return lambda held: all(test(held) for test in tests)
 
-    # How
+    # Evaluation
 
     def _all_tests(
         self, conditions: Sequence[Condition], *, labels: bool = True, namespace: bool = True
     ) -> list[Test[T]]:
-        """What is asked of each object, the cheapest first; without what an index has answered already."""
+        """Returns the tests for each object, the cheapest first, without those that an index has answered."""
         tests: list[Test[T]] = []
         if namespace and self._namespace:
             wanted = self._namespace
@@ -225,8 +227,8 @@ class Query(Generic[T]):
         return [held for held in found if all(test(held) for test in tests)]
 
     def _plan(self) -> tuple[str, Iterable[Held[T]], tuple[Sequence[Condition], bool, bool]]:
-        """Where to look: what it is called, the objects there, and what is still to be tested (conditions), or is not
-        any more (labels, namespace)."""
+        """Chooses the access path: its name, the candidate objects, and the remaining tests: the conditions, and
+        whether labels and namespace are done."""
         store, namespace = self._store, self._namespace
         for name, value in self._indexed:
             return f"index {name}", store.by_index(name, value), (self._conditions, False, False)
@@ -245,7 +247,7 @@ class Query(Generic[T]):
         return "all objects", store.all(), (self._conditions, False, False)
 
     def _by_index(self, condition: Condition) -> list[Held[T]] | None:
-        """The objects for which a condition holds, if an index can tell."""
+        """Returns the objects that meet a condition, or None if no index can tell."""
         path, operator, value = condition
         if not self._store.has_index(path):
             return None
@@ -265,7 +267,7 @@ class Query(Generic[T]):
         return [each for each in held if each is not None and test(each)]
 
     def _sorted(self, found: list[Held[T]]) -> list[Held[T]]:
-        # From the last to the first: a sort keeps what is equal in the order it had.
+        # From the last path to the first: the sort is stable.
         for path in reversed(self._order):
             find = compile_path(path.removeprefix("-"))
             backwards = path.startswith("-")
@@ -283,13 +285,13 @@ class Query(Generic[T]):
 
 
 def index_path(store: ObjectStore[Any], path: str) -> None:
-    """Keeps an index of what is at a path; queries for that path use it."""
+    """Adds an index over the values at a path; queries for that path use the index."""
     find = compile_path(path)
     store.keep_index(path, path, lambda held: [value for value in find(held) if _is_indexed(value)])
 
 
 def index_label(store: ObjectStore[Any], label: str) -> None:
-    """Keeps an index of the values of a label; queries for that label use it."""
+    """Adds an index over the values of a label; queries for that label use the index."""
 
     def values_of(held: Held[Any]) -> list[Hashable]:
         labels = held.meta.labels
@@ -309,7 +311,7 @@ def _is_visible(allowed: Mapping[str, frozenset[str] | None], held: Held[Any]) -
 
 
 def _readings(text: str) -> list[Any]:
-    """What a text can mean in an object."""
+    """Returns the JSON values that a text can stand for."""
     found: list[Any] = [text]
     if text in ("true", "false"):
         found.append(text == "true")
@@ -328,5 +330,5 @@ def _is_indexed(value: Any) -> bool:
 
 
 def _same(found: Any, value: Any) -> bool:
-    """Equality as JSON has it: true is no number."""
+    """Compares as JSON does: true is not a number."""
     return bool(found == value) and isinstance(found, bool) == isinstance(value, bool)

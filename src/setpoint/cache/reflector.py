@@ -1,13 +1,13 @@
-"""The reflector: keeps a copy of what a server has of one kind, by a list and a watch that follows it.
+"""The reflector: keeps a copy of one kind's objects up to date, with a list and a watch.
 
-It streams the list where the server can (one watch that begins with what is there), and reads pages where it cannot. It
-follows with watches that end by themselves after some minutes and go on where they were, as they do when a connection
-breaks; when the server no longer knows that place, it lists again. What cannot be watched is listed every few seconds.
-Whatever fails is tried again, ever more slowly; while the server does not answer at all, one asks for all (`gate`).
-What it says to its `Target` is a subsequence of what happened, in order: first a whole state (`replace`), then each
-change once.
+The reflector streams the list if the server supports streaming lists (a watch that begins with the existing objects),
+and reads pages otherwise. Watches end after some minutes and continue at the same resource version, also after a broken
+connection; if the resource version has expired, the reflector lists again. A resource that cannot be watched is listed
+every few seconds. Failures are retried with an increasing delay; while the server does not answer at all, only the gate
+probes the server. The calls to the `Target` are a subsequence of the history, in order: first a whole state
+(`replace`), then each change once.
 
-Its `state` tells at any time what it does, and `last_error` why it does not get on.
+`state` has the current activity, and `last_error` the reason of a failure.
 """
 
 import asyncio
@@ -44,45 +44,45 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.ids import Ids
 
-# How long a watch lasts before it is begun anew: at least this, and up to twice as long, by chance.
+# The shortest duration of a watch; a random part adds up to as much again.
 WATCH_SECONDS = 300.0
-# A watch that ends sooner than this without having said anything is a failure.
+# A watch that ends sooner than this without an event is a failure.
 SHORT_SECONDS = 1.0
-# How long a server may be silent before it counts as gone: while it streams a list; beyond the agreed end of a watch;
-# once it is known to send bookmarks, which come every minute.
+# The longest silence of a server: during a streaming list; after the agreed end of a watch; and of a server that is
+# known to send bookmarks, which come every minute.
 LIST_SILENCE_SECONDS, END_SILENCE_SECONDS, BOOKMARK_SILENCE_SECONDS = 30.0, 30.0, 180.0
-# How often what cannot be watched is listed.
+# The interval of lists for resources that cannot be watched.
 POLL_SECONDS = 10.0
-# How many watches in a row may fail without a word before everything is listed again.
+# The number of successive watches without an event that may fail before everything is listed again.
 FRUITLESS_WATCHES = 5
-# After how many events in a row others get their turn.
+# The number of successive events after which other tasks can run.
 _EVENTS_AT_ONCE = 500
 
 WAITING, LISTING, WATCHING, FAILING, STOPPED = "waiting", "listing", "watching", "failing", "stopped"
 
-# What a server answers that does not know how to stream a list.
+# The errors of a server that does not support streaming lists.
 _REFUSALS = (Invalid, BadRequest, MethodNotAllowed, NotAcceptable)
 
-# What no object is called.
+# A selector that matches no object.
 _NOTHING = "metadata.name=-"
 
 _log = logging.getLogger(__name__)
 
 
 class Target(Protocol):
-    """Who is told."""
+    """The receiver of the reflector's changes."""
 
     def read(self, item: bytes) -> Held[Any]:
-        """An object, from what the server sent."""
+        """Decodes an object that the server sent."""
 
     def replace(self, items: Collection[Held[Any]], resource_version: str) -> None:
-        """All there is, as of a revision."""
+        """Replaces everything with the state at a resource version."""
 
     def change(self, event_type: str, item: Held[Any]) -> None:
         """An object was ADDED, MODIFIED or DELETED."""
 
     def reached(self, resource_version: str) -> None:
-        """Nothing else happened up to this revision."""
+        """There were no other changes up to this resource version."""
 
 
 class _Bookmark(msgspec.Struct, rename="camel"):
@@ -96,19 +96,19 @@ class _Bookmark(msgspec.Struct, rename="camel"):
 _read_bookmark = msgspec.json.Decoder(_Bookmark).decode
 
 
-class _Unlisted(Exception):  # noqa: N818 - says what is
-    """A streaming list did not come to its end."""
+class _Unlisted(Exception):  # noqa: N818 - named for the state
+    """A streaming list did not complete."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
-class _Silent(TransportError):  # noqa: N818 - says what is
-    """The server said nothing for longer than it may."""
+class _Silent(TransportError):  # noqa: N818 - named for the state
+    """The server was silent for too long."""
 
 
 class Reflector:
-    """Follows a scope in one namespace, or in all. `run` does, until it is cancelled."""
+    """Follows a scope in one namespace, or in all. `run` works until cancelled."""
 
     def __init__(
         self,
@@ -130,37 +130,37 @@ class Reflector:
         self._gate = gate
         self._backoff = Backoff(clock, ids)
         self._hurry = asyncio.Event()
-        # Whether the server can stream lists, as far as we know, and whether the next list is rather read in pages.
+        # True if the server supports streaming lists, as far as known; and True if the next list should use pages.
         self._streams = True
         self._pages_next = False
         self._sends_bookmarks = False
-        # How far we have come, and whether the server still knows that place.
+        # The current resource version, and whether the server still knows that version.
         self._version = ""
         self._version_is_known = True
-        # What a streaming list has brought so far; None when there is none under way.
+        # The objects of a streaming list so far; None when no list is in progress.
         self._gathered: dict[str, Held[Any]] | None = None
-        # Whether the last watch brought us further, or lasted.
+        # True if the last watch made progress, or lasted.
         self._was_fruitful = False
         self.state = WAITING
         self.since: datetime = clock.now()
         self.last_error: Exception | None = None
         self.problem = ""
-        # How often everything was listed, and how often a watch was begun.
+        # The number of lists and of watches.
         self.lists = self.watches = 0
-        # When a revision last turned out to be expired.
+        # The time of the last expired resource version.
         self._expired_at = -RESET_SECONDS
 
     @property
     def resource_version(self) -> str:
-        """How far it has come."""
+        """The resource version up to which all changes are known."""
         return self._version
 
     def hurry(self) -> None:
-        """What was wrong may be right now: it tries again at once if it waits for its next try."""
+        """Retries at once if the reflector is waiting for its next attempt, because the problem may be solved."""
         self._hurry.set()
 
     async def run(self) -> None:
-        """Lists and watches for ever."""
+        """Lists and watches until cancelled."""
         try:
             while True:
                 try:
@@ -171,7 +171,7 @@ class Reflector:
             self._enter(STOPPED)
 
     async def _list_and_watch(self) -> None:
-        """Lists, and watches until only another list helps; raises what made it so."""
+        """Lists, and watches until a new list is necessary; raises the error that requires one."""
         self._enter(LISTING)
         listing = self._streams and not self._pages_next
         if not listing:
@@ -186,7 +186,7 @@ class Reflector:
             except _Unlisted as unlisted:
                 await self._list_otherwise(unlisted.error)
             except (TransportError, TooManyRequests) as error:
-                # The place where we are is good as long as it is the same server: no need to list.
+                # The resource version stays valid as long as the server is the same: no need to list.
                 is_sure = isinstance(error, TooManyRequests)
                 fruitless = 0 if self._was_fruitful else fruitless + 1
                 if fruitless > FRUITLESS_WATCHES:
@@ -203,8 +203,8 @@ class Reflector:
             listing = False
 
     async def _poll(self) -> None:
-        """Lists for ever: the server has something here that cannot be watched."""
-        _log.info("%s cannot be watched; it is listed every %g s", self._scope.kind, POLL_SECONDS)
+        """Lists repeatedly, because the resource cannot be watched."""
+        _log.info("%s cannot be watched; listing every %g s", self._scope.kind, POLL_SECONDS)
         while True:
             self._enter(WATCHING)
             await self._clock.sleep(POLL_SECONDS)
@@ -213,12 +213,12 @@ class Reflector:
     # Lists
 
     async def _list_otherwise(self, error: Exception) -> None:
-        """What to do when a streaming list failed."""
+        """Handles the failure of a streaming list."""
         if isinstance(error, (_Silent, *_REFUSALS)):
-            _log.info("%s: the server does not stream lists (%s); they are read in pages", self._scope.kind, error)
+            _log.info("%s: the server does not support streaming lists (%s); reading pages", self._scope.kind, error)
             self._streams = False
         elif isinstance(error, (TransportError, TooManyRequests, NoMatch)):
-            # Where a connection does not last for a list, shorter ones may.
+            # If the connection does not last for a whole list, pages may succeed.
             self._pages_next = isinstance(error, TransportError) and error.sent
             raise error
         elif _is_unknown_version(error):
@@ -226,8 +226,8 @@ class Reflector:
         await self._read_pages()
 
     async def _read_pages(self) -> None:
-        """Reads everything in pages. What changes meanwhile is in the watch that follows."""
-        # At first whatever the server has at hand will do; later, nothing older than what we have seen.
+        """Reads everything in pages. The watch that follows has the changes made meanwhile."""
+        # The first list accepts any state of the server's cache; later lists must not be older than the known version.
         version = (self._version or "0") if self._version_is_known else ""
         try:
             items, found = await self._pages(version, limit=PAGE if version in ("", "0") else 0)
@@ -265,10 +265,10 @@ class Reflector:
         self._enter(WATCHING)
 
     async def _check_place(self) -> None:
-        """Raises if the server does not know the revision where we are.
+        """Raises an error if the server does not know our resource version.
 
-        One that came back without its state counts anew, and a watch from a revision in its future would just be
-        silent. A list of nothing tells, at next to no cost.
+        A server that has lost its state counts from the beginning, and a watch from a future revision would just be
+        silent. An empty list at that version detects this at almost no cost.
         """
         self._was_fruitful = False
         fields = ",".join(filter(None, (self._scope.fields, _NOTHING)))
@@ -290,7 +290,7 @@ class Reflector:
     # Watches
 
     async def _watch(self, *, initial: bool) -> None:
-        """One watch, from its beginning to its end. With `initial` it begins with everything there is."""
+        """Runs one watch from its beginning to its end. With `initial`, the watch begins with the existing objects."""
         seconds = WATCH_SECONDS * (1.0 + self._ids.random())
         began, opened = self._version, None
         self._gathered = {} if initial else None
@@ -303,11 +303,11 @@ class Reflector:
                     self._enter(WATCHING)
                 await self._hear(events, dog, seconds)
             if self._gathered is not None:
-                raise TransportError("the server ended a streaming list in its middle", sent=True)
+                raise TransportError("the server ended a streaming list before its end", sent=True)
             if self._version == began and self._clock.monotonic() - opened < SHORT_SECONDS:
-                raise TransportError("the server ended a watch at once, without a word", sent=True)
+                raise TransportError("the server ended a watch at once, without an event", sent=True)
         except TimeoutError as error:
-            silent = _Silent(f"the server said nothing any more: {error}", sent=True)
+            silent = _Silent(f"the server went silent: {error}", sent=True)
             raise (silent if self._gathered is None else _Unlisted(silent)) from None
         except Exception as error:
             if self._gathered is None:
@@ -327,11 +327,11 @@ class Reflector:
             resource_version=self._version if self._version_is_known else "",
             initial_events=initial,
             timeout=seconds,
-            stall=None,  # the watchdog sees to that
+            stall=None,  # the watchdog detects stalls
         )
 
     async def _hear(self, events: AsyncIterator[RawEvent], dog: Watchdog, seconds: float) -> None:
-        """Takes the events of a watch until it ends."""
+        """Processes the events of a watch until the watch ends."""
         heard = 0
         async for event in events:
             dog.heard()
@@ -343,11 +343,11 @@ class Reflector:
                 await self._clock.sleep(0)
 
     def _patience(self, seconds: float) -> float:
-        """How long a watch of so many seconds may be silent."""
+        """Returns the longest permitted silence of a watch with this duration."""
         return BOOKMARK_SILENCE_SECONDS if self._sends_bookmarks else seconds + END_SILENCE_SECONDS
 
     def _take(self, event: RawEvent) -> None:
-        """Hands an event on, or gathers it while the list still comes."""
+        """Passes an event on, or collects the event during a streaming list."""
         if event.type == BOOKMARK:
             self._take_bookmark(_read_bookmark(event.object).metadata)
         elif event.type in (ADDED, MODIFIED, DELETED):
@@ -360,7 +360,7 @@ class Reflector:
             else:
                 self._gathered[held.meta.key] = held
         else:
-            _log.warning("%s: the server sent an event of a type that nobody knows: %s", self._scope.kind, event.type)
+            _log.warning("%s: the server sent an event of unknown type: %s", self._scope.kind, event.type)
 
     def _take_bookmark(self, metadata: _Bookmark.Metadata) -> None:
         if self._gathered is None:
@@ -374,13 +374,13 @@ class Reflector:
     # State
 
     async def _wait(self, error: Exception) -> None:
-        """Waits before the next try. What was expected to happen some time is no failure."""
+        """Waits before the next attempt. An expired resource version is not counted as a failure."""
         if isinstance(error, (Expired, Gone)):
-            _log.info("%s: what happened meanwhile is not known any more (%s): listing", self._scope.kind, error)
+            _log.info("%s: the resource version has expired (%s): listing again", self._scope.kind, error)
             now, before = self._clock.monotonic(), self._expired_at
             self._expired_at = now
             if now - before >= RESET_SECONDS:
-                return  # no failure of the server: after a long time without one, listing again needs no wait
+                return  # the first expiry in a long time: no delay
         seconds = self._backoff.next()
         if isinstance(error, TooManyRequests):
             seconds = max(seconds, error.retry_after_seconds)
@@ -389,7 +389,7 @@ class Reflector:
             self.problem = explain(error, self._scope, self._namespace, await self._resource(error))
             self._enter(FAILING)
             known = isinstance(error, (APIError, TransportError, NoMatch))
-            _log.warning("%s: %s; again in %.1f s", self._scope.kind, self.problem, seconds, exc_info=not known)
+            _log.warning("%s: %s; retrying in %.1f s", self._scope.kind, self.problem, seconds, exc_info=not known)
         self._hurry.clear()
         if self._gate is not None and isinstance(error, TransportError):
             self._gate.doubt()
@@ -400,7 +400,7 @@ class Reflector:
             for each in waiting:
                 each.cancel()
         if isinstance(error, NoMatch):
-            self._client.mapper.forget(self._scope.kind.gvk)  # the wait is our own: what is there now counts
+            self._client.mapper.forget(self._scope.kind.gvk)  # ignore the negative result
 
     async def _rest(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
@@ -408,7 +408,7 @@ class Reflector:
             await self._gate.passed()
 
     async def _resource(self, error: Exception) -> Any:
-        """The resource of the kind, where an explanation needs it."""
+        """Returns the resource of the kind, if an explanation needs the resource."""
         if isinstance(error, APIError) and error.code == 403:
             with suppress(APIError, TransportError, NoMatch):
                 return await self._client.resource(self._scope.kind)
@@ -423,7 +423,7 @@ class Reflector:
 
 
 def _is_too_large(error: Exception) -> bool:
-    """Whether the server does not know a revision (yet, or any more) that another one told us."""
+    """Returns True if the server reports that a resource version is in its future."""
     return isinstance(error, Timeout) and (
         any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)
         or "Too large resource version" in str(error)
@@ -431,5 +431,5 @@ def _is_too_large(error: Exception) -> bool:
 
 
 def _is_unknown_version(error: Exception) -> bool:
-    """Whether a list is possible, only not at the revision that was asked for."""
+    """Returns True if a list would succeed at another resource version."""
     return isinstance(error, (Expired, Gone)) or _is_too_large(error)

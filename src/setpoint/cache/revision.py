@@ -1,6 +1,6 @@
-"""Comparing resourceVersions: as numbers where they are numbers, and not at all where they are not."""
+"""Compares resource versions: as numbers if they are numbers, otherwise not at all."""
 
 
 def number(resource_version: str) -> int | None:
-    """The number that a resourceVersion is; None for what cannot be compared."""
+    """Returns the resource version as a number, or None if it cannot be compared."""
     return int(resource_version) if resource_version.isascii() and resource_version.isdecimal() else None

@@ -1,4 +1,4 @@
-"""What is followed: all of a kind, or what is in some namespaces and matches; and what is done to it on the way."""
+"""The scope of an informer: a kind, its namespaces and selectors, and the transform of its objects."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,16 +9,16 @@ from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
 from setpoint.objects.tree import Object
 
-# Changes an object before it is kept. It gets a tree of its own and returns it, or another one; doing it twice must be
-# the same as doing it once.
+# Changes an object before the object is stored. The function gets its own tree and returns that or another one;
+# applying the function twice must have the same result as once.
 Transform = Callable[[Object], Object]
 
-# The namespace that stands for all of them, and for kinds that live in none.
+# The namespace that stands for all namespaces, and for cluster-scoped kinds.
 EVERYWHERE = ""
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What is followed. Two that are equal are followed once."""
+    """The objects that an informer follows. Equal scopes share one feed."""
 
     kind: KindRef
     namespaces: tuple[str, ...] = (EVERYWHERE,)
@@ -28,16 +28,17 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether there may be objects, in these namespaces, that are not in it."""
+        """True if selectors can exclude objects of these namespaces."""
         return bool(self.labels or self.fields)
 
     def covers(self, namespace: str) -> bool:
-        """Whether everything of a namespace (of all, for "") that passes the filter is in it."""
+        """Returns True if the scope includes all objects of a namespace ("" for all namespaces) that pass the
+        selectors."""
         return EVERYWHERE in self.namespaces or namespace in self.namespaces
 
     @property
     def formless(self) -> "Scope":
-        """The same, whatever the objects become."""
+        """The same scope, regardless of the form of objects."""
         return msgspec.structs.replace(self, kind=self.kind._replace(cls=None))
 
 
@@ -48,7 +49,7 @@ def scope_of(
     fields: FieldsArgument = None,
     transform: Transform | None = None,
 ) -> Scope:
-    """The scope that arguments mean; no namespace at all means every one."""
+    """Returns the scope for some arguments; no namespaces means all namespaces."""
     given = (namespaces,) if isinstance(namespaces, str) else tuple(sorted(set(namespaces)))
     found = (EVERYWHERE,) if not given or EVERYWHERE in given else given
     return Scope(kind_of(kind), found, labels_text(labels), fields_text(fields), transform)

@@ -1,7 +1,7 @@
-"""The feed: one scope followed once, for all who keep a copy of it in the form they want.
+"""The feed: follows one scope, for all informers with a copy of that scope.
 
-It has a reflector for each namespace of its scope, puts what they bring into the stores of its informers, and knows how
-far it has come: whoever needs a certain revision, or a deletion, to have arrived can wait for that.
+A feed has a reflector for each namespace of its scope, updates the stores of its informers, and tracks its progress:
+callers can wait for a resource version, or for a deletion.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 
-# What is told of several reflectors: what most needs to be known.
+# The states of reflectors, the most important first.
 _GRAVEST = (FAILING, LISTING, WAITING, WATCHING, STOPPED)
 
 _decode = msgspec.json.Decoder().decode
@@ -33,12 +33,12 @@ _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
 
 
-class NotSynced(Exception):  # noqa: N818 - says what is
-    """What was asked for did not arrive: in time, or before the informer was stopped."""
+class NotSynced(Exception):  # noqa: N818 - named for the state
+    """The requested state did not arrive in time, or before the informer was stopped."""
 
 
 class Keeper(Protocol):
-    """An informer, as the watch knows it that keeps it up to date."""
+    """The interface of an informer for the feed that updates the informer."""
 
     @property
     def make(self) -> Callable[[bytes], Any]: ...
@@ -61,7 +61,7 @@ K = TypeVar("K", bound=Keeper)
 
 
 class SharedWatch(Generic[K]):
-    """Follows one scope. `start` begins, `stop` ends."""
+    """Follows one scope, from `start` to `stop`."""
 
     def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: Gate | None = None) -> None:
         self.client = client
@@ -73,7 +73,7 @@ class SharedWatch(Generic[K]):
         self._running = False
         self._parts: dict[str, _Part] = {}
         self._synced = asyncio.Event()
-        # Those who wait for an object to go, by its key.
+        # The waiters for the deletion of an object, by key.
         self._leaving: dict[str, list[tuple[str, asyncio.Future[None]]]] = {}
         for namespace in scope.namespaces:
             self._parts[namespace] = _Part(self, namespace)
@@ -81,23 +81,23 @@ class SharedWatch(Generic[K]):
     # Running
 
     def start(self) -> None:
-        """Begins to follow. Again is the same."""
+        """Starts to follow the scope. Has no effect if already started."""
         self._running = True
         for part in self._parts.values():
             part.start()
 
     async def stop(self) -> None:
-        """Ends. What was kept can still be read."""
+        """Stops. The cached objects can still be read."""
         self._running = False
         await asyncio.gather(*(part.stop() for part in self._parts.values()))
         for waiting in [each for waits in self._leaving.values() for _, each in waits]:
             _fail(waiting)
         self._leaving.clear()
-        # Who waits for it to be synced is told, too.
+        # Releases the waiters for the initial sync, too.
         self._synced.set()
 
     async def set_namespaces(self, namespaces: Iterable[str]) -> None:
-        """Follows these from now on. What is in others is let go, as if it had been deleted unseen."""
+        """Changes the namespaces. The objects of removed namespaces are dropped, like missed deletions."""
         wanted = dict.fromkeys(namespaces)
         for namespace in [each for each in self._parts if each not in wanted]:
             part = self._parts.pop(namespace)
@@ -116,7 +116,7 @@ class SharedWatch(Generic[K]):
         self._check_synced()
 
     def join(self, informer: K) -> None:
-        """Has an informer kept up to date from now on; what others have already, it gets at once."""
+        """Adds an informer. The new informer receives the objects of the existing informers at once."""
         if self.informers:
             for namespace, part in self._parts.items():
                 if part.synced:
@@ -128,11 +128,11 @@ class SharedWatch(Generic[K]):
 
     @property
     def synced(self) -> bool:
-        """Whether everything has been there once."""
+        """True once everything has been listed."""
         return self._synced.is_set() and self._running
 
     async def wait_synced(self, seconds: float | None = None) -> None:
-        """Returns once everything is there. Raises NotSynced, with the reason, if that takes too long."""
+        """Waits until everything has been listed. Raises NotSynced with the reason on a timeout."""
         try:
             if seconds is None:
                 await self._synced.wait()
@@ -141,10 +141,10 @@ class SharedWatch(Generic[K]):
                     await self._synced.wait()
         except TimeoutError:
             raise NotSynced(
-                f"{self.scope.kind} was not there after {seconds:g} s: {self.problem or self.state}"
+                f"{self.scope.kind} was not synced within {seconds:g} s: {self.problem or self.state}"
             ) from None
         if not self._running:
-            raise NotSynced(f"{self.scope.kind} is not followed any more")
+            raise NotSynced(f"{self.scope.kind} is no longer cached")
 
     @property
     def _gravest(self) -> Reflector:
@@ -157,7 +157,7 @@ class SharedWatch(Generic[K]):
 
     @property
     def since(self) -> datetime:
-        """When it came into that state."""
+        """The time of the last change of the state."""
         return self._gravest.since
 
     @property
@@ -174,25 +174,26 @@ class SharedWatch(Generic[K]):
 
     @property
     def resource_version(self) -> str:
-        """How far all of it has come."""
+        """The resource version that all reflectors have reached."""
         found = [part.reflector.resource_version for part in self._parts.values()]
         return min(found, key=lambda version: number(version) or 0, default="")
 
     def hurry(self) -> None:
-        """What was wrong may be right now: whatever waits for its next try tries at once."""
+        """Makes all waiting reflectors retry at once, because the problem may be solved."""
         for part in self._parts.values():
             part.reflector.hurry()
 
-    # Waiting for what others know
+    # Waiting for revisions
 
     def has_reached(self, revision: int, namespace: str | None = None) -> bool:
-        """Whether everything up to a revision is there: in the namespace, or in all."""
+        """Returns True if all changes up to a revision are known, in the namespace or in all."""
         return all(part.version >= revision for part in self._parts_of(namespace))
 
     async def wait_for(self, resource_version: str, namespace: str | None = None) -> None:
-        """Returns once everything up to a revision is known; at once where revisions cannot be compared.
+        """Waits until all changes up to a resource version are known. Returns at once if resource versions cannot be
+        compared.
 
-        Raises NotSynced when the feed ends before.
+        Raises NotSynced if the feed is stopped before.
         """
         revision = number(resource_version)
         if revision is None:
@@ -201,7 +202,7 @@ class SharedWatch(Generic[K]):
             await part.wait_for(revision)
 
     async def wait_gone(self, key: str, uid: str) -> None:
-        """Returns once an object is not there any more; another one of that name may be. Raises NotSynced."""
+        """Waits until an object is deleted; another object of the same name may exist. Raises NotSynced."""
         if not self._has(key, uid):
             return
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -228,7 +229,7 @@ class SharedWatch(Generic[K]):
             if left:
                 self._leaving[key] = left
 
-    # What the parts bring
+    # Called by the parts
 
     def read(self, item: bytes) -> Held[Any]:
         if self.scope.transform is not None:
@@ -242,7 +243,7 @@ class SharedWatch(Generic[K]):
             tree: Object = {"apiVersion": kind.api_version, "kind": kind.kind, **_decode(item)}
             return _encode(transform(tree)) if transform is not None else item
         except Exception:
-            _log.exception("the transform of %s failed: the object is kept as it came", self.scope.kind)
+            _log.exception("the transform of %s failed: the object is stored unchanged", self.scope.kind)
             return item
 
     def replace(self, items: Collection[Held[Any]], namespace: str, *, initial: bool, resource_version: str) -> None:
@@ -274,7 +275,7 @@ class _Part:
             feed.client, feed.scope, self, namespace=namespace, clock=feed.clock, ids=feed.ids, gate=feed.gate
         )
         self.synced = False
-        # The newest revision that everything before is known of, where revisions are numbers.
+        # The revision up to which all changes are known, if resource versions are numbers.
         self.version = 0
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._arrivals = count()
@@ -300,17 +301,17 @@ class _Part:
         heapq.heappush(self._waiting, (revision, next(self._arrivals), waiting))
         await waiting
 
-    # What the reflector calls.
+    # Called by the reflector.
 
     def read(self, item: bytes) -> Held[Any]:
         return self._feed.read(item)
 
     def replace(self, items: Collection[Held[Any]], resource_version: str) -> None:
         initial, self.synced = not self.synced, True
-        # A server that lost its state begins to count anew.
+        # A server that lost its state counts from the beginning.
         if (number(resource_version) or 0) < self.version:
             for informer in self._feed.informers:
-                informer.reset("the server has lost its state, and counts anew")
+                informer.reset("the server has lost its state")
         self.version = 0
         self._feed.replace(items, self._namespace, initial=initial, resource_version=resource_version)
         self._advance(resource_version)

@@ -1,6 +1,6 @@
-"""The store of one informer: objects by key, in their namespaces, and by any index that is asked for.
+"""The store of one informer: objects by key, by namespace, and by any added index.
 
-Everything here is plain computing in one event loop: a reader sees the store between two changes, never half of one.
+All methods are synchronous and run in one event loop: a reader never sees half of a change.
 """
 
 import logging
@@ -14,8 +14,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class IndexExists(ValueError):  # noqa: N818 - says what is
-    """An index of that name is there already, and it is another."""
+class IndexExists(ValueError):  # noqa: N818 - named for the state
+    """A different index with that name exists already."""
 
 
 class ObjectStore(Generic[T]):
@@ -24,9 +24,9 @@ class ObjectStore(Generic[T]):
     def __init__(self) -> None:
         self._held: dict[str, Held[T]] = {}
         self._namespaces: dict[str, dict[str, Held[T]]] = {}
-        # Each with what was given for it.
+        # Each index with its definition.
         self._indexes: dict[str, tuple[object, Index[Held[T]]]] = {}
-        # The sizes of all objects, as the server sent them.
+        # The total size of the objects, as sent by the server.
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -42,16 +42,16 @@ class ObjectStore(Generic[T]):
         return self._held.get(key)
 
     def all(self) -> Iterable[Held[T]]:
-        """Every object. Take what is needed before the next `await`."""
+        """Returns all entries. Use the result before the next `await`."""
         return self._held.values()
 
     def in_namespace(self, namespace: str) -> list[Held[T]]:
-        """The objects of a namespace, in the order they came."""
+        """Returns the objects of a namespace, in the order of insertion."""
         found = self._namespaces.get(namespace)
         return list(found.values()) if found is not None else []
 
     def put(self, key: str, held: Held[T]) -> Held[T] | None:
-        """Puts an object in the place of what was there, which is returned."""
+        """Stores an object, and returns the previous one."""
         before = self._held.get(key)
         self._held[key] = held
         self.bytes += held.raw_size - (before.raw_size if before is not None else 0)
@@ -65,7 +65,7 @@ class ObjectStore(Generic[T]):
         return before
 
     def remove(self, key: str) -> Held[T] | None:
-        """Takes an object out, and returns it."""
+        """Removes an object, and returns the removed one."""
         before = self._held.pop(key, None)
         if before is None:
             return None
@@ -81,25 +81,25 @@ class ObjectStore(Generic[T]):
     # Indexes
 
     def add_index(self, name: str, values_of: IndexFunction[T]) -> None:
-        """Keeps an index over objects from now on: what is there and what comes. The same one again changes nothing.
+        """Adds an index over the existing and all future objects. Adding the same index again has no effect.
 
-        The function gives the values of an object, any number of them. An object that it fails at has none.
+        The function returns any number of values for an object. An object for which the function raises has no values.
         """
         self.keep_index(name, values_of, lambda held: values_of(held.object))
 
     def keep_index(self, name: str, given: object, values_of: IndexFunction[Held[T]]) -> None:
-        """The same over what is held; `given` is what it was asked for by, which tells it from others."""
+        """Adds an index over entries; `given` identifies the definition of the index."""
         known = self._indexes.get(name)
         if known is not None:
             if known[0] != given:
-                raise IndexExists(f"there is another index with the name {name!r}")
+                raise IndexExists(f"a different index with the name {name!r} exists already")
             return
 
         def guarded(held: Held[T]) -> Iterable[Hashable]:
             try:
                 return tuple(values_of(held))
             except Exception:
-                _log.exception("the index %r failed at %s: it is not in it", name, held.meta.key)
+                _log.exception("the index %r failed for %s: the object is not indexed", name, held.meta.key)
                 return ()
 
         index = Index(guarded)
@@ -111,12 +111,12 @@ class ObjectStore(Generic[T]):
         return name in self._indexes
 
     def index(self, name: str) -> Index[Held[T]]:
-        """An index. Raises KeyError where there is none of that name."""
+        """Returns an index. Raises KeyError if the index does not exist."""
         if name not in self._indexes:
             known = ", ".join(sorted(self._indexes)) or "none"
-            raise KeyError(f"there is no index {name!r}; there are: {known}")
+            raise KeyError(f"no index {name!r}; known indexes: {known}")
         return self._indexes[name][1]
 
     def by_index(self, name: str, value: Hashable) -> list[Held[T]]:
-        """The objects with a value in an index. Raises KeyError where there is no such index."""
+        """Returns the objects with a value in an index. Raises KeyError if the index does not exist."""
         return [self._held[key] for key in self.index(name).keys(value)]

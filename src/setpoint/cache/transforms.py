@@ -1,4 +1,4 @@
-"""Transforms: what is left of an object before it is kept, for those who need only some of it."""
+"""Transforms: reduce objects before they are stored, for readers that need only a part."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from setpoint.cache.scope import Transform
 from setpoint.objects.tree import Object
 
-# What a cache must know of every object.
+# The metadata fields that a cache needs.
 _NEEDED = (
     "name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp", "labels", "ownerReferences",
     "finalizers",
@@ -14,22 +14,23 @@ _NEEDED = (
 
 
 def strip_managed_fields(tree: Object) -> Object:
-    """Without the record of who manages which field: often half of an object."""
+    """Removes the managed fields, which are often half of an object."""
     tree.get("metadata", {}).pop("managedFields", None)
     return tree
 
 
 def keep_only(*paths: str) -> Transform:
-    """Keeps only what is at these paths (`spec.replicas`, through lists as well), beside what identifies an object.
+    """Keeps only the fields at these paths (such as `spec.replicas`, also through lists), and those that identify an
+    object.
 
-    What the server has and this leaves out is gone from what is read: do not send such an object back as an update.
+    The other fields are missing in the objects of the cache: do not send such an object as an update.
     """
     wanted = _tree_of(("apiVersion", "kind", *(f"metadata.{name}" for name in _NEEDED), *paths))
     return lambda tree: _kept(tree, wanted)
 
 
 def drop(*paths: str) -> Transform:
-    """Leaves out what is at these paths, through lists as well."""
+    """Removes the fields at these paths, also through lists."""
     unwanted = _tree_of(paths)
 
     def transform(tree: Object) -> Object:
@@ -40,7 +41,7 @@ def drop(*paths: str) -> Transform:
 
 
 def chain(*transforms: Transform) -> Transform:
-    """One after the other."""
+    """Applies transforms one after the other."""
 
     def transform(tree: Object) -> Object:
         for each in transforms:
@@ -50,18 +51,18 @@ def chain(*transforms: Transform) -> Transform:
     return transform
 
 
-# Names, and what is meant below each; None: all of it.
+# Names, and the selected names below each; None selects everything.
 _Wanted = dict[str, Any]
 
 
 def _tree_of(paths: Iterable[str]) -> _Wanted:
-    """The paths as a tree of names."""
+    """Returns the paths as a tree of names."""
     found: _Wanted = {}
     for path in paths:
         branch, names = found, path.removeprefix(".").split(".")
         for name in names[:-1]:
             branch = branch.setdefault(name, {})
-            if branch is None:  # all of it is meant already
+            if branch is None:  # everything is selected already
                 break
         else:
             branch[names[-1]] = None

@@ -1,4 +1,4 @@
-"""The watchdog: ends what listens when it has heard nothing for too long. A connection can die without a word."""
+"""The watchdog: cancels a task that has received no data for too long. A connection can die without being closed."""
 
 import asyncio
 from types import TracebackType
@@ -6,12 +6,13 @@ from typing import Self
 
 from setpoint.objects.clock import Clock
 
-# How often it looks, at least: the time it allows may have become shorter.
+# The longest time between two checks: the permitted silence may have become shorter.
 _LOOK_SECONDS = 60.0
 
 
 class Watchdog:
-    """Raises TimeoutError in the task that entered it when `heard` was not called for `seconds`, which may change."""
+    """Raises TimeoutError in the task that entered the context if `heard` was not called for `seconds`, which may
+    change."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self.seconds = seconds
@@ -36,14 +37,14 @@ class Watchdog:
         if self._guarding is not None:
             self._guarding.cancel()
             await asyncio.gather(self._guarding, return_exceptions=True)
-        # Where somebody else has cancelled the task as well, that is what counts.
+        # If the task was also cancelled from outside, that cancellation wins.
         if (
             self._expired
             and self._guarded is not None
             and self._guarded.uncancel() == 0
             and isinstance(error, asyncio.CancelledError)
         ):
-            raise TimeoutError(f"nothing was heard for {self.seconds:g} s") from None
+            raise TimeoutError(f"no data for {self.seconds:g} s") from None
 
     async def _guard(self) -> None:
         while (left := self._last + self.seconds - self._clock.monotonic()) > 0:

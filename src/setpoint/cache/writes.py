@@ -1,7 +1,7 @@
-"""What this process wrote: noted where it is sent, so that reads of the cache can wait until they show it.
+"""The writes of this process, recorded as they are sent, so that reads of the cache can wait for them.
 
-A write is known by the resourceVersion that the server answered with, a deletion that was done at once by the uid of
-what is gone. The newest of each object is kept, and of very many objects the ones written last.
+A write is identified by the resource version in the server's answer, an immediate deletion by the uid of the deleted
+object. Only the newest write of each object is kept, for a limited number of objects.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from setpoint.cache.revision import number
 from setpoint.client.transport import Answer, Call, Stream, Transport
 
 MAX_NOTES = 10_000
-# So many are not worth looking through for what has been seen.
+# Below this number, the notes are not checked for writes that were seen.
 FEW_NOTES = 100
 
 _WRITES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
@@ -24,7 +24,7 @@ _OF_NAMESPACES = frozenset(("status", "finalize"))
 
 
 class Write(NamedTuple):
-    """The newest write to an object: the revision it has been there at, or gone (then by its uid)."""
+    """The newest write to an object: its revision, or a deletion, which is identified by the uid."""
 
     revision: int
     uid: str = ""
@@ -33,7 +33,7 @@ class Write(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A resource, however it is spelled."""
+    """A resource, independent of its version."""
 
     group: str
     plural: str
@@ -51,7 +51,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
     @property
     def is_held(self) -> bool:
-        """Whether it stays for a while though it is to be deleted."""
+        """True if a deleted object remains for a while, because of finalizers or a grace period."""
         return bool(self.finalizers or self.deletion_grace_period_seconds)
 
 
@@ -76,10 +76,10 @@ class Writes:
     def __init__(
         self, most: int = MAX_NOTES, seen: Callable[[Target, Mapping[str, Write]], Iterable[str]] | None = None
     ) -> None:
-        """`seen` names those of some writes that everybody has seen: they need not be known any more."""
+        """`seen` returns the keys of the writes that all feeds have seen, which need not be kept."""
         self._most = most
         self._seen = seen
-        # After how many it is asked.
+        # The number of notes that triggers the next check.
         self._many = FEW_NOTES
         self._notes: dict[Target, OrderedDict[str, Write]] = {}
 
@@ -87,13 +87,13 @@ class Writes:
         return bool(self._notes)
 
     def of(self, target: Target) -> Mapping[str, Write]:
-        """The writes to a resource, by the keys of the objects."""
+        """Returns the writes to a resource, by the keys of the objects."""
         return self._notes.get(target) or {}
 
     def note(self, target: Target, key: str, write: Write) -> None:
         notes = self._notes.setdefault(target, OrderedDict())
         known = notes.get(key)
-        # Answers may overtake each other; a deletion says no revision, and nothing of that uid comes after it.
+        # Answers may arrive out of order; a deletion has no revision, and is the last write to that uid.
         is_gone = known is not None and known.gone and known.uid == write.uid
         if known is not None and not write.gone and (is_gone or known.revision > write.revision):
             return
@@ -107,7 +107,7 @@ class Writes:
             notes.popitem(last=False)
 
     def forget(self, target: Target, key: str, write: Write) -> None:
-        """A write that is seen everywhere need not be known any more."""
+        """Removes a write that is visible everywhere."""
         notes = self._notes.get(target)
         if notes is not None and notes.get(key) == write:
             del notes[key]
@@ -115,7 +115,7 @@ class Writes:
                 del self._notes[target]
 
     def hear(self, call: Call, answer: Answer) -> None:
-        """Notes what an answer says was written."""
+        """Records the writes of an answer."""
         target, namespace = _place(call.path)
         if target is None or any(name == "dryRun" for name, _ in call.query) or b'"dryRun"' in call.body[:4096]:
             return
@@ -138,7 +138,7 @@ class Writes:
         if metadata is None or not metadata.name:
             return
         key = _key(metadata.namespace, metadata.name)
-        # Whoever takes the last finalizer away has deleted the object, too.
+        # Removing the last finalizer deletes the object, too.
         if (is_deletion or metadata.deletion_timestamp) and not metadata.is_held:
             self.note(target, key, Write(0, metadata.uid, gone=True))
         elif revision is not None:
@@ -146,7 +146,7 @@ class Writes:
 
 
 class NotingTransport:
-    """A transport that notes the writes which it carries."""
+    """A transport that records the writes of its requests."""
 
     def __init__(self, inner: Transport, writes: Writes) -> None:
         self._inner = inner
@@ -165,7 +165,7 @@ class NotingTransport:
         await self._inner.close()
 
     def __getattr__(self, name: str) -> Any:
-        # Whatever else the transport can do; not what is its own, or ours and not there yet.
+        # Delegates all other public attributes. Private ones are not delegated: they may not be set yet.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._inner, name)
@@ -176,7 +176,7 @@ def _key(namespace: str, name: str) -> str:
 
 
 def _place(path: str) -> tuple[Target | None, str]:
-    """The resource, and the namespace, that a path is for."""
+    """Returns the resource and the namespace of a path."""
     root, *segments = path.strip("/").split("/")
     group = ""
     if root == "apis" and segments:

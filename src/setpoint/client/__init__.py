@@ -1,1 +1,1 @@
-"""The client: talks to any Kubernetes API server, in the same process or over HTTP."""
+"""The Kubernetes API client. Talks to any API server, in the same process or over HTTP."""

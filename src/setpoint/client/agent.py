@@ -1,4 +1,4 @@
-"""What a client calls itself: `setpoint/<version> (<os>/<architecture>)`."""
+"""The User-Agent of the client: `setpoint/<version> (<os>/<architecture>)`."""
 
 import os
 import sys
@@ -11,6 +11,6 @@ _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm6
 
 @cache
 def user_agent() -> str:
-    """The text of the User-Agent header."""
+    """Returns the value of the User-Agent header."""
     machine = os.uname().machine if hasattr(os, "uname") else "unknown"
     return f"setpoint/{VERSION} ({sys.platform}/{_ARCHITECTURES.get(machine, machine)})"

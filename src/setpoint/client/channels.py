@@ -1,7 +1,7 @@
-"""Streams to and from a process in a pod, or to one of its ports, as channels of a WebSocket.
+"""Streams to and from a process in a pod, or to a port of a pod, as channels of a WebSocket.
 
-Each message begins with the number of its channel (`v4.channel.k8s.io`); `v5` can also close one of them, which is how
-a process sees the end of its input.
+Each message begins with the number of its channel (`v4.channel.k8s.io`). With `v5`, a side can also close a single
+channel, so that the process sees the end of its input.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from setpoint.objects.status import from_status
 STDIN, STDOUT, STDERR, ERROR, RESIZE = range(5)
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
 _CLOSE = 255
-# Input is sent in pieces, so that answers come in between.
+# Input is sent in pieces, so that output can arrive in between.
 _PIECE_BYTES = 32 << 10
 
 
 class Output(NamedTuple):
-    """Something that a process said, and where: STDOUT or STDERR."""
+    """A piece of output of a process, and its channel: STDOUT or STDERR."""
 
     channel: int
     data: bytes
 
 
 class Executed(NamedTuple):
-    """A command that ran to its end."""
+    """The exit code and the output of a command that has finished."""
 
     exit_code: int
     stdout: bytes
@@ -37,32 +37,34 @@ class Executed(NamedTuple):
 
 
 class Process:
-    """A process that runs in a container. Iterate over it for its output; then `exit_code` says how it ended."""
+    """A process that runs in a container. Iterate over the process to read its output; `exit_code` is set when the
+    output ends."""
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
         self.exit_code: int | None = None
 
     async def write(self, data: bytes) -> None:
-        """Sends input."""
+        """Sends bytes to the standard input of the process."""
         for start in range(0, len(data), _PIECE_BYTES):
             await self._socket.send(bytes((STDIN,)) + data[start : start + _PIECE_BYTES])
 
     async def close_stdin(self) -> None:
-        """Ends the input. Raises TransportError where the server is too old for that."""
+        """Closes the standard input of the process. Raises TransportError if the server speaks only the older protocol
+        v4."""
         if self._socket.protocol != V5:
             raise TransportError(
-                f"the server speaks {self._socket.protocol}, which cannot end the input: let the command end by itself",
+                f"the server speaks {self._socket.protocol}, which cannot close the input: the command must end alone",
                 sent=False,
             )
         await self._socket.send(bytes((_CLOSE, STDIN)))
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Says how large the terminal is."""
+        """Sends the size of the terminal."""
         await self._socket.send(bytes((RESIZE,)) + msgspec.json.encode({"Width": columns, "Height": rows}))
 
     async def __aiter__(self) -> AsyncIterator[Output]:
-        """What it says, until it ends. Raises APIError where it could not be run."""
+        """Yields the output until the process ends. Raises APIError if the process could not be run."""
         while (message := await self._socket.receive()) is not None:
             channel, data = (message[0], message[1:]) if message else (STDOUT, b"")
             if channel == ERROR:
@@ -71,10 +73,10 @@ class Process:
             if channel in (STDOUT, STDERR) and data:
                 yield Output(channel, data)
         if self.exit_code is None:
-            raise TransportError("the server closed the stream without saying how the process ended", sent=True)
+            raise TransportError("the server closed the stream without the exit status of the process", sent=True)
 
     async def run(self, stdin: bytes | None) -> Executed:
-        """Lets it run to its end, with that input."""
+        """Sends the input, waits for the process to end, and returns its exit code and output."""
         found = {STDOUT: bytearray(), STDERR: bytearray()}
         feeding = asyncio.ensure_future(self._feed(stdin)) if stdin is not None else None
         try:
@@ -94,14 +96,14 @@ class Process:
 
 
 def _exit_code(data: bytes) -> int:
-    """The exit code in a Status. Raises APIError where it tells of something else."""
+    """Returns the exit code from a Status. Raises APIError for any other failure."""
     try:
         status = msgspec.json.decode(data)
     except msgspec.DecodeError:
         raise APIError(data.decode("utf-8", "replace")) from None
     if isinstance(status, dict) and status.get("status") == "Success":
         return 0
-    # Servers do not say its kind: on this channel there is no other.
+    # Servers omit the kind: only Status objects arrive on this channel.
     error = from_status({**status, "kind": "Status"} if isinstance(status, dict) else status, 500)
     for cause in error.causes:
         if cause.reason == "ExitCode" and cause.message.lstrip("-").isdigit():
@@ -114,7 +116,7 @@ class Forwarded:
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
-        # The first message of each channel repeats the number of the port.
+        # The first message of each channel repeats the number of the port, in two bytes.
         self._begun: set[int] = set()
 
     async def write(self, data: bytes) -> None:
@@ -123,7 +125,8 @@ class Forwarded:
             await self._socket.send(b"\0" + data[start : start + _PIECE_BYTES])
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """What comes from the port, until it is closed. Raises TransportError where it cannot be reached."""
+        """Yields bytes from the port until the connection is closed. Raises TransportError if the port cannot be
+        reached."""
         while (message := await self._socket.receive()) is not None:
             channel, data = message[:1], message[1:]
             if channel not in (b"\0", b"\1"):

@@ -1,11 +1,11 @@
-"""The client: every verb of the API on typed objects, on plain trees and on metadata alone.
+"""The client: every verb of the Kubernetes API for typed objects, plain trees, and metadata alone.
 
     async with Client.connect() as client:
         await client.apply(Website(metadata=ObjectMeta(name="blog"), spec=WebsiteSpec(replicas=2)), field_manager="me")
         for pod in (await client.list("v1/Pod", "default", labels="app=blog")).items: ...
 
-What it returns is the caller's own. What the server refuses is raised as the error of the API that it is
-(`setpoint.objects.errors`); what never reached it, or never came back, as `TransportError`.
+The caller owns the returned objects and may change them. Errors of the server are raised as the classes of
+`setpoint.objects.errors`; requests that did not reach the server, or were not answered, raise `TransportError`.
 """
 
 import os
@@ -22,30 +22,32 @@ if TYPE_CHECKING:
 
 
 class Client(Installing, Subresources):
-    """Talks to one API server over a transport."""
+    """A client of one API server."""
 
-    # The namespace that the kubeconfig's context names, or that the pod is in. No call goes there by itself:
-    # `client.with_options(namespace=client.namespace)` is how to say so.
+    # The namespace of the kubeconfig's context, or of the pod that the client runs in. Requests do not use this
+    # namespace by default: pass `client.with_options(namespace=client.namespace)`.
     namespace = ""
 
     @classmethod
     def connect(cls, *, context: str = "", environ: Mapping[str, str] | None = None, **how: Any) -> Self:
-        """A client of the cluster that one works with: by `KUBECONFIG`; inside a cluster, of that one; by
-        `~/.kube/config`. Raises ConfigError. What else is given goes to the client."""
+        """Returns a client of the current cluster. The configuration comes from `KUBECONFIG`, else from the pod's
+        service account when running inside a cluster, else from `~/.kube/config`. Raises ConfigError. Other arguments
+        are passed to the client."""
         from setpoint.client import kubeconfig
 
         return cls._of(kubeconfig.find(context=context, environ=os.environ if environ is None else environ), how)
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path | None = None, context: str = "", **how: Any) -> Self:
-        """A client by a kubeconfig: of `KUBECONFIG` or `~/.kube/config` where no path is given. Raises ConfigError."""
+        """Returns a client from a kubeconfig file: by default `KUBECONFIG` or `~/.kube/config`. Raises ConfigError."""
         from setpoint.client import kubeconfig
 
         return cls._of(kubeconfig.from_files(path, context=context, environ=os.environ), how)
 
     @classmethod
     def in_cluster(cls, **how: Any) -> Self:
-        """A client for code that runs in a pod, as the pod's service account. Raises ConfigError."""
+        """Returns a client for code that runs in a pod, authenticated as the pod's service account. Raises
+        ConfigError."""
         from setpoint.client import incluster
 
         return cls._of(incluster.connection(os.environ), how)

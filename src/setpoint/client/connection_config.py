@@ -1,4 +1,4 @@
-"""The way to a server, whoever described it: where it is, who asks, and whom to trust."""
+"""The configuration of a connection to a server: its address, the credentials, and the trusted certificates."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,20 @@ from setpoint.client.options import Impersonation
 
 
 class ConfigError(Exception):
-    """There is no way to a server, or it is described wrongly: says where, and how it should be."""
+    """The connection to a server is not configured, or its configuration is invalid. The message names the place and
+    the expected value."""
 
 
 class Connection(NamedTuple):
-    """The way to a server."""
+    """The address, credentials and trusted certificates of a server."""
 
     endpoint: Endpoint
     credentials: Credentials | None = None
     trust: Trust | None = None
     impersonate: Impersonation | None = None
-    # The namespace that whoever described it works in.
+    # The default namespace, as configured in the kubeconfig's context or the pod.
     namespace: str = ""
 
     def transport(self) -> HttpTransport:
-        """A transport on this way."""
+        """Returns a transport that uses this configuration."""
         return HttpTransport(self.endpoint, credentials=self.credentials, tls=self.trust)

@@ -1,6 +1,7 @@
-"""Who asks: what a client says about itself in every request, and the certificates that it shows.
+"""Credentials: the headers that authenticate each request, and TLS client certificates.
 
-Each sort is called for the headers of a request, and told which ones the server did not know (`None` the first time).
+Each class is called with the headers that the server rejected (None for the first attempt) and returns the headers to
+send.
 """
 
 import asyncio
@@ -14,14 +15,14 @@ from typing import NamedTuple
 
 from setpoint.client.transport import CredentialsError
 
-# How often it is looked whether files have changed.
+# The minimum time between two checks of files for changes.
 _LOOK_SECONDS = 1.0
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class Fixed:
-    """Credentials that stay as they are."""
+    """Credentials that never change."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = headers
@@ -31,17 +32,17 @@ class Fixed:
 
 
 def bearer(token: str) -> Fixed:
-    """A token."""
+    """Returns credentials with a bearer token."""
     return Fixed({"authorization": f"Bearer {token}"})
 
 
 def basic(user: str, password: str) -> Fixed:
-    """A user and a password."""
+    """Returns credentials with a user name and a password."""
     return Fixed({"authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()})
 
 
 class TokenFile:
-    """A token in a file, read anew when the file changes, as those of pods do."""
+    """A bearer token from a file. The file is read again after a change, as the tokens of pods are rotated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,21 +65,21 @@ class TokenFile:
             token = self._path.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             if self._headers:
-                return  # it is being replaced: what was there is good for a while yet
-            raise CredentialsError(f"the token cannot be read: {error}") from None
+                return  # the file is being replaced: the previous token stays valid for a while
+            raise CredentialsError(f"cannot read the token: {error}") from None
         if not token:
-            raise CredentialsError(f"the file {self._path} holds no token")
+            raise CredentialsError(f"the file {self._path} contains no token")
         self._stamp, self._headers = stamp, {"authorization": f"Bearer {token}"}
 
 
 class Pem(NamedTuple):
-    """Certificates or a key: the text itself, or the file it is in."""
+    """A PEM text (certificates or a key), given directly or as the path of a file."""
 
     text: str = ""
     path: Path | None = None
 
     def read(self) -> str:
-        """The text. Raises OSError."""
+        """Returns the PEM text. Raises OSError."""
         return self.text if self.path is None else self.path.read_text("ascii")
 
     def __bool__(self) -> bool:
@@ -89,9 +90,10 @@ NOTHING = Pem()
 
 
 class Trust:
-    """Which servers are trusted, and the certificate that a client shows them: makes the context of new connections.
+    """The trusted certificate authorities and the client certificate. Builds the TLS context of new connections.
 
-    Where they come from files, a new context is made when those change. `show` replaces the certificate.
+    With certificates from files, the context is built again after the files change. `show` replaces the client
+    certificate.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Trust:
         self._next_look = float("-inf")
 
     def __call__(self) -> ssl.SSLContext:
-        """The context that is right now. Raises CredentialsError where there is none yet, and cannot be."""
+        """Returns the current TLS context. Raises CredentialsError if no context could be built yet."""
         if self._context is None:
             self._stamp = _stamp(*self._files)
             try:
@@ -125,23 +127,24 @@ class Trust:
     def _look(self) -> None:
         stamp = _stamp(*self._files)
         if stamp != self._stamp:
-            # Half of them may be replaced yet: then the next look finds them whole.
+            # Possibly only some of the files are replaced yet: then the next check loads them.
             with suppress(OSError, ValueError):
                 self._context = self.build()
                 self._stamp = stamp
 
     def show(self, certificate: str, key: str) -> None:
-        """Shows another certificate on connections from now on. Raises ValueError."""
+        """Replaces the client certificate for new connections. Raises ValueError."""
         if (certificate, key) != (self._certificate.text, self._key.text):
             self._certificate, self._key = Pem(certificate), Pem(key)
             self._context = self.build()
 
     def build(self) -> ssl.SSLContext:
-        """A new context. Raises OSError for files that cannot be read, ValueError for what is no certificate or key."""
+        """Builds a new TLS context. Raises OSError if a file cannot be read, and ValueError for an invalid certificate
+        or key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
-        # A certificate that is itself trusted is trusted whoever signed it, as in Go.
+        # A certificate in the trusted set is trusted regardless of its issuer, as in Go.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if self._insecure:
             context.check_hostname = False
@@ -150,7 +153,7 @@ class Trust:
             try:
                 context.load_verify_locations(cadata=self._authority.read())
             except (ssl.SSLError, UnicodeDecodeError):
-                raise ValueError(f"{_name(self._authority, 'the authority')} holds no certificate in PEM") from None
+                raise ValueError(f"{_name(self._authority, 'the authority')} has no PEM certificate") from None
         else:
             context.load_default_certs()
         if self._certificate:
@@ -158,9 +161,10 @@ class Trust:
         return context
 
     def _load(self, context: ssl.SSLContext, certificate: str, key: str) -> None:
-        import tempfile  # most clients have a token
+        import tempfile  # imported late: most clients use a token
 
-        # OpenSSL takes them only from a file; ours is readable by nobody else, and gone at once.
+        # OpenSSL loads certificates only from a file: this one is readable by the current user only, and deleted at
+        # once.
         descriptor, path = tempfile.mkstemp(suffix=".pem")
         try:
             with os.fdopen(descriptor, "w") as file:
@@ -168,7 +172,7 @@ class Trust:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
             what = f"{_name(self._certificate, 'the certificate')} and {_name(self._key, 'its key')}"
-            reason = (error.reason or "no certificate and key in PEM").replace("_", " ").lower()
+            reason = (error.reason or "not a PEM certificate and key").replace("_", " ").lower()
             raise ValueError(f"{what} cannot be used: {reason}") from None
         finally:
             os.unlink(path)
@@ -179,7 +183,7 @@ def _name(pem: Pem, what: str) -> str:
 
 
 def _stamp(*paths: Path) -> Stamp:
-    """What changes when a file is written or replaced."""
+    """Returns a value for each file that changes when the file is written or replaced."""
     found: list[tuple[int, int, int] | None] = []
     for path in paths:
         try:

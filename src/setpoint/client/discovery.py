@@ -1,4 +1,5 @@
-"""Discovery: which resources a server has, from its aggregated documents or, on older ones, one for each version."""
+"""Discovery: reads the resources of a server from the aggregated documents, or on older servers from one document for
+each version."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ TIMEOUT_SECONDS = 32.0
 
 
 class APIResource(NamedTuple):
-    """A resource that a server has."""
+    """A resource that the server serves."""
 
     gvk: GroupVersionKind
     plural: str
@@ -33,7 +34,8 @@ class APIResource(NamedTuple):
         return self.gvk.group_version
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Where the resource, an object of it or something below that is served. Names are percent-encoded already."""
+        """Returns the URL path of the resource, of an object, or of a subresource. Names must be percent-encoded
+        already."""
         gvk = self.gvk
         start = f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
         scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
@@ -42,7 +44,7 @@ class APIResource(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of a server: its versions, the preferred one first, and the resources of each."""
+    """An API group: its versions, the preferred one first, and the resources of each version."""
 
     name: str
     versions: tuple[str, ...]
@@ -50,7 +52,7 @@ class Group(NamedTuple):
 
 
 def root_calls() -> tuple[Call, Call]:
-    """What is asked first: the core group, and all others."""
+    """Returns the first requests of discovery: the core group, and all other groups."""
     headers = {"accept": AGGREGATED}
     return Call("GET", "/api", (), headers, timeout=TIMEOUT_SECONDS), Call(
         "GET", "/apis", (), headers, timeout=TIMEOUT_SECONDS
@@ -58,24 +60,24 @@ def root_calls() -> tuple[Call, Call]:
 
 
 def version_call(version: GroupVersion) -> Call:
-    """What asks for the resources of one version."""
+    """Returns the request for the resources of one version."""
     path = f"/apis/{version}" if version.group else f"/api/{version}"
     return Call("GET", path, (), {"accept": "application/json"}, timeout=TIMEOUT_SECONDS)
 
 
 def group_call(name: str) -> Call:
-    """What asks for the versions of one group."""
+    """Returns the request for the versions of one group."""
     headers = {"accept": "application/json"}
     return Call("GET", f"/apis/{name}" if name else "/api", (), headers, timeout=TIMEOUT_SECONDS)
 
 
 def is_aggregated(answer: Answer) -> bool:
-    """Whether an answer has the resources too."""
+    """Returns True if the answer is an aggregated document, which contains the resources."""
     return "as=APIGroupDiscoveryList" in answer.headers.get("content-type", "")
 
 
 def aggregated_groups(answer: Answer) -> list[Group]:
-    """The groups in an aggregated answer."""
+    """Returns the groups of an aggregated document."""
     found = []
     for item in _items(msgspec.json.decode(answer.body), "items"):
         name = item.get("metadata", {}).get("name", "")
@@ -103,7 +105,7 @@ def _aggregated(gv: GroupVersion, item: Object) -> APIResource:
 
 
 def group_versions(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
-    """The groups and their versions in an answer that names no more than these: `/api`, `/apis` or one group."""
+    """Returns the groups and their versions of a document without resources: `/api`, `/apis` or a single group."""
     tree = msgspec.json.decode(answer.body)
     if tree.get("kind") == "APIVersions":
         return [("", tuple(tree.get("versions") or ()))]
@@ -118,7 +120,7 @@ def group_versions(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def version_resources(gv: GroupVersion, answer: Answer) -> tuple[APIResource, ...]:
-    """The resources in the document of one version."""
+    """Returns the resources in the document of one version."""
     items = _items(msgspec.json.decode(answer.body), "resources")
     below: dict[str, list[str]] = {}
     for item in items:

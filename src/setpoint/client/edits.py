@@ -1,4 +1,4 @@
-"""Changes that look first: an edit that begins anew when somebody else was faster, and what an apply would change."""
+"""Verbs that read before they write: an edit that retries on conflicts, and the difference that an apply would make."""
 
 import copy
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 
-# How often an edit is tried, and how long it waits in between, as in client-go.
+# The number of attempts of an edit, and the delay between two attempts, as in client-go.
 EDIT_TRIES = 5
 EDIT_SECONDS = 0.01
-# What changes with every write, or says who wrote it: no difference that anybody asks for.
+# Metadata fields that every write changes, or that record the writer. Differences omit these fields.
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
 
 class Difference(NamedTuple):
-    """What an apply would change: the object as it is (None where it would be new), as it would be, and the JSON Patch
-    from one to the other."""
+    """The changes that an apply would make: the object before (None if the object does not exist) and after, and the
+    JSON Patch between them."""
 
     before: Object | None
     after: Object
@@ -34,7 +34,7 @@ class Difference(NamedTuple):
 
 
 class Editing(Reading, Writing):
-    """Changes that look first."""
+    """Verbs that read before they write."""
 
     @overload
     async def edit(
@@ -68,11 +68,12 @@ class Editing(Reading, Writing):
         subresource: str = "",
         **how: Unpack[WriteOptions],
     ) -> Any:
-        """Reads an object, has `change` change it (or return another), and writes it; anew where somebody else wrote
-        meanwhile. Where nothing changed, nothing is sent. Raises Conflict when others are always faster."""
+        """Reads an object, passes the object to `change`, and writes the result: the object as changed in place, or the
+        object that `change` returns. On a conflict, reads and changes the object again, up to 5 times, then raises
+        Conflict. Sends no write if `change` made no difference."""
         ref = kind_of(kind)
         if ref.metadata_only:
-            raise ValueError("metadata alone cannot be written back: edit the whole object, or patch it")
+            raise ValueError("cannot edit metadata-only objects: edit the whole object, or use patch")
         tries = EDIT_TRIES
         while True:
             obj = await self.get(ref, name, namespace)
@@ -92,7 +93,8 @@ class Editing(Reading, Writing):
             await self.clock.sleep(EDIT_SECONDS)
 
     async def diff(self, obj: Obj, *, force: bool = False, **how: Unpack[WriteOptions]) -> Difference:
-        """What applying the object would change, found out by the server itself: defaults, webhooks and all."""
+        """Returns the changes that applying the object would make. The server computes them in a dry run, with defaults
+        and webhooks."""
         tree = tree_of(obj)
         ref = KindRef(ref_of(obj).gvk)
         how["dry_run"] = True
@@ -105,6 +107,6 @@ class Editing(Reading, Writing):
 
 
 def plain(tree: Object) -> Object:
-    """An object without what every write changes."""
+    """Returns the object without the metadata fields that every write changes."""
     metadata = {name: value for name, value in tree["metadata"].items() if name not in _BOOKKEEPING}
     return {**tree, "metadata": metadata}

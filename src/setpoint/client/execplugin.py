@@ -1,7 +1,7 @@
 """Credentials from a command: the exec plugins of kubeconfigs (client.authentication.k8s.io, v1 and v1beta1).
 
-The command is run when credentials are first needed, when they have expired, and when the server did not know them;
-only once, however many requests wait for them. What it gives is kept until it expires.
+The command runs when credentials are first needed, when they have expired, and when the server rejected them.
+Concurrent requests share one run. The credentials are cached until they expire.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _MAX_OUTPUT_BYTES = 1 << 20
 
 
 class Plugin(NamedTuple):
-    """How to run a command for credentials."""
+    """The command of an exec plugin, and the options for running the command."""
 
     api_version: str
     command: str
@@ -35,9 +35,9 @@ class Plugin(NamedTuple):
     env: Mapping[str, str] = {}
     install_hint: str = ""
     interactive_mode: str = IF_AVAILABLE
-    # What it is told of the cluster, where it wants to know.
+    # The cluster information for the command, if `provideClusterInfo` is set.
     cluster: Object | None = None
-    # Where a command that is given as a path is looked for.
+    # The directory for resolving a command that is a relative path.
     directory: Path | None = None
 
 
@@ -49,7 +49,7 @@ class _Credential(NamedTuple):
 
 
 class ExecCredentials:
-    """Credentials from a plugin. Certificates that it gives are shown by `trust`."""
+    """Credentials from an exec plugin. Client certificates of the plugin are installed in `trust`."""
 
     def __init__(self, plugin: Plugin, trust: Trust, clock: Clock, environ: Mapping[str, str]) -> None:
         self._plugin = plugin
@@ -63,7 +63,7 @@ class ExecCredentials:
         known = self._known
         if known is None or refused == known.headers or self._is_over(known):
             async with self._running:
-                # Somebody else may have run it while this one waited.
+                # Another request may have run the command while this one waited for the lock.
                 if self._known is known or self._known is None:
                     self._known = await self._fresh()
                 known = self._known
@@ -78,7 +78,7 @@ class ExecCredentials:
             try:
                 self._trust.show(found.certificate, found.key)
             except (OSError, ValueError) as error:
-                raise self._error(f"gave a certificate that cannot be used: {error}") from None
+                raise self._error(f"returned an invalid certificate: {error}") from None
         return found
 
     async def _run(self) -> bytes:
@@ -121,44 +121,44 @@ class ExecCredentials:
             return False
         has_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
         if mode == ALWAYS and not has_terminal:
-            raise self._error("wants to ask something (interactiveMode: Always), and standard input is no terminal")
+            raise self._error("requires a terminal (interactiveMode: Always), but standard input is not a terminal")
         return has_terminal
 
     def _read(self, output: bytes) -> _Credential:
         try:
             tree = msgspec.json.decode(output)
         except msgspec.DecodeError as error:
-            raise self._error(f"wrote what is no JSON: {error}") from None
+            raise self._error(f"returned invalid JSON: {error}") from None
         if not isinstance(tree, dict) or tree.get("kind") != "ExecCredential":
-            raise self._error("wrote no ExecCredential")
+            raise self._error("returned no ExecCredential")
         if tree.get("apiVersion") != self._plugin.api_version:
             said, wanted = tree.get("apiVersion"), self._plugin.api_version
-            raise self._error(f"wrote an ExecCredential of {said}, and the kubeconfig says {wanted}")
+            raise self._error(f"returned an ExecCredential of {said}, expected {wanted} as in the kubeconfig")
         status = tree.get("status")
         if not isinstance(status, dict):
-            raise self._error("wrote an ExecCredential without a status")
+            raise self._error("returned an ExecCredential without a status")
         token, certificate, key, until = (
             self._text(status, name)
             for name in ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
         )
         if bool(certificate) != bool(key):
-            raise self._error("gave a certificate without its key, or a key without its certificate")
+            raise self._error("returned a certificate without its key, or a key without its certificate")
         if not token and not certificate:
-            raise self._error("gave neither a token nor a certificate")
+            raise self._error("returned neither a token nor a certificate")
         try:
             expires = parse_time(until) if until else None
         except ValueError:
-            raise self._error(f"gave an expirationTimestamp that is no time: {until!r}") from None
+            raise self._error(f"returned an invalid expirationTimestamp: {until!r}") from None
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return _Credential(headers, certificate, key, expires)
 
     def _text(self, status: Object, name: str) -> str:
         value = status.get(name, "")
         if not isinstance(value, str | None):
-            raise self._error(f"gave a {name} that is no text")
+            raise self._error(f"returned a {name} that is not a string")
         return value or ""
 
     def _error(self, why: str) -> CredentialsError:
         plugin = self._plugin
         hint = f"\n\n{plugin.install_hint.strip()}" if plugin.install_hint and why == "was not found" else ""
-        return CredentialsError(f"the command {plugin.command!r}, which gives the credentials, {why}{hint}")
+        return CredentialsError(f"the credentials command {plugin.command!r} {why}{hint}")

@@ -1,4 +1,5 @@
-"""The server of the cluster that this code runs in, as a pod finds it: by its environment and its service account."""
+"""The in-cluster configuration: the server's address from the pod's environment, and the credentials of its service
+account."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,16 +12,16 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def is_in_cluster(environ: Mapping[str, str], files: Path = SERVICE_ACCOUNT) -> bool:
-    """Whether this code runs in a pod that may talk to its server."""
+    """Returns True if the code runs in a pod with a service account token."""
     return bool(environ.get("KUBERNETES_SERVICE_HOST")) and (files / "token").is_file()
 
 
 def connection(environ: Mapping[str, str], files: Path = SERVICE_ACCOUNT) -> Connection:
-    """The way to that server. Raises ConfigError."""
+    """Returns the connection to the cluster's server. Raises ConfigError."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise ConfigError(
-            "this does not run inside a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set"
+            "not running inside a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set"
         )
     token, authority = files / "token", files / "ca.crt"
     for path in (token, authority):

@@ -1,9 +1,9 @@
-"""Installing kinds: their definitions on the server, as the classes say, and a server that serves them.
+"""Installs the CustomResourceDefinitions of kinds, and waits until the server serves them.
 
     await client.install(Website, Certificate)
 
-What the server has beyond what the classes say stays: versions that they do not name, in which objects may be stored,
-a conversion webhook they say nothing of, labels and annotations of others. Where nothing would change nothing is sent.
+The installation keeps settings that the classes do not define: other versions (objects may be stored in them), a
+conversion webhook, and labels and annotations of other managers. An unchanged definition is not written.
 """
 
 from collections.abc import Sequence
@@ -26,19 +26,21 @@ _FIRST_SECONDS, _MOST_SECONDS = 0.05, 1.0
 
 
 class InstallError(RuntimeError):
-    """The server has the definition, and will not serve it: its names are those of another."""
+    """The server does not serve the definition, because its names conflict with another definition."""
 
 
 class Installing(Editing):
-    """Installing kinds."""
+    """Installs the definitions of kinds."""
 
     async def install(
         self, *kinds: "type[Resource] | Object", wait: bool = True, timeout: float | None = 30.0
     ) -> list[Object]:
-        """Makes the definitions of kinds, or brings them up to date; given are classes (those of one kind are its
-        versions) or definitions. Waits until the server serves them. Returns the definitions as the server has them.
+        """Creates or updates the definitions of kinds, and waits until the server serves them. `kinds` are classes
+        (several classes of one kind are its versions) or definitions as trees. Returns the definitions as stored by the
+        server.
 
-        Raises ModelError where classes make no definition, InstallError where their names are taken, and TimeoutError.
+        Raises ModelError for classes that do not make a valid definition, InstallError if the names are taken, and
+        TimeoutError.
         """
         wanted = _definitions(kinds)
         if timeout is None:
@@ -48,14 +50,14 @@ class Installing(Editing):
                 return await self._install(wanted, wait)
         except TimeoutError:
             names = ", ".join(definition["metadata"]["name"] for definition in wanted)
-            raise TimeoutError(f"the server does not serve {names} after {timeout:g} s") from None
+            raise TimeoutError(f"the server did not serve {names} within {timeout:g} s") from None
 
     async def _install(self, wanted: list[Object], wait: bool) -> list[Object]:
         found = [await self._put(definition) for definition in wanted]
         return [await self._established(definition) for definition in found] if wait else found
 
     async def _put(self, definition: Object) -> Object:
-        """Has the server hold the definition."""
+        """Creates or updates the definition."""
         name = definition["metadata"]["name"]
         while True:
             try:
@@ -63,15 +65,15 @@ class Installing(Editing):
             except NotFound:
                 pass
             except _GoingError:
-                # It will be gone with the last of its objects; then there can be a new one.
+                # The definition is deleted with the last of its objects; then a new one can be created.
                 await self.wait_for(DEFINITION, name, until="delete", timeout=None)
             try:
                 return await self.create(thaw(definition))
             except AlreadyExists:
-                continue  # somebody else was faster
+                continue  # another client has created the definition: update that one
 
     async def _established(self, definition: Object) -> Object:
-        """Waits until every version of the definition can be used."""
+        """Waits until the server serves every version of the definition."""
         name = definition["metadata"]["name"]
         found = cast(Object, await self.wait_for(DEFINITION, name, until=_is_established, timeout=None))
         spec = found["spec"]
@@ -92,12 +94,12 @@ class Installing(Editing):
 
 
 class _GoingError(Exception):
-    """The definition that is there is being deleted."""
+    """The existing definition is being deleted."""
 
 
 def _definitions(kinds: "Sequence[type[Resource] | Object]") -> list[Object]:
-    """The definitions that are meant, each once, in the order they were given in."""
-    # Imported here because it brings all of schema validation along, which most clients do not need.
+    """Returns the definitions of the classes, then the given definitions, each in the order of the arguments."""
+    # Imported here, because the module imports all of schema validation, which most clients do not need.
     from setpoint.schema.types.crd import crd_of
 
     classes: dict[tuple[str, str], list[type[Resource]]] = {}
@@ -112,7 +114,7 @@ def _definitions(kinds: "Sequence[type[Resource] | Object]") -> list[Object]:
 
 
 def _updated(old: Object, wanted: Object) -> Object:
-    """The definition that is there, as it is wanted."""
+    """Returns the existing definition with the wanted spec, labels and annotations."""
     metadata: Object = old["metadata"]
     if metadata.get("deletionTimestamp"):
         raise _GoingError
@@ -129,7 +131,7 @@ def _updated(old: Object, wanted: Object) -> Object:
 
 
 def _keep_conversion(spec: Object, old: Object) -> None:
-    """What others say about the webhook that converts stays: which it is, where we do not say, and whom to trust."""
+    """Keeps the existing conversion webhook if the classes define none, and its caBundle if they do not set one."""
     ours, theirs = spec.get("conversion", {}), old.get("conversion", {})
     if ours.get("strategy", "None") == "None":
         if theirs:

@@ -1,7 +1,8 @@
-"""How code names a kind to the client: by a class, by its coordinates, or by a text such as `apps/v1/Deployment`.
+"""References to kinds: a class, a GroupVersionKind, or a string such as `apps/v1/Deployment`.
 
-A class gives typed objects, the others plain JSON trees; `metadata_only` gives the metadata alone of either. What
-makes classes of kinds is imported when the first one comes: who reads trees does not wait for it.
+With a class the client returns typed objects, otherwise plain JSON trees; with `metadata_only`, it returns only the
+metadata of objects. The modules for classes are imported with the first class, so that clients without classes start
+faster.
 """
 
 from functools import lru_cache
@@ -19,23 +20,23 @@ if TYPE_CHECKING:
 _decode = msgspec.json.Decoder().decode
 
 R = TypeVar("R", bound="Resource")
-# An object of whichever form, where the same form comes back.
+# An object in any form; the result has the same form.
 Obj = TypeVar("Obj", bound="Resource | dict[str, Any]")
 
 
 class KindRef(NamedTuple):
-    """A kind, and what its objects become."""
+    """A kind, and the form of its objects."""
 
     gvk: GroupVersionKind
     cls: "type[Resource] | None" = None
     metadata_only: bool = False
 
     def read(self, tree: Object) -> Any:
-        """An object as its users want it. The tree is used up."""
+        """Converts a tree to an object of this kind. The tree must not be used afterwards."""
         return tree if self.cls is None or self.metadata_only else self.cls.from_json(tree)
 
     def decode(self, data: bytes) -> Any:
-        """The same, from what a server sent."""
+        """Decodes an object of this kind from the bytes of a server."""
         return _decode(data) if self.cls is None or self.metadata_only else self.cls.decode(data)
 
     def __str__(self) -> str:
@@ -47,7 +48,7 @@ AnyObject: TypeAlias = Union["Resource", Object]
 
 
 def kind_of(kind: Kind[Any]) -> KindRef:
-    """What an argument means. Raises ValueError for what names no kind."""
+    """Returns the reference for an argument. Raises ValueError for an invalid reference."""
     if isinstance(kind, type):
         return _of_class(cast(Any, kind))
     if isinstance(kind, str):
@@ -59,13 +60,14 @@ def kind_of(kind: Kind[Any]) -> KindRef:
 
 @lru_cache(maxsize=1024)
 def _of_class(cls: Any) -> KindRef:
-    """What a class means. That of frozen objects means the class they were made of: what is read is never frozen."""
+    """Returns the reference for a class. The class of frozen objects stands for its mutable class, because objects from
+    a server are never frozen."""
     from setpoint.schema.types.frozen import plain_class
     from setpoint.schema.types.resource import Resource
 
     cls = plain_class(cls)
     if not issubclass(cls, Resource):
-        raise ValueError(f"{cls.__name__} is no kind: a kind is a class that derives from Resource")
+        raise ValueError(f"{cls.__name__} is not a kind: a kind is a subclass of Resource")
     return KindRef(cls.gvk(), cls)
 
 
@@ -73,36 +75,35 @@ def _of_class(cls: Any) -> KindRef:
 def _of_text(text: str) -> KindRef:
     api_version, slash, kind = text.rpartition("/")
     if not slash or not kind or not api_version:
-        raise ValueError(f"{text!r} names no kind: it should read VERSION/Kind or GROUP/VERSION/Kind")
+        raise ValueError(f"invalid kind {text!r}: expected VERSION/Kind or GROUP/VERSION/Kind")
     return KindRef(GroupVersion.parse(api_version).with_kind(kind))
 
 
 def metadata_only(kind: Kind[Any]) -> KindRef:
-    """The metadata alone of the objects of a kind: trees with `apiVersion`, `kind` and `metadata`."""
+    """Returns a reference to the metadata alone of a kind's objects: trees with `apiVersion`, `kind` and `metadata`."""
     return kind_of(kind)._replace(metadata_only=True)
 
 
 def tree_of(obj: AnyObject) -> Object:
-    """An object as the tree that is sent; a tree is what it is, if it is not frozen."""
+    """Returns the object as a tree to send: a copy if the object is frozen, and the same tree if the argument is a
+    mutable tree."""
     if not isinstance(obj, dict):
         return obj.to_json()
     return cast(Object, thaw(obj)) if is_frozen(obj) else obj
 
 
 def metadata_of(obj: AnyObject) -> Object:
-    """An object as a tree with nothing but its metadata, to be read."""
+    """Returns a tree with at least the metadata of the object, for reading only."""
     return obj if isinstance(obj, dict) else {"metadata": obj.metadata.to_json()}
 
 
 def ref_of(obj: AnyObject) -> KindRef:
-    """The kind of an object. Raises ValueError for a tree that does not say it."""
+    """Returns the kind of an object. Raises ValueError for a tree without apiVersion and kind."""
     if not isinstance(obj, dict):
         return _of_class(type(obj))
     gvk = GroupVersionKind.of(obj)
     if not gvk.kind or not gvk.version:
-        raise ValueError("the object does not say its apiVersion and kind")
+        raise ValueError("the object has no apiVersion and kind")
     if gvk.kind == "PartialObjectMetadata":
-        raise ValueError(
-            "the object is metadata alone, and that cannot be written: patch or delete it by its kind and name"
-        )
+        raise ValueError("cannot write a metadata-only object: patch or delete the object by its kind and name")
     return KindRef(gvk)

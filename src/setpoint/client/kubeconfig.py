@@ -1,7 +1,7 @@
-"""Kubeconfigs: the files that say where servers are and who asks, read as kubectl reads them.
+"""Kubeconfig files: the addresses and credentials of servers, read as kubectl reads them.
 
-Several files count as one: of two entries with one name the first counts, whole. Paths are relative to the file they
-stand in. Every mistake is told with the file, the line and the field.
+Several files are merged: of two entries with the same name, the first is used. Paths are relative to their file. Each
+error message names the file, the line and the field.
 """
 
 import base64
@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 
 def find(*, context: str = "", environ: Mapping[str, str], clock: Clock | None = None) -> Connection:
-    """The way to the cluster that one works with, in controller-runtime's order: the files of KUBECONFIG, the cluster
-    that this runs in, `~/.kube/config`. Raises ConfigError."""
+    """Returns the connection to the current cluster, in the order of controller-runtime: the files of `KUBECONFIG`, the
+    in-cluster configuration, `~/.kube/config`. Raises ConfigError."""
     if not environ.get("KUBECONFIG") and incluster.is_in_cluster(environ):
         return incluster.connection(environ)
     return from_files(None, context=context, environ=environ, clock=clock)
@@ -40,16 +40,14 @@ def find(*, context: str = "", environ: Mapping[str, str], clock: Clock | None =
 def from_files(
     path: str | os.PathLike[str] | None, *, context: str = "", environ: Mapping[str, str], clock: Clock | None = None
 ) -> Connection:
-    """The way that a context of a kubeconfig describes; of the current one, where none is named. Raises ConfigError."""
+    """Returns the connection of a kubeconfig's context, by default the current context. Raises ConfigError."""
     if path is not None:
         return load([Path(path)]).connection(context, environ, clock or SystemClock())
     listed = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
     paths = listed or [_home(environ) / ".kube" / "config"]
     there = [each for each in paths if each.exists()]
     if not there:
-        raise ConfigError(
-            f"there is no kubeconfig: {' nor '.join(map(str, paths))} is not there. Set KUBECONFIG, or give a path"
-        )
+        raise ConfigError(f"no kubeconfig found at {' or '.join(map(str, paths))}: set KUBECONFIG, or pass a path")
     return load(there).connection(context, environ, clock or SystemClock())
 
 
@@ -58,13 +56,13 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 class Entry:
-    """A part of a file. What is read of it is checked, and a mistake names the file, the line and the field."""
+    """A part of a file. Fields are checked when read; errors name the file, the line and the field."""
 
     def __init__(self, source: Source, path: tuple[str | int, ...], tree: Json) -> None:
         self._source = source
         self._path = path
         if not isinstance(tree, dict):
-            raise self.error("", "it should have fields")
+            raise self.error("", "expected a mapping")
         self._tree: Object = tree
 
     def error(self, name: str, why: str) -> ConfigError:
@@ -73,15 +71,15 @@ class Entry:
         return ConfigError(f"{where}: {why}")
 
     def text(self, name: str) -> str:
-        return self._of(name, str, "a text (in quotes, where it looks like something else)", "")
+        return self._of(name, str, "a string (quote a value that YAML reads as another type)", "")
 
     def flag(self, name: str) -> bool:
         return self._of(name, bool, "true or false", False)
 
     def texts(self, name: str) -> list[str]:
-        found: list[str] = self._of(name, list, "a list of texts", [])
+        found: list[str] = self._of(name, list, "a list of strings", [])
         if not all(isinstance(each, str) for each in found):
-            raise self.error(name, "it should be a list of texts")
+            raise self.error(name, "expected a list of strings")
         return found
 
     def entry(self, name: str) -> "Entry | None":
@@ -100,25 +98,25 @@ class Entry:
         if value is None:
             return otherwise
         if not isinstance(value, kind):
-            raise self.error(name, f"it should be {wanted}")
+            raise self.error(name, f"expected {wanted}")
         return value
 
     def data(self, name: str) -> str:
-        """A field in base64."""
+        """Returns the decoded value of a base64 field."""
         text = self.text(name)
         try:
             return base64.b64decode(text, validate=True).decode("ascii") if text else ""
         except (binascii.Error, ValueError):
-            raise self.error(name, "it should be PEM in base64") from None
+            raise self.error(name, "expected base64-encoded PEM") from None
 
     def file(self, name: str) -> Path | None:
-        """A field that names a file."""
+        """Returns the path in a field that names an existing file."""
         text = self.text(name)
         if not text:
             return None
         path = self.directory / text
         if not path.is_file():
-            raise self.error(name, f"there is no file {path}")
+            raise self.error(name, f"the file {path} does not exist")
         return path
 
     @property
@@ -126,13 +124,13 @@ class Entry:
         return Path(self._source.file).parent
 
     def pem(self, name: str) -> Pem:
-        """Something in PEM, in the file or beside it; what is in it counts."""
+        """Returns a PEM value: the inline `-data` field if set, else the file."""
         data = self.data(f"{name}-data")
         return Pem(data) if data else Pem(path=self.file(name))
 
 
 class Kubeconfig(NamedTuple):
-    """What some files say together."""
+    """The merged content of kubeconfig files."""
 
     files: Sequence[Path]
     clusters: Mapping[str, Entry]
@@ -141,16 +139,14 @@ class Kubeconfig(NamedTuple):
     current_context: str
 
     def connection(self, context: str, environ: Mapping[str, str], clock: Clock) -> Connection:
-        """The way that a context describes. Raises ConfigError."""
+        """Returns the connection of a context. Raises ConfigError."""
         where = ", ".join(map(str, self.files))
         name = context or self.current_context
         if not name:
-            raise ConfigError(
-                f"{where}: there is no current-context. Name one of: {', '.join(self.contexts) or 'none is there'}"
-            )
+            raise ConfigError(f"{where}: no current-context is set. Contexts: {', '.join(self.contexts) or 'none'}")
         found = self.contexts.get(name)
         if found is None:
-            raise ConfigError(f"{where}: there is no context {name!r}; there are: {', '.join(self.contexts) or 'none'}")
+            raise ConfigError(f"{where}: context {name!r} not found; contexts: {', '.join(self.contexts) or 'none'}")
         cluster = self._named(found, "cluster", self.clusters, needed=True)
         user = self._named(found, "user", self.users)
         assert cluster is not None
@@ -161,12 +157,12 @@ class Kubeconfig(NamedTuple):
         if not name and not needed:
             return None
         if name not in entries:
-            raise context.error(what, f"there is no {what} {name!r}; there are: {', '.join(entries) or 'none'}")
+            raise context.error(what, f"{what} {name!r} not found; known: {', '.join(entries) or 'none'}")
         return entries[name]
 
 
 def load(paths: Sequence[Path]) -> Kubeconfig:
-    """What files say together. Raises ConfigError."""
+    """Reads and merges files. Raises ConfigError."""
     found: dict[str, dict[str, Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
     for path in paths:
@@ -175,7 +171,7 @@ def load(paths: Sequence[Path]) -> Kubeconfig:
         except Mistakes as mistakes:
             raise ConfigError(str(mistakes)) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
         top = Entry(source, (), {} if source.tree is None else source.tree)
         current = current or top.text("current-context")
         for plural, entries in found.items():
@@ -196,17 +192,15 @@ def _connection(
 ) -> Connection:
     server = cluster.text("server")
     if not server:
-        raise cluster.error("", "server is missing: it should read https://HOST:PORT")
+        raise cluster.error("", "server is missing: expected https://HOST:PORT")
     insecure, authority = cluster.flag("insecure-skip-tls-verify"), cluster.pem("certificate-authority")
     if insecure and authority:
-        raise cluster.error(
-            "insecure-skip-tls-verify", "an authority that is not asked makes no sense: leave out one of both"
-        )
+        raise cluster.error("insecure-skip-tls-verify", "conflicts with certificate-authority: remove one of the two")
     certificate = user.pem("client-certificate") if user is not None else Pem()
     key = user.pem("client-key") if user is not None else Pem()
     if user is not None and bool(certificate) != bool(key):
         missing = "client-key" if certificate else "client-certificate"
-        raise user.error("", f"a certificate and its key go together: {missing} is missing")
+        raise user.error("", f"a client certificate needs its key: {missing} is missing")
     trust = Trust(authority=authority, certificate=certificate, key=key, insecure=insecure)
     try:
         context = trust() if not server.startswith("http://") else None
@@ -240,11 +234,9 @@ def _credentials(
     token, name, password = user.text("token"), user.text("username"), user.text("password")
     token_file, plugin = user.file("tokenFile"), user.entry("exec")
     if (token or token_file) and name:
-        raise user.error("username", "there is a token too: leave out one of both")
+        raise user.error("username", "conflicts with token: remove one of the two")
     if user.entry("auth-provider") is not None:
-        raise user.error(
-            "auth-provider", "there are no such providers any more: use exec, with the plugin that followed"
-        )
+        raise user.error("auth-provider", "auth providers are no longer supported: use an exec plugin")
     if token_file is not None:
         return TokenFile(token_file)
     if token:
@@ -257,12 +249,12 @@ def _credentials(
 def _plugin(entry: Entry, cluster: Entry) -> Plugin:
     version, command = entry.text("apiVersion"), entry.text("command")
     if version not in VERSIONS:
-        raise entry.error("apiVersion", f"it should be one of {', '.join(VERSIONS)}")
+        raise entry.error("apiVersion", f"expected one of {', '.join(VERSIONS)}")
     if not command:
         raise entry.error("", "command is missing")
     mode = entry.text("interactiveMode") or ("" if version == VERSIONS[0] else IF_AVAILABLE)
     if mode not in (NEVER, IF_AVAILABLE, ALWAYS):
-        raise entry.error("interactiveMode", f"it should be one of {NEVER}, {IF_AVAILABLE}, {ALWAYS}")
+        raise entry.error("interactiveMode", f"expected one of {NEVER}, {IF_AVAILABLE}, {ALWAYS}")
     env = {}
     for each in entry.entries("env"):
         if not each.text("name"):
@@ -275,7 +267,7 @@ def _plugin(entry: Entry, cluster: Entry) -> Plugin:
 
 
 def _cluster_info(cluster: Entry) -> Object:
-    """What a plugin is told of the cluster."""
+    """Returns the cluster information for an exec plugin."""
     authority = cluster.pem("certificate-authority")
     told: Object = {
         "server": cluster.text("server"),
@@ -295,7 +287,7 @@ def _impersonation(user: Entry) -> Impersonation | None:
     extra = user.entry("as-user-extra")
     if not name:
         if groups or uid or extra is not None:
-            raise user.error("as", "groups, uid and extra of somebody need a name: `as` is missing")
+            raise user.error("as", "`as` is missing: as-groups, as-uid and as-user-extra require a user name")
         return None
     values = {} if extra is None else {key: extra.texts(key) for key in extra.fields()}
     return Impersonation(name, groups, uid, values)

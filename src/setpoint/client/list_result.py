@@ -1,4 +1,4 @@
-"""Lists: the objects of a page or of all pages, and the revision they are of."""
+"""Lists: the objects of one page or of all pages, and their resource version."""
 
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -8,17 +8,17 @@ from setpoint.client.kinds import KindRef
 from setpoint.objects.tree import Object
 
 T = TypeVar("T")
-# How many objects a page has where nobody says otherwise, as in client-go.
+# The default number of objects in a page, as in client-go.
 PAGE = 500
 
 
 class Listing(NamedTuple, Generic[T]):
-    """What a list found. `continue_` asks for the next page where there is one."""
+    """The result of a list. `continue_` is the token of the next page, or empty."""
 
     items: list[T]
     resource_version: str = ""
     continue_: str = ""
-    # How many come after this page, where the server tells.
+    # The number of objects after this page, if the server reports the number.
     remaining: int | None = None
 
 
@@ -29,7 +29,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class RawList(msgspec.Struct):
-    """A list whose items are not decoded yet."""
+    """A list with undecoded items."""
 
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     items: list[msgspec.Raw] | None = None
@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def read_list(body: bytes, kind: KindRef) -> Listing[Any]:
-    """A list with its objects."""
+    """Decodes a list and its objects."""
     found = decode_raw(body)
     items = [read_item(item, kind) for item in found.items or ()]
     metadata = found.metadata
@@ -48,7 +48,7 @@ def read_list(body: bytes, kind: KindRef) -> Listing[Any]:
 
 
 def read_item(item: msgspec.Raw | bytes, kind: KindRef) -> Any:
-    """An object of a list: those of built-in kinds do not say what they are."""
+    """Decodes an object of a list, and adds `apiVersion` and `kind`: servers omit them in lists of built-in kinds."""
     tree: Object = _decode(item)
     if "kind" not in tree:
         tree = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind, **tree}

@@ -1,13 +1,13 @@
-"""The event loop of a program that talks a lot: uvloop, where there is one."""
+"""The event loop for programs with many requests: uvloop, if installed."""
 
 import asyncio
 from collections.abc import Callable
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """What makes the loop."""
+    """Returns the factory of the event loop."""
     try:
         import uvloop
-    except ImportError:  # there is none for Windows
+    except ImportError:  # uvloop does not support Windows
         return asyncio.new_event_loop
     return uvloop.new_event_loop

@@ -1,4 +1,4 @@
-"""Objects as files: streams of YAML documents in, and out again without what the server added.
+"""Objects as files: loads streams of YAML documents, and dumps objects without server-set fields.
 
 for obj in load_yaml("addons/"): ...
 print(dump_yaml(*(await client.list("v1/ConfigMap")).items))
@@ -14,16 +14,17 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
 
 SUFFIXES = (".yaml", ".yml", ".json")
-# What of the metadata is its author's.
+# The metadata fields that authors set.
 _KEPT = ("name", "namespace", "labels", "annotations")
-# Labels and annotations in which tools keep their own books; what is applied from elsewhere must not bear them.
+# Prefixes of labels and annotations with the internal state of tools; exported objects must not have them.
 _BOOKS = ("kubectl.kubernetes.io/", "deployment.kubernetes.io/", "setpoint.dev/apply-set")
 
 
 def load_yaml(path: str | Path) -> list[Object]:
-    """The objects of a file, or of all files of a directory (`.yaml`, `.yml`, `.json`), by name and not below it.
+    """Loads the objects of a file, or of all `.yaml`, `.yml` and `.json` files of a directory, in the order of their
+    names, without subdirectories.
 
-    Raises OSError, and ValueError, which names the file, for what is no object.
+    Raises OSError, and ValueError with the file's name for a document that is not an object.
     """
     found: list[Object] = []
     place = Path(path)
@@ -37,9 +38,9 @@ def load_yaml(path: str | Path) -> list[Object]:
 
 
 def parse_yaml(text: str | bytes) -> list[Object]:
-    """The objects of a stream of documents. Empty documents are passed over, and lists are their items.
+    """Parses the objects of a stream of YAML documents. Skips empty documents, and returns the items of lists.
 
-    Raises ValueError, which names the document, for what is no object.
+    Raises ValueError with the number of the document for a document that is not an object.
     """
     found: list[Object] = []
     documents = yamltext.load_all(text)
@@ -49,11 +50,11 @@ def parse_yaml(text: str | bytes) -> list[Object]:
         try:
             document = next(documents, None)
         except BadRequest as error:
-            raise ValueError(f"document {number} is no YAML: {error}") from None
+            raise ValueError(f"document {number} is not valid YAML: {error}") from None
         if document is None:
             return found
         if document.duplicates:
-            raise ValueError(f"document {number} says something twice: {document.duplicates[0]}")
+            raise ValueError(f"document {number} has a duplicate key: {document.duplicates[0]}")
         found += _objects(document.tree, f"document {number}")
 
 
@@ -61,7 +62,7 @@ def _objects(tree: Json, where: str) -> Iterator[Object]:
     if tree is None:
         return
     if not isinstance(tree, dict) or not all(isinstance(tree.get(name), str) for name in ("apiVersion", "kind")):
-        raise ValueError(f"{where} is no object: it needs apiVersion and kind")
+        raise ValueError(f"{where} is not an object: apiVersion or kind is missing")
     items = tree.get("items")
     if tree["kind"].endswith("List") and isinstance(items, list):
         for number, item in enumerate(items, 1):
@@ -71,13 +72,13 @@ def _objects(tree: Json, where: str) -> Iterator[Object]:
 
 
 def dump_yaml(*objects: AnyObject) -> str:
-    """Objects as a stream of documents that can be applied elsewhere."""
+    """Returns objects as a stream of YAML documents that can be applied to another cluster."""
     return "---\n".join(yamltext.dump(exported(each)) for each in objects)
 
 
 def exported(obj: AnyObject) -> Object:
-    """A copy of an object without what the server added: its status, and of its metadata all but the names, labels and
-    annotations, without those in which tools keep their own books."""
+    """Returns a copy of an object without status and server-set metadata. Of the metadata, keeps the name, namespace,
+    labels and annotations, without the labels and annotations of tools."""
     tree: Object = thaw(tree_of(obj))
     tree.pop("status", None)
     known = meta.of(tree)

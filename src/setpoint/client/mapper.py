@@ -1,9 +1,9 @@
-"""The mapper: from a kind to the resource that serves it. It asks nothing before it must, and heals by itself.
+"""The mapper from kinds to resources. Discovery runs on demand, and unknown kinds are looked up again.
 
-A server with aggregated discovery is asked twice, for everything; another one once for its groups, and then for each
-version as it is needed. A kind that is not known makes it ask again, for that group alone: a definition may have been
-installed since. That it is not there is believed for a second, so that whoever asks all the time does not ask the
-server each time. A version that is gone is forgotten.
+With aggregated discovery, the mapper sends two requests for all resources; otherwise one for the groups, and one for
+each version when needed. For an unknown kind, the mapper queries the group again, because a definition may have been
+installed since. A negative result is cached for one second, so that repeated lookups do not query the server each time.
+A version that is not found is removed from the cache.
 """
 
 import asyncio
@@ -16,24 +16,24 @@ from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 
-# How long it is believed that something is not there; and how much of that is remembered.
+# The time for which a negative result is cached, and the maximum number of negative results.
 MISSING_SECONDS = 1.0
 _MOST_MISSING = 1000
-# The groups whose objects say which kinds there are.
+# The groups with objects that define kinds.
 _DEFINING = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
 
 
-class NoMatch(LookupError):  # noqa: N818 - the word of the field
-    """The server has no such kind, or resource: it may come, with its definition."""
+class NoMatch(LookupError):  # noqa: N818 - the term of client-go
+    """The server does not serve the kind or resource. Its definition may be installed later."""
 
 
 class Mapper:
-    """The resources of one server. `send` asks it, and raises the errors of the API."""
+    """The resources of one server. `send` sends a request, and raises the errors of the API."""
 
     def __init__(self, send: Callable[[Call], Awaitable[Answer]], clock: Clock | None = None) -> None:
         self._send = send
         self._clock = clock or SystemClock()
-        # What the server was found not to have, and until when that is believed.
+        # Kinds that the server does not serve, and the time until which this negative result is valid.
         self._missing: dict[GroupVersionKind | GroupKind, float] = {}
         self._groups: dict[str, Group] = {}
         self._by_kind: dict[GroupVersionKind, APIResource] = {}
@@ -42,7 +42,7 @@ class Mapper:
         self._asking = asyncio.Lock()
 
     async def resource(self, gvk: GroupVersionKind) -> APIResource:
-        """The resource of a kind. Raises NoMatch."""
+        """Returns the resource of a kind. Raises NoMatch."""
         found = self._by_kind.get(gvk)
         if found is not None:
             return found
@@ -55,11 +55,11 @@ class Mapper:
         return found
 
     def known(self, gvk: GroupVersionKind) -> APIResource | None:
-        """The resource of a kind, if it is known already; nobody is asked."""
+        """Returns the resource of a kind if the resource is cached already. Sends no request."""
         return self._by_kind.get(gvk)
 
     async def preferred(self, kind: GroupKind) -> APIResource:
-        """The resource of a kind in the version that the server prefers. Raises NoMatch."""
+        """Returns the resource of a kind in the server's preferred version. Raises NoMatch."""
         async with self._asking:
             await self._ask_once()
             for again in (False, True):
@@ -76,7 +76,7 @@ class Mapper:
         raise NoMatch(f"the server has no kind {kind}: is its definition installed?")
 
     async def resources(self, *, anew: bool = True) -> Sequence[APIResource]:
-        """Everything the server has. It is asked for anew, unless what was heard before will do."""
+        """Returns all resources of the server. Unless `anew` is False, queries the server again."""
         async with self._asking:
             if anew:
                 self._asked = False
@@ -88,13 +88,14 @@ class Mapper:
             return [found for group in self._groups.values() for each in group.resources.values() for found in each]
 
     def heard_of(self, gvk: GroupVersionKind) -> None:
-        """Objects of a kind were read or written. Where these define kinds, the server may have more of them now: what
-        was missing is asked for again."""
+        """Called after objects of a kind were read or written. Clears the negative results if the objects can define
+        kinds, such as CustomResourceDefinitions."""
         if self._missing and gvk.group in _DEFINING:
             self._missing.clear()
 
     def forget(self, gvk: GroupVersionKind) -> None:
-        """The server said that it does not have this any more: it is asked again before it is believed."""
+        """Removes a version from the cache after the server answered that the resource does not exist. The next lookup
+        queries the server."""
         self._missing.pop(gvk, None)
         group = self._groups.get(gvk.group)
         if group is not None:
@@ -138,7 +139,7 @@ class Mapper:
         self._asked = True
 
     async def _ask_group(self, name: str) -> None:
-        """Asks for the versions of a group anew, and forgets their resources."""
+        """Queries the versions of a group again, and removes their resources from the cache."""
         answer = await self._or_nothing(discovery.group_call(name))
         if answer is None:
             self._groups.pop(name, None)
@@ -147,7 +148,7 @@ class Mapper:
             self._groups[found] = Group(found, versions, {})
 
     async def _version(self, gv: GroupVersion) -> None:
-        """Has the resources of a version at hand, if there is one."""
+        """Loads the resources of a version, if the version exists and is not loaded."""
         group = self._groups.get(gv.group)
         if group is None or gv.version not in group.versions or gv.version in group.resources:
             return
@@ -166,8 +167,8 @@ class Mapper:
         for version, resources in group.resources.items():
             own = GroupVersion(group.name, version)
             for resource in resources:
-                # What shows objects of another group's kind is not where these are found; of two resources of one kind,
-                # the one that can be listed is meant.
+                # A resource that returns objects of another group's kind is not the resource of that kind. Of two
+                # resources of one kind, prefer the one that can be listed.
                 if resource.gvk.group_version == own and (
                     "list" in resource.verbs or resource.gvk not in self._by_kind
                 ):

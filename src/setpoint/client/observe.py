@@ -1,22 +1,24 @@
-"""What a client tells those who count: every request with its outcome and its time, retries, and waiting of its own.
+"""The observer of a client's requests, for metrics: outcome and duration of each request, retries, and waits for the
+rate limit.
 
-The names of the labels are those that Go's clients have in `rest_client_requests_total` and its like.
+The labels have the names of client-go's metrics, such as `rest_client_requests_total`.
 """
 
 from typing import Protocol
 
-# The code of a request that had no answer.
+# The code of a request without an answer.
 NO_ANSWER = "<error>"
 
 
 class Observer(Protocol):
-    """Who counts the requests of a client. Called in passing: it must be quick and not fail."""
+    """Receives the events of a client's requests. The methods run within the request: they must be quick and must not
+    raise."""
 
     def requested(self, method: str, host: str, code: str, seconds: float) -> None:
-        """A request is done: with that code, or NO_ANSWER."""
+        """A request has finished, with this status code or NO_ANSWER."""
 
     def retried(self, method: str, host: str, code: str) -> None:
-        """A request is sent once more, after such an answer."""
+        """A request is repeated after an answer with this code."""
 
     def limited(self, method: str, host: str, seconds: float) -> None:
-        """A request waited so long for the client's own rate limit."""
+        """A request has waited this long for the client's rate limit."""

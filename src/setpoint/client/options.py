@@ -1,4 +1,4 @@
-"""What all requests of a client have in common, and how it becomes parameters and headers."""
+"""The options of requests, and their query parameters and headers."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
@@ -7,12 +7,12 @@ from urllib.parse import quote
 from setpoint.client.selectors import FieldsArgument, LabelsArgument
 from setpoint.objects.provenance import CAUSE_HEADER, Cause
 
-# What may stand in the name of a header, beside letters and digits.
+# The characters allowed in a header name besides letters and digits.
 _TOKEN = "!#$&'*+-.^_`|~"
 
 
 class Impersonation(NamedTuple):
-    """As whom to ask."""
+    """The user to impersonate."""
 
     user: str
     groups: Sequence[str] = ()
@@ -31,22 +31,22 @@ class Impersonation(NamedTuple):
 
 
 class Options(NamedTuple):
-    """The defaults of a client; what a call says itself counts before them."""
+    """The default options of a client. The arguments of a call override them."""
 
-    # The namespace of calls that name none, for kinds that live in one.
+    # The namespace of calls without a namespace, for namespaced kinds.
     namespace: str = ""
     field_manager: str = ""
     field_validation: str = ""
     dry_run: bool = False
     impersonate: Impersonation | None = None
     cause: Cause | None = None
-    # Seconds for the whole answer of a request, and for the beginning of a stream; None: as long as it takes.
+    # The seconds for the whole answer of a request, or for the head of a stream. None means no limit.
     timeout: float | None = None
-    # What it calls itself; by default this library.
+    # The User-Agent; by default the name of this library.
     user_agent: str = ""
 
     def headers(self) -> dict[str, str | Sequence[str]]:
-        """The headers that every request has."""
+        """Returns the headers of every request."""
         found = self.impersonate.headers() if self.impersonate is not None else {}
         if self.cause is not None:
             found[CAUSE_HEADER] = self.cause.to_header()
@@ -55,7 +55,7 @@ class Options(NamedTuple):
         return found
 
     def write_query(self, how: "WriteOptions") -> list[tuple[str, str]]:
-        """The parameters of a write."""
+        """Returns the query parameters of a write."""
         found = []
         dry_run = how.get("dry_run")
         if self.dry_run if dry_run is None else dry_run:
@@ -68,40 +68,40 @@ class Options(NamedTuple):
 
 
 class WriteOptions(TypedDict, total=False):
-    """How to write; what is not said here is as the client's options say."""
+    """The options of a write. Missing options default to those of the client."""
 
-    # The server does everything but keep it.
+    # The server processes the request without storing the result.
     dry_run: bool | None
     field_manager: str
-    # Of fields that the kind does not have: Ignore, Warn or Strict.
+    # The treatment of unknown fields: Ignore, Warn or Strict.
     field_validation: str
 
 
 class ListOptions(TypedDict, total=False):
-    """How to list."""
+    """The options of a list."""
 
     labels: LabelsArgument
     fields: FieldsArgument
-    # At most so many, as one page; without it all pages are read.
+    # The maximum number of objects, as one page. Without a limit all pages are read.
     limit: int
     continue_: str
     resource_version: str
     resource_version_match: str
-    # The past, which our own server keeps.
+    # A past revision to read, supported by Setpoint's own server only.
     at: int | None
 
 
 class WatchOptions(TypedDict, total=False):
-    """How to watch."""
+    """The options of a watch."""
 
     labels: LabelsArgument
     fields: FieldsArgument
     resource_version: str
     bookmarks: bool
-    # Begins with what is there, up to a bookmark that says so.
+    # Begins with the existing objects, followed by a bookmark that marks their end.
     initial_events: bool
-    # After how many seconds the server ends the watch by itself.
+    # The seconds after which the server ends the watch.
     timeout: float | None
-    # How many seconds of silence mean that nobody is there any more: the watch ends with an error. Unless told
-    # otherwise, half a minute more than `timeout`; without a timeout there is no such bound.
+    # The seconds without any data after which the watch ends with an error. The default is 30 seconds more than
+    # `timeout`; without a timeout there is no limit.
     stall: float | None

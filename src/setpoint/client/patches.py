@@ -1,4 +1,4 @@
-"""Patches: what to send to change part of an object, and how it is meant."""
+"""Patches: the content and the type of a partial change to an object."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Patch(NamedTuple):
-    """A patch, ready to be sent. An empty one changes nothing and need not be sent."""
+    """An encoded patch. An empty patch changes nothing, and sending one is unnecessary."""
 
     content_type: str
     body: bytes
@@ -29,30 +29,32 @@ class Patch(NamedTuple):
 
 
 def merge_patch(before: AnyObject, after: AnyObject, *, optimistic_lock: bool = False) -> Patch:
-    """What turns one object into the other. With the lock it is refused if somebody else wrote meanwhile."""
-    # A tree may have been made of parts of frozen ones.
+    """Returns the merge patch from one object to the other. With `optimistic_lock`, the server rejects the patch if the
+    object was written in between."""
+    # A tree may contain parts of frozen trees.
     old, new = thaw(tree_of(before)), thaw(tree_of(after))
     return _locked(MERGE, mergepatch.diff(old, new), old, optimistic_lock)
 
 
 def merge(patch: Object) -> Patch:
-    """A merge patch as it is to be sent."""
+    """Returns a merge patch with the given content."""
     return Patch(MERGE, _encode(patch), not patch)
 
 
 def json_patch(operations: Sequence[Object]) -> Patch:
-    """A JSON patch: operations with `op`, `path` and `value` or `from`."""
+    """Returns a JSON Patch with operations that have `op`, `path`, and `value` or `from`."""
     return Patch(JSON_PATCH, _encode(list(operations)), not operations)
 
 
 def strategic(patch: Object) -> Patch:
-    """A strategic merge patch as it is to be sent; for built-in kinds only."""
+    """Returns a strategic merge patch with the given content. Only built-in kinds support this type."""
     return Patch(STRATEGIC, _encode(patch), not patch)
 
 
 def strategic_patch(before: AnyObject, after: AnyObject, *, optimistic_lock: bool = False) -> Patch:
-    """What turns one object into the other, with lists merged as their kind says: others may change other items of them
-    meanwhile. For built-in kinds only: of one's own kinds the server knows no such rules, and `merge_patch` serves."""
+    """Returns the strategic merge patch from one object to the other. Lists are merged by the rules of their kind, so
+    that other writers can change other items. Only built-in kinds support this type; use `merge_patch` for custom
+    resources."""
     from setpoint.merge.strategic import diff
     from setpoint.schema.builtin import definitions
 
@@ -60,7 +62,7 @@ def strategic_patch(before: AnyObject, after: AnyObject, *, optimistic_lock: boo
     gvk = ref_of(after).gvk
     name = definitions.kinds().get(gvk)
     if name is None:
-        raise ValueError(f"{gvk.kind} is no built-in kind, and only those have strategic patches: use merge_patch")
+        raise ValueError(f"{gvk.kind} is not a built-in kind and has no strategic merge patches: use merge_patch")
     patch = diff(old, new, _patch_schemas()[f"#/definitions/{name}"])
     return _locked(STRATEGIC, patch, old, optimistic_lock)
 
@@ -79,17 +81,17 @@ def _locked(content_type: str, patch: Object, old: Object, optimistic_lock: bool
         version = old.get("metadata", {}).get("resourceVersion")
         if not version:
             raise ValueError(
-                "an optimistic lock needs the resourceVersion of the object before: read it from the server"
+                "an optimistic lock needs the resourceVersion of the earlier object: read the object from the server"
             )
         patch = {**patch, "metadata": {**patch.get("metadata", {}), "resourceVersion": version}}
     return Patch(content_type, _encode(patch), is_empty)
 
 
 def raw(content_type: str, body: bytes) -> Patch:
-    """A patch of any kind."""
+    """Returns a patch of any content type."""
     return Patch(content_type, body)
 
 
 def apply_configuration(tree: Json) -> Patch:
-    """A configuration to be applied."""
+    """Returns a server-side apply patch."""
     return Patch(APPLY, _encode(tree))

@@ -1,4 +1,4 @@
-"""Which proxy the environment asks for: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by the rules of Go's programs."""
+"""The proxy settings of the environment: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by the rules of Go's net/http."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 
 
 def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> str:
-    """The proxy for a server, as a URL; empty where there is none, or the server is not asked through it."""
+    """Returns the URL of the proxy for a server, or an empty string if none is set or NO_PROXY excludes the server."""
     name = "https_proxy" if scheme == "https" else "http_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""
     without = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
@@ -41,5 +41,5 @@ def _goes_without(host: str, port: int, listed: str) -> bool:
 def _is_of_domain(host: str, item: str) -> bool:
     if item.startswith("*."):
         item = item[1:]
-    # `.example.com` means what is below it, `example.com` itself too.
+    # `.example.com` matches subdomains only, `example.com` also the domain itself.
     return host.endswith(item) if item.startswith(".") else host == item or host.endswith(f".{item}")

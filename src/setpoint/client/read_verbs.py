@@ -1,4 +1,4 @@
-"""Reading: one object, a list of them page by page, and a watch."""
+"""The read verbs: get, list with paging, and watch."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,12 +19,12 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-# A watch that the server was to end by now and of which nothing is heard is a connection that nobody is at any more.
+# A watch that the server should have ended, and on which no data arrives, belongs to a dead connection.
 _STALL_GRACE_SECONDS = 30.0
 
 
 class Reading(Requests):
-    """The reading half of a client."""
+    """The read verbs of a client."""
 
     @overload
     async def get(
@@ -58,7 +58,8 @@ class Reading(Requests):
         resource_version: str = "",
         subresource: str = "",
     ) -> Any:
-        """One object. `at` asks our own server for the past; `resource_version`, for a state not older than that."""
+        """Reads one object. `at` reads a past revision, supported by Setpoint's own server only. With
+        `resource_version`, the server may answer from any state that is not older."""
         ref = kind_of(kind)
         query = query_of(at=str(at) if at is not None else "", resourceVersion=resource_version)
         answer = await self._call(
@@ -73,9 +74,9 @@ class Reading(Requests):
         self, kind: GroupVersionKind | str | KindRef, namespace: str = "", **how: Unpack[ListOptions]
     ) -> Listing[Object]: ...
     async def list(self, kind: Kind[Any], namespace: str = "", **how: Unpack[ListOptions]) -> Listing[Any]:
-        """The objects of a kind; all of them, page by page, unless a limit is given.
+        """Lists the objects of a kind. Without a limit, reads all pages.
 
-        Where the pages take so long that the server lets go of their revision, everything is read anew in one.
+        If the continue token expires while the pages are read, reads the whole list again in one request.
         """
         ref = kind_of(kind)
         if how.get("limit"):
@@ -101,9 +102,9 @@ class Reading(Requests):
         self, kind: GroupVersionKind | str | KindRef, namespace: str = "", **how: Unpack[ListOptions]
     ) -> AsyncIterator[Listing[Object]]: ...
     async def pages(self, kind: Kind[Any], namespace: str = "", **how: Unpack[ListOptions]) -> Any:
-        """The pages of a list as they come, each of `limit` objects (500 unless told otherwise), so that not all are in
-        memory at once. No object comes twice: where the revision of the pages is no longer kept, the rest is what a new
-        list has beside what came already."""
+        """Yields the pages of a list, each with `limit` objects (500 by default), so that not all objects are in memory
+        at once. No object is returned twice: if the continue token expires, the last page has the objects of a new list
+        that were not returned before."""
         ref = kind_of(kind)
         next_: ListOptions = {"limit": PAGE, **how}
         seen: set[tuple[str, str]] = set()
@@ -129,13 +130,13 @@ class Reading(Requests):
         self, kind: GroupVersionKind | str | KindRef, namespace: str = "", **how: Unpack[ListOptions]
     ) -> AsyncIterator[Object]: ...
     async def each(self, kind: Kind[Any], namespace: str = "", **how: Unpack[ListOptions]) -> Any:
-        """The objects of a list one by one; the next page is asked for when the last one is used up."""
+        """Yields the objects of a list one by one. The next page is read when the previous one is consumed."""
         async for page in self.pages(kind_of(kind), namespace, **how):
             for item in page.items:
                 yield item
 
     async def raw_list(self, kind: Kind[Any], namespace: str = "", **how: Unpack[ListOptions]) -> bytes:
-        """One page of a list, as the server sent it."""
+        """Returns one page of a list as the bytes of the server's answer."""
         ref = kind_of(kind)
         limit, at = how.get("limit", 0), how.get("at")
         query = query_of(
@@ -159,7 +160,8 @@ class Reading(Requests):
         self, kind: GroupVersionKind | str | KindRef, namespace: str = "", **how: Unpack[WatchOptions]
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent[Object]]]: ...
     def watch(self, kind: Kind[Any], namespace: str = "", **how: Unpack[WatchOptions]) -> Any:
-        """What happens to the objects of a kind, from a revision on, or from now."""
+        """Watches the objects of a kind, from a resource version or from now on. Use as an async context manager, which
+        yields an iterator of events."""
         return self._watch(kind_of(kind), namespace, how)
 
     @asynccontextmanager
@@ -178,7 +180,7 @@ class Reading(Requests):
     async def raw_watch(
         self, kind: Kind[Any], namespace: str = "", **how: Unpack[WatchOptions]
     ) -> AsyncIterator[AsyncIterator[RawEvent]]:
-        """The same with objects as the server sent them."""
+        """Watches like `watch`, with undecoded objects."""
         ref = kind_of(kind)
         initial, timeout = how.get("initial_events", False), how.get("timeout")
         query = query_of(
@@ -206,7 +208,7 @@ class Reading(Requests):
                     watching.cancel()
         except NotFound as error:
             if not error.name:
-                self.mapper.forget(ref.gvk)  # there is no such resource any more: the next time it is looked up again
+                self.mapper.forget(ref.gvk)  # the resource does not exist any more: look the kind up again next time
             raise
 
     @overload
@@ -232,17 +234,17 @@ class Reading(Requests):
         *,
         timeout: float | None = None,
     ) -> Any:
-        """Waits until an object is as wanted, by watching it, and returns it; None where it is gone.
+        """Watches an object until a condition is met, and returns the object, or None if the object does not exist.
 
-        `until`: `"create"`, `"delete"`, `"condition=Ready"`, `"condition=Ready=False"`, `"jsonpath={.status.phase}"`,
-        `"jsonpath={.status.phase}=Running"`, or a function of the object (None while there is none).
-        Raises TimeoutError.
+        `until` is `"create"`, `"delete"`, `"condition=Ready"`, `"condition=Ready=False"`, `"jsonpath={.status.phase}"`,
+        `"jsonpath={.status.phase}=Running"`, or a function of the object (None while the object does not exist). Raises
+        TimeoutError.
         """
         return await wait_for(self, kind_of(kind), name, namespace, until, timeout)
 
 
 class _Heard:
-    """A stream that knows when something last came, and is cut when that is too long ago."""
+    """A stream that records the time of its last data, and is cut off after too long a silence."""
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self.answer = stream.answer
@@ -259,16 +261,16 @@ class _Heard:
     async def guard(self, seconds: float) -> None:
         while (left := self._at + seconds - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
-        self.cut(f"the watch stalled: nothing was heard for {seconds:g} s")
+        self.cut(f"the watch stalled: no data for {seconds:g} s")
 
 
 def _after(how: ListOptions, continue_: str) -> ListOptions:
-    """How to ask for the page that follows."""
+    """Returns the options for the next page."""
     return {**how, "continue_": continue_, "resource_version": "", "resource_version_match": ""}
 
 
 def _whole(how: ListOptions) -> ListOptions:
-    """How to ask for everything in one page."""
+    """Returns the options for the whole list in one page."""
     return {**how, "limit": 0, "continue_": ""}
 
 

@@ -1,7 +1,7 @@
-"""What every verb of the client is made of: a request to a resource, sent as the client's options say, and its errors.
+"""The common part of all verbs: sends a request to a resource with the client's options, and raises errors.
 
-What the server refuses is raised as the error of the API that it is (`setpoint.objects.errors`); what never reached it,
-or never came back, as `TransportError`.
+Errors of the server are raised as the classes of `setpoint.objects.errors`; requests that did not reach the server, or
+were not answered, raise `TransportError`.
 """
 
 import copy
@@ -73,7 +73,7 @@ class Requests:
         await self.close()
 
     async def close(self) -> None:
-        """Ends what is under way, and every connection."""
+        """Cancels requests in progress and closes all connections."""
         await self.transport.close()
 
     def with_options(
@@ -88,7 +88,7 @@ class Requests:
         timeout: float | None = None,
         user_agent: str | None = None,
     ) -> Self:
-        """The same client with other defaults. It shares the connections: close only one of them."""
+        """Returns a client with other default options. Both clients share the connections: close only one of them."""
         given: dict[str, Any] = {
             "namespace": namespace,
             "field_manager": field_manager,
@@ -104,11 +104,12 @@ class Requests:
         return other
 
     def as_(self, user: str, *groups: str, uid: str = "", extra: Mapping[str, Sequence[str]] | None = None) -> Self:
-        """The same client, which asks as another user: `await client.as_("jane", "teachers").list(...)`."""
+        """Returns a client that impersonates another user: `await client.as_("jane", "teachers").list(...)`."""
         return self.with_options(impersonate=Impersonation(user, groups, uid, extra or {}))
 
     async def send(self, call: Call) -> Answer:
-        """Sends any request, and returns its answer. Raises the errors of the API, and TransportError."""
+        """Sends any request and returns its answer. Retries as the server asks. Raises the errors of the API, and
+        TransportError."""
         call = self._prepared(call)
         attempt: Any = (
             self._attempt if self.observer is not None or self.rate_limit is not None else self.transport.send
@@ -130,12 +131,13 @@ class Requests:
         body: bytes = b"",
         timeout: float | None = None,
     ) -> Answer:
-        """A request to any path, such as `/healthz` or what is below a proxy. Raises as `send`."""
+        """Sends a request to any path, such as `/healthz` or a path below a proxy subresource. Raises the same errors
+        as `send`."""
         return await self.send(Call(method, path, query, {"accept": "*/*", **(headers or {})}, body, timeout))
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
-        """Sends any request whose answer is read while it comes."""
+        """Sends any request, and yields its answer as a stream."""
         call = self._prepared(call)
         await self._take_turn(call)
         started = self.clock.monotonic()
@@ -157,7 +159,7 @@ class Requests:
     async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
         """Opens a WebSocket. Raises the errors of the API, and TransportError."""
         if not isinstance(self.transport, SocketTransport):
-            raise TransportError("this way to the server has no WebSockets: connect to it over HTTP", sent=False)
+            raise TransportError("the transport does not support WebSockets: connect over HTTP", sent=False)
         call = self._prepared(call)
         await self._take_turn(call)
         try:
@@ -179,7 +181,7 @@ class Requests:
             for text in parse_warnings(answer.headers["warning"]):
                 self.on_warning(text)
 
-    # Those who count, and the rate limit.
+    # Metrics and the rate limit
 
     async def _attempt(self, call: Call) -> Answer:
         await self._take_turn(call)
@@ -208,14 +210,14 @@ class Requests:
 
     @property
     def host(self) -> str:
-        """Who the server is, for those who count."""
+        """The host of the server, as a label for metrics."""
         endpoint = getattr(self.transport, "endpoint", None)
         return "in process" if endpoint is None else endpoint.authority
 
     # Requests to resources
 
     async def resource(self, kind: Kind[Any]) -> APIResource:
-        """The resource that serves a kind. Raises NoMatch."""
+        """Returns the resource that serves a kind. Raises NoMatch."""
         return await self.mapper.resource(kind_of(kind).gvk)
 
     async def _call(
@@ -231,7 +233,7 @@ class Requests:
         content_type: str = JSON,
         accept: str = JSON,
     ) -> Answer:
-        """A request to a resource or an object of it."""
+        """Sends a request to a resource or one of its objects."""
         call = Call(method, "", query or (), headers_of(accept, content_type if body else ""), body)
         path = await self._path(ref, name, namespace, subresource)
         try:
@@ -241,7 +243,7 @@ class Requests:
         except NotFound as error:
             if error.name:
                 raise
-        # There is no such resource any more: its definition may have changed.
+        # The resource does not exist any more: its definition may have changed.
         self.mapper.forget(ref.gvk)
         return await self.send(call._replace(path=await self._path(ref, name, namespace, subresource)))
 
@@ -251,12 +253,12 @@ class Requests:
 
 
 def _quoted(text: str, safe: str = "") -> str:
-    """A part of a path. Nearly all names are what they are."""
+    """Percent-encodes a segment of a path. Almost all names need no encoding."""
     return text if _is_plain(text) else quote(text, safe=safe)
 
 
 class _WarnOnce:
-    """Logs what servers warn of, each text once; of very many, the first ones."""
+    """Logs the warnings of servers: each text once, and at most 1000 texts."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -264,40 +266,40 @@ class _WarnOnce:
     def __call__(self, text: str) -> None:
         if text not in self._seen and len(self._seen) < 1000:
             self._seen.add(text)
-            _log.warning("the server warns: %s", text)
+            _log.warning("warning from the server: %s", text)
 
 
 def target_of(target: Any, name: str, namespace: str) -> tuple[KindRef, str, str]:
-    """What a patch or a delete is for."""
+    """Returns the kind, name and namespace of a patch's or delete's target."""
     if isinstance(target, type | str | GroupVersionKind | KindRef):
         if not name:
-            raise ValueError(f"which {kind_of(target)}? Give its name, or the object itself")
+            raise ValueError(f"no {kind_of(target)} was given: pass its name, or the object")
         return kind_of(target), name, namespace
     found, its_namespace = place_of(tree_of(target))
     return ref_of(target), name or found, namespace or its_namespace
 
 
 def place_of(tree: Object) -> tuple[str, str]:
-    """The name and the namespace of an object."""
+    """Returns the name and the namespace of an object."""
     metadata = metadata_of(tree)
     if not metadata.get("name"):
-        raise ValueError("the object has no name: only a new one may leave it to the server")
+        raise ValueError("the object has no name: only a create can use generateName")
     return metadata["name"], metadata.get("namespace", "")
 
 
 def metadata_of(tree: Object) -> Mapping[str, Any]:
-    """The metadata of an object, of whatever form."""
+    """Returns the metadata of a tree, or an empty mapping."""
     metadata = tree.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
 def query_of(**values: str) -> Query:
-    """The parameters that are not empty."""
+    """Returns the query parameters with a value."""
     return [(name, value) for name, value in values.items() if value]
 
 
 def accept_of(ref: KindRef) -> str:
-    """What to accept for an object of a kind."""
+    """Returns the Accept header for an object of a kind."""
     return _METADATA_ONLY if ref.metadata_only else JSON
 
 
@@ -306,7 +308,7 @@ def headers_of(accept: str, content_type: str = "") -> dict[str, str]:
 
 
 def error_of(answer: Answer) -> APIError:
-    """The error that an answer is."""
+    """Returns the API error of an error answer."""
     try:
         status = decode(answer.body)
     except msgspec.DecodeError:

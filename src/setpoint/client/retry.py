@@ -1,14 +1,14 @@
-"""When a request is sent again: as the server says, and only where doing it twice does no harm."""
+"""Retries of requests: as the server asks, and only if a repetition is safe."""
 
 from collections.abc import Awaitable, Callable
 
 from setpoint.client.transport import Answer, TransportError
 from setpoint.objects.clock import Clock
 
-# How often a server that asks for patience is asked again, as in client-go.
+# The maximum number of retries on Retry-After, as in client-go.
 MAX_RETRIES = 10
 _HARMLESS = frozenset(("GET", "HEAD"))
-# How long a server that cannot be reached is left alone before it is asked once more: it may be starting anew.
+# The delays before a server that cannot be reached is tried again: the server may be restarting.
 _UNREACHABLE_SECONDS = (0.05, 0.2, 1.0)
 
 
@@ -20,11 +20,11 @@ async def with_retries(
     retries: int = MAX_RETRIES,
     on_retry: Callable[[Answer | None], None] | None = None,
 ) -> Answer:
-    """The answer to a request, after as many tries as it takes. Raises TransportError.
+    """Returns the answer to a request, after retries. Raises TransportError.
 
-    429 says that nothing was done, and 5xx with Retry-After asks for another try: both are heeded, for every request. A
-    server that cannot be reached has done nothing either; one that may have is only asked again for a read. A request
-    whose time was over is not sent again.
+    429 means that the server did not process the request, and 5xx with Retry-After asks for a retry: both are retried
+    for every method. A request that did not reach the server is retried as well. After a connection that broke later,
+    only reads are retried. A request that timed out is not retried.
     """
     unreachable = iter(_UNREACHABLE_SECONDS)
     answer: Answer | None
@@ -47,7 +47,8 @@ async def with_retries(
 
 
 def retry_after(answer: Answer) -> float | None:
-    """The seconds that a server asks to wait before another try; None where it does not ask for one."""
+    """Returns the seconds that the server asks to wait before a retry, or None if the server does not ask for a
+    retry."""
     if answer.status != 429 and answer.status < 500:
         return None
     text = answer.headers.get("retry-after", "")

@@ -1,4 +1,4 @@
-"""Selectors as arguments: a text, a mapping of what must be equal, or a parsed selector."""
+"""Selector arguments: a string, a mapping of required values, or a parsed selector."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -10,7 +10,7 @@ FieldsArgument: TypeAlias = "str | Mapping[str, str] | None"
 
 
 def labels_text(labels: LabelsArgument) -> str:
-    """The text of a label selector, as it is sent."""
+    """Returns a label selector as the query parameter's text."""
     if labels is None or isinstance(labels, str):
         return labels or ""
     if isinstance(labels, Mapping):
@@ -19,7 +19,7 @@ def labels_text(labels: LabelsArgument) -> str:
 
 
 def fields_text(fields: FieldsArgument) -> str:
-    """The text of a field selector, as it is sent."""
+    """Returns a field selector as the query parameter's text."""
     if fields is None or isinstance(fields, str):
         return fields or ""
     return ",".join(f"{name}={_escape(value)}" for name, value in fields.items())

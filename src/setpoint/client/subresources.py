@@ -1,5 +1,5 @@
-"""What is below some objects: scale, and of pods their logs, processes, ports, eviction and binding; tokens of service
-accounts. Each is there where the server has it."""
+"""Subresources: scale; the logs, processes, ports, eviction and binding of pods; the tokens of service accounts. Each
+requires a server that serves the subresource."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,11 +21,11 @@ _SERVICE_ACCOUNT = KindRef(GroupVersionKind("", "v1", "ServiceAccount"))
 
 
 class LogOptions(TypedDict, total=False):
-    """Which lines of a log."""
+    """The options that select the lines of a log."""
 
-    # Needed where a pod has several.
+    # Required if the pod has several containers.
     container: str
-    # Of the container that ran before this one.
+    # Reads the log of the container's previous instance.
     previous: bool
     since_seconds: int
     since_time: str
@@ -35,7 +35,7 @@ class LogOptions(TypedDict, total=False):
 
 
 class Subresources(Writing):
-    """What is below some objects."""
+    """The verbs for subresources."""
 
     async def scale(
         self,
@@ -45,7 +45,7 @@ class Subresources(Writing):
         replicas: int | None = None,
         **how: Unpack[WriteOptions],
     ) -> Object:
-        """The Scale of whatever has one; with a number of replicas, as it is after that was asked for."""
+        """Returns the Scale of an object. With `replicas`, sets the number of replicas first."""
         ref = KindRef(kind_of(kind).gvk)
         if replicas is not None:
             patch = merge({"spec": {"replicas": replicas}})
@@ -57,7 +57,7 @@ class Subresources(Writing):
     async def evict(
         self, name: str, namespace: str = "", *, grace_period: int | None = None, dry_run: bool | None = None
     ) -> Object:
-        """Asks a pod to go, unless that would leave too few of its like: then TooManyRequests is raised."""
+        """Evicts a pod. Raises TooManyRequests if a PodDisruptionBudget forbids the eviction."""
         options = decode(self._delete_options("", grace_period, "", "", dry_run))
         body = {
             "apiVersion": "policy/v1",
@@ -68,7 +68,7 @@ class Subresources(Writing):
         return await self._post_below(POD, name, namespace, "eviction", body)
 
     async def bind(self, name: str, namespace: str = "", *, node: str) -> Object:
-        """Puts a pod on a node."""
+        """Binds a pod to a node."""
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -86,8 +86,9 @@ class Subresources(Writing):
         expiration_seconds: int | None = None,
         bound_to: Object | None = None,
     ) -> Object:
-        """A token of a service account: `status.token`, and until when it is good. It ends with the object that
-        `bound_to` refers to, if any."""
+        """Requests a token for a service account. Returns the TokenRequest: `status.token` and
+        `status.expirationTimestamp`. With `bound_to`, the token becomes invalid when the referenced object is
+        deleted."""
         spec: Object = {"audiences": list(audiences)}
         if expiration_seconds is not None:
             spec["expirationSeconds"] = expiration_seconds
@@ -105,7 +106,7 @@ class Subresources(Writing):
     # Logs
 
     async def log_text(self, name: str, namespace: str = "", **which: Unpack[LogOptions]) -> str:
-        """The log of a container as it is now."""
+        """Returns the current log of a container."""
         answer = await self._call(
             POD, "GET", name=name, namespace=namespace, subresource="log", query=_log_query(which), accept="*/*"
         )
@@ -115,7 +116,7 @@ class Subresources(Writing):
     async def logs(
         self, name: str, namespace: str = "", *, follow: bool = True, **which: Unpack[LogOptions]
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of the log of a container as they come, without their ends."""
+        """Yields the lines of a container's log as they arrive, without line breaks."""
         query = [*_log_query(which), *query_of(follow="true" if follow else "")]
         path = await self._path(POD, name, namespace, "log")
         async with self.stream(Call("GET", path, query, {"accept": "*/*"})) as stream:
@@ -132,7 +133,8 @@ class Subresources(Writing):
         container: str = "",
         stdin: bytes | None = None,
     ) -> Executed:
-        """Runs a command in a container to its end, however it exits. Raises APIError where it cannot be run."""
+        """Runs a command in a container and waits for its end, whatever the exit code. Raises APIError if the command
+        cannot be run."""
         async with self.open_exec(
             name, namespace, command=command, container=container, stdin=stdin is not None
         ) as process:
@@ -149,9 +151,9 @@ class Subresources(Writing):
         stdin: bool = False,
         tty: bool = False,
     ) -> AsyncIterator[Process]:
-        """A command that runs in a container, to talk with it."""
+        """Starts a command in a container, and yields the process for input and output."""
         if isinstance(command, str) or not command:
-            raise ValueError('a command is a list of words, such as ["ls", "-l"]')
+            raise ValueError('the command must be a list of arguments, such as ["ls", "-l"]')
         query = [("command", word) for word in command]
         async with self._process(name, namespace, "exec", query, container, stdin, tty) as process:
             yield process
@@ -160,7 +162,7 @@ class Subresources(Writing):
     async def attach(
         self, name: str, namespace: str = "", *, container: str = "", stdin: bool = False, tty: bool = False
     ) -> AsyncIterator[Process]:
-        """The process that a container runs anyway, to talk with it."""
+        """Attaches to the main process of a container, and yields the process for input and output."""
         async with self._process(name, namespace, "attach", [], container, stdin, tty) as process:
             yield process
 
@@ -168,7 +170,7 @@ class Subresources(Writing):
     async def _process(
         self, name: str, namespace: str, subresource: str, query: Query, container: str, stdin: bool, tty: bool
     ) -> AsyncIterator[Process]:
-        # A terminal has one stream of output.
+        # A terminal has a single output stream.
         wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
         query = [*query, *query_of(container=container, **{key: "true" for key, value in wanted.items() if value})]
         path = await self._path(POD, name, namespace, subresource)
@@ -178,7 +180,7 @@ class Subresources(Writing):
 
     @asynccontextmanager
     async def port_forward(self, name: str, namespace: str = "", *, port: int) -> AsyncIterator[Forwarded]:
-        """A connection to a port of a pod."""
+        """Opens a connection to a port of a pod."""
         path = await self._path(POD, name, namespace, "portforward")
         call = Call("GET", path, query_of(ports=str(port)), {"accept": JSON})
         async with self.socket(call, (V4,)) as socket:

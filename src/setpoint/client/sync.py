@@ -1,14 +1,13 @@
-"""The client without `await`: for scripts, notebooks, and code that is not asynchronous.
+"""The synchronous client, for scripts, notebooks, and code without asyncio.
 
     with SyncClient.connect() as client:
         for pod in client.each("v1/Pod", "default"): ...
         with client.watch("v1/ConfigMap", "default") as events:
             for event in events: ...
 
-It has the methods of `Client`, with the same arguments and types: what that awaits this waits for, and what that
-iterates over asynchronously is a plain iterator. The work is done by an event loop in a thread of its own, so that it
-can be used where another loop runs, and from several threads. Whoever is interrupted while waiting ends what was under
-way.
+`SyncClient` has the methods of `Client` with the same arguments and types. Coroutines become blocking calls, and
+asynchronous iterators become plain iterators. An event loop in a separate thread does the work, so that the client can
+be used next to another event loop, and from several threads. Interrupting a blocked call cancels its request.
 """
 
 import asyncio
@@ -24,12 +23,12 @@ from setpoint.client.client import Client
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# How long an interrupted call is waited for: what it leaves behind is cleaned up by then, or never.
+# The seconds to wait for the cleanup of an interrupted call.
 _END_SECONDS = 2.0
 
 
 class _Loop:
-    """An event loop in a thread of its own."""
+    """An event loop in a separate thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -37,10 +36,10 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Has the loop do something, and waits for it."""
+        """Runs a coroutine on the loop, and blocks until the coroutine is done."""
         if threading.current_thread() is self._thread or not self._thread.is_alive():
             work.close()
-            raise RuntimeError("this client is closed, or used in its own thread: there `Client` is the one to use")
+            raise RuntimeError("the client is closed, or is called from its own thread: use `Client` there")
         done = threading.Event()
 
         async def main() -> T:
@@ -53,14 +52,14 @@ class _Loop:
         try:
             return future.result()
         except BaseException:
-            # Ctrl-C in this thread, or what the work raised; that is over by now.
+            # Ctrl-C in this thread, or an error of the coroutine, which is done then.
             if not future.done() or future.cancelled():
                 future.cancel()
                 done.wait(_END_SECONDS)
             raise
 
     def stop(self) -> None:
-        """Ends the loop, and its thread."""
+        """Stops the loop and its thread."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -70,7 +69,7 @@ class _Loop:
 
 
 class _Threaded:
-    """What runs on such a loop."""
+    """Base of the classes that run on such a loop."""
 
     def __init__(self, loop: _Loop) -> None:
         self._loop = loop
@@ -95,7 +94,7 @@ class _Threaded:
             return await context.__aenter__()
 
         async def leave() -> None:
-            # Whatever ended it: the body's error is not for the stream to judge.
+            # The stream is not passed the error of the body.
             await context.__aexit__(None, None, None)
 
         entered = self._loop.run(enter())
@@ -106,7 +105,8 @@ class _Threaded:
 
 
 class SyncProcess(_Threaded):
-    """A process that runs in a container: iterate over it for its output; then `exit_code` says how it ended."""
+    """A process that runs in a container. Iterate over the process to read its output; `exit_code` is set when the
+    output ends."""
 
     def __init__(self, loop: _Loop, process: Process) -> None:
         super().__init__(loop)
@@ -117,15 +117,15 @@ class SyncProcess(_Threaded):
         return self._process.exit_code
 
     def write(self, data: bytes) -> None:
-        """Sends input."""
+        """Sends bytes to the standard input of the process."""
         self._loop.run(self._process.write(data))
 
     def close_stdin(self) -> None:
-        """Ends the input."""
+        """Closes the standard input of the process."""
         self._loop.run(self._process.close_stdin())
 
     def resize(self, columns: int, rows: int) -> None:
-        """Says how large the terminal is."""
+        """Sends the size of the terminal."""
         self._loop.run(self._process.resize(columns, rows))
 
     def __iter__(self) -> Iterator[Output]:
@@ -133,7 +133,7 @@ class SyncProcess(_Threaded):
 
 
 class SyncForwarded(_Threaded):
-    """A connection to a port of a pod: iterate over it for what comes."""
+    """A connection to a port of a pod. Iterate over the connection to read its data."""
 
     def __init__(self, loop: _Loop, forwarded: Forwarded) -> None:
         super().__init__(loop)
@@ -180,7 +180,7 @@ def _watching(
 
 
 class SyncClient(_Threaded):
-    """The same client, waited for. `client` is the asynchronous one, of the loop's thread."""
+    """The synchronous client. `client` is the asynchronous client that runs in the loop's thread."""
 
     def __init__(self, client: Client, *, _loop: _Loop | None = None) -> None:
         super().__init__(_loop or _Loop())
@@ -189,17 +189,17 @@ class SyncClient(_Threaded):
 
     @classmethod
     def connect(cls, **how: Any) -> Self:
-        """As `Client.connect`."""
+        """Returns a client of the current cluster; see `Client.connect`."""
         return cls(Client.connect(**how))
 
     @classmethod
     def from_kubeconfig(cls, path: Any = None, context: str = "", **how: Any) -> Self:
-        """As `Client.from_kubeconfig`."""
+        """Returns a client from a kubeconfig file; see `Client.from_kubeconfig`."""
         return cls(Client.from_kubeconfig(path, context, **how))
 
     @classmethod
     def in_cluster(cls, **how: Any) -> Self:
-        """As `Client.in_cluster`."""
+        """Returns a client for code that runs in a pod; see `Client.in_cluster`."""
         return cls(Client.in_cluster(**how))
 
     def __enter__(self) -> Self:
@@ -211,20 +211,21 @@ class SyncClient(_Threaded):
         self.close()
 
     def close(self) -> None:
-        """Ends what is under way, every connection, and the thread."""
+        """Cancels calls in progress, closes all connections, and stops the thread."""
         if not self._owns_loop:
-            return  # whoever made the first one closes it
+            return  # the client that created the loop closes the connections
         try:
             self._loop.run(self.client.close())
         finally:
             self._loop.stop()
 
     def with_options(self, **how: Any) -> "SyncClient":
-        """The same client with other defaults, as `Client.with_options`; it shares the thread and the connections."""
+        """Returns a client with other default options; see `Client.with_options`. Both share the thread and the
+        connections."""
         return SyncClient(self.client.with_options(**how), _loop=self._loop)
 
     def as_(self, user: str, *groups: str, **more: Any) -> "SyncClient":
-        """The same client, which asks as another user, as `Client.as_`."""
+        """Returns a client that impersonates another user; see `Client.as_`."""
         return SyncClient(self.client.as_(user, *groups, **more), _loop=self._loop)
 
     send = _waiting(Client.send)
@@ -261,18 +262,18 @@ class SyncClient(_Threaded):
 
     @contextmanager
     def open_exec(self, name: str, namespace: str = "", **how: Any) -> Iterator[SyncProcess]:
-        """As `Client.open_exec`."""
+        """Starts a command in a container; see `Client.open_exec`."""
         with self._entered(self.client.open_exec(name, namespace, **how)) as process:
             yield SyncProcess(self._loop, process)
 
     @contextmanager
     def attach(self, name: str, namespace: str = "", **how: Any) -> Iterator[SyncProcess]:
-        """As `Client.attach`."""
+        """Attaches to the main process of a container; see `Client.attach`."""
         with self._entered(self.client.attach(name, namespace, **how)) as process:
             yield SyncProcess(self._loop, process)
 
     @contextmanager
     def port_forward(self, name: str, namespace: str = "", *, port: int) -> Iterator[SyncForwarded]:
-        """As `Client.port_forward`."""
+        """Opens a connection to a port of a pod; see `Client.port_forward`."""
         with self._entered(self.client.port_forward(name, namespace, port=port)) as forwarded:
             yield SyncForwarded(self._loop, forwarded)

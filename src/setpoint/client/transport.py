@@ -1,6 +1,6 @@
-"""What carries requests to an API server and brings the answers back, whatever it is: a socket, or a call in process.
+"""The interface of transports, which carry requests to an API server: over a socket, or as a call in the same process.
 
-Everything of the client above this is the same for all of them.
+The rest of the client is the same for all transports.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 
 class TransportError(Exception):
-    """There was no answer. `sent` says whether the server may have got the request, and so may have done it."""
+    """The request got no answer. `sent` is True if the server may have received, and so may have processed, the
+    request."""
 
-    # Whether the same request may have an answer a moment later.
+    # True if the same request may succeed a moment later.
     passes = True
 
     def __init__(self, message: str, *, sent: bool) -> None:
@@ -21,14 +22,14 @@ class TransportError(Exception):
         self.sent = sent
 
 
-class NoAnswerInTime(TransportError):  # noqa: N818 - it says what happened
-    """The time that the call had is over. It is not tried again: whoever gave it no more time wants to know."""
+class NoAnswerInTime(TransportError):  # noqa: N818 - named for the event
+    """The timeout of the call expired. The request is not retried."""
 
     passes = False
 
 
 class CredentialsError(TransportError):
-    """There is nothing to say who asks, and so the server was not asked."""
+    """The credentials are unavailable, so the request was not sent."""
 
     passes = False
 
@@ -37,19 +38,19 @@ class CredentialsError(TransportError):
 
 
 class Call(NamedTuple):
-    """One request. Names of headers are in lower case."""
+    """A request. The names of headers are in lower case."""
 
     method: str
     path: str  # percent-encoded
     query: Sequence[tuple[str, str]] = ()
     headers: Mapping[str, str | Sequence[str]] = {}
     body: bytes = b""
-    # Seconds for the whole answer; for a stream, for its beginning. None: as long as it takes.
+    # The seconds for the whole answer, or for the head of a stream. None means no limit.
     timeout: float | None = None
 
     @property
     def target(self) -> str:
-        """Path and query as they stand on the request line."""
+        """The path and query of the request line."""
         if not self.query:
             return self.path
         return f"{self.path}?{_pairs(tuple(self.query))}"
@@ -61,7 +62,7 @@ def _pairs(query: tuple[tuple[str, str], ...]) -> str:
 
 
 class Answer(NamedTuple):
-    """One answer. Names of headers are in lower case; what came twice is joined by commas, in order."""
+    """An answer. The names of headers are in lower case; repeated headers are joined by commas, in order."""
 
     status: int
     headers: Mapping[str, str] = {}
@@ -69,20 +70,22 @@ class Answer(NamedTuple):
 
 
 class Stream(Protocol):
-    """An answer that comes bit by bit. `answer` is how it begins; where that is an error, its body is whole."""
+    """A streamed answer. `answer` has the head; for an error, `answer` has the whole body."""
 
     @property
     def answer(self) -> Answer: ...
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """The pieces of the body as they come, cut anywhere; ends where the body ends. Raises TransportError."""
+        """Yields the pieces of the body as they arrive, split at any byte. Raises TransportError."""
 
     def cut(self, why: str) -> None:
-        """Ends it from this side: whoever reads gets what has come, and then a TransportError that says why."""
+        """Ends the stream from the client's side: the reader gets the data received so far, then a TransportError with
+        the reason."""
 
 
 class Socket(Protocol):
-    """A WebSocket: messages of bytes both ways. `protocol` is the one the server chose."""
+    """A WebSocket that carries messages of bytes in both directions. `protocol` is the subprotocol chosen by the
+    server."""
 
     protocol: str
 
@@ -90,36 +93,37 @@ class Socket(Protocol):
         """Sends a message. Raises TransportError."""
 
     async def receive(self) -> bytes | None:
-        """The next message; None when the other side has closed it. Raises TransportError."""
+        """Returns the next message, or None if the peer has closed the WebSocket. Raises TransportError."""
 
     async def close(self) -> None:
-        """Says goodbye, and waits a moment for the other side to."""
+        """Sends a close frame, and waits briefly for the peer's."""
 
 
 class Transport(Protocol):
-    """The way to one API server."""
+    """The connection to one API server."""
 
     async def send(self, call: Call) -> Answer:
         """Sends a request and returns the whole answer, whatever its status. Raises TransportError."""
 
     def stream(self, call: Call) -> AbstractAsyncContextManager[Stream]:
-        """Sends a request whose answer is read while it comes. Leaving the context ends it."""
+        """Sends a request with a streamed answer. Leaving the context ends the stream."""
 
     async def close(self) -> None:
-        """Ends what is under way and lets go of every connection."""
+        """Cancels requests in progress and closes all connections."""
 
 
 @runtime_checkable
 class SocketTransport(Protocol):
-    """A transport that can open WebSockets too: where `exec` and its like go."""
+    """A transport that also opens WebSockets, for `exec`, `attach` and port forwarding."""
 
     def socket(self, call: Call, protocols: Sequence[str]) -> AbstractAsyncContextManager[Socket]:
-        """Opens one that speaks one of the protocols; leaving the context closes it. Raises TransportError, Refused."""
+        """Opens a WebSocket with one of the subprotocols; leaving the context closes the WebSocket. Raises
+        TransportError, Refused."""
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened
-    """The server answered a WebSocket's request with something else."""
+class Refused(Exception):  # noqa: N818 - named for the event
+    """The server refused to open a WebSocket."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(f"the server answered with code {answer.status}")
+        super().__init__(f"the server answered with status {answer.status}")
         self.answer = answer

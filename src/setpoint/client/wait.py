@@ -1,4 +1,4 @@
-"""Waiting for an object to be as wanted, by watching it: whatever becomes of the watch, the waiting goes on."""
+"""Waits for a condition of an object by watching the object. The wait continues across failed watches."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -26,7 +26,7 @@ from setpoint.objects.tree import Json
 Predicate: TypeAlias = Callable[[Any], bool]
 Until: TypeAlias = str | Predicate
 
-# What passes: the server is asked again after a moment, which grows.
+# Transient errors: the list and watch are repeated after an increasing delay.
 _PASSING = (
     TransportError,
     Expired,
@@ -38,7 +38,7 @@ _PASSING = (
     TooManyRequests,
 )
 _FIRST_SECONDS, _MOST_SECONDS = 0.1, 5.0
-# How long the server may keep one watch.
+# The timeout of one watch.
 _WATCH_SECONDS = 300.0
 
 
@@ -61,7 +61,8 @@ class Reader(Protocol):
 async def wait_for(
     client: Reader, kind: KindRef, name: str, namespace: str, until: Until, timeout: float | None
 ) -> Any:
-    """The object as wanted, or None where it is gone. Raises TimeoutError, and what does not pass."""
+    """Returns the object when the condition is met, or None if the object does not exist. Raises TimeoutError, and
+    errors that are not transient."""
     wanted = read_until(until)
     last: list[str] = []
     if timeout is None:
@@ -71,7 +72,7 @@ async def wait_for(
             return await _wait(client, kind, name, namespace, wanted, last)
     except TimeoutError:
         where = f"{namespace}/{name}" if namespace else name
-        what = until if isinstance(until, str) else getattr(until, "__name__", "as wanted")
+        what = until if isinstance(until, str) else getattr(until, "__name__", "as expected")
         why = f": {last[-1]}" if last else ""
         raise TimeoutError(f"{kind} {where} was not {what} within {timeout:g} s{why}") from None
 
@@ -93,7 +94,8 @@ async def _wait(client: Reader, kind: KindRef, name: str, namespace: str, wanted
 
 
 async def _states(client: Reader, kind: KindRef, name: str, namespace: str) -> AsyncGenerator[Any, None]:
-    """The object as it is, and as it becomes; None when there is none. Ends with the errors of list and watch."""
+    """Yields the current object, then each change; None means that the object does not exist. Raises the errors of list
+    and watch."""
     fields = {"metadata.name": name}
     found = await client.list(kind, namespace, fields=fields)
     yield found.items[0] if found.items else None
@@ -106,12 +108,12 @@ async def _states(client: Reader, kind: KindRef, name: str, namespace: str) -> A
                 version = event.resource_version or version
                 if event.type != BOOKMARK:
                     yield None if event.type == DELETED else event.object
-        # A server that ends every watch at once is not asked without a pause.
+        # Pause, in case the server ends every watch at once.
         await client.clock.sleep(_FIRST_SECONDS)
 
 
 def read_until(until: Until) -> Predicate:
-    """What a text means. Raises ValueError."""
+    """Parses a condition. Raises ValueError."""
     if not isinstance(until, str):
         return until
     word, _, rest = until.partition("=")
@@ -123,8 +125,7 @@ def read_until(until: Until) -> Predicate:
     if word == "jsonpath" and rest:
         return _by_path(rest)
     raise ValueError(
-        f"{until!r} cannot be waited for: it should read create, delete, condition=NAME[=STATUS] or "
-        "jsonpath={PATH}[=VALUE]"
+        f"invalid condition {until!r}: expected create, delete, condition=NAME[=STATUS] or jsonpath={{PATH}}[=VALUE]"
     )
 
 
@@ -135,13 +136,13 @@ def _has_condition(tree: Json, name: str, wanted: str) -> bool:
             continue
         seen, generation = condition.get("observedGeneration"), tree.get("metadata", {}).get("generation")
         if isinstance(seen, int) and isinstance(generation, int) and seen < generation:
-            return False  # it was said of the object as it was before
+            return False  # the condition refers to an older generation
         return str(condition.get("status", "")).lower() == wanted.lower()
     return False
 
 
 def _by_path(text: str) -> Predicate:
-    from setpoint.schema.jsonpath import JSONPath, JSONPathError  # few wait for a path
+    from setpoint.schema.jsonpath import JSONPath, JSONPathError  # imported here: few callers wait for a path
 
     path, _, value = text.partition("}=") if text.startswith("{") else text.partition("=")
     parsed = JSONPath(path.strip("{}"))
@@ -152,7 +153,7 @@ def _by_path(text: str) -> Predicate:
         try:
             found = parsed.find(tree_of(obj))
         except JSONPathError:
-            return False  # the field may come yet
+            return False  # the field may appear later
         if not value:
             return bool(found)
         return any((str(each).lower() if isinstance(each, bool) else str(each)) == value for each in found)

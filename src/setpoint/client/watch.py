@@ -1,4 +1,4 @@
-"""Watching: what a server sends of a watch, line by line, and the events in it."""
+"""Watch streams: splits the stream of a watch into lines, and decodes their events."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -14,24 +14,24 @@ T = TypeVar("T")
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-# No object is larger; a line that is would only fill the memory.
+# No object is larger; the limit bounds the memory for a line.
 MAX_LINE_BYTES = 64 << 20
 
 
 class RawEvent(msgspec.Struct, gc=False):
-    """An event whose object is not decoded yet."""
+    """A watch event with an undecoded object."""
 
     type: str
     object: msgspec.Raw
 
 
 class WatchEvent(NamedTuple, Generic[T]):
-    """Something that happened: ADDED, MODIFIED or DELETED, or a BOOKMARK that tells how far the watch has come."""
+    """A watch event: ADDED, MODIFIED or DELETED, or a BOOKMARK with the watch's current resource version."""
 
     type: str
     object: T
     resource_version: str
-    # Whether this bookmark ends the events of what was there when the watch began.
+    # True for the bookmark that ends the initial events.
     ends_initial: bool = False
 
 
@@ -40,14 +40,14 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def lines(stream: Stream, *, with_rest: bool = False) -> AsyncIterator[bytes]:
-    """The lines of a stream. What follows the last line break was cut off and is no line, unless it is wanted too."""
+    """Yields the lines of a stream. An incomplete last line is dropped, unless `with_rest` is set."""
     async for several in _lines_at_once(stream, with_rest):
         for line in several:
             yield line
 
 
 async def _lines_at_once(stream: Stream, with_rest: bool) -> AsyncIterator[list[bytes]]:
-    """The same, those together that came together."""
+    """Yields the lines of a stream in batches, as they arrive."""
     rest: list[bytes] = []
     size = 0
     async for piece in stream:
@@ -68,7 +68,7 @@ async def _lines_at_once(stream: Stream, with_rest: bool) -> AsyncIterator[list[
 
 
 async def raw_events(stream: Stream) -> AsyncIterator[RawEvent]:
-    """The events of a watch. An ERROR is raised as the error of the API that it is."""
+    """Yields the events of a watch. Raises the API error of an ERROR event."""
     async for several in _lines_at_once(stream, with_rest=False):
         for line in several:
             if not line.strip():
@@ -76,14 +76,14 @@ async def raw_events(stream: Stream) -> AsyncIterator[RawEvent]:
             try:
                 event = _decode_event(line)
             except msgspec.DecodeError as error:
-                raise TransportError(f"the watch sent what is no event: {error}", sent=True) from None
+                raise TransportError(f"the watch sent an invalid event: {error}", sent=True) from None
             if event.type == ERROR:
                 raise from_status(_decode(event.object), 500)
             yield event
 
 
 def read_event(event: RawEvent, kind: KindRef) -> WatchEvent[Any]:
-    """An event with its object."""
+    """Decodes the object of an event."""
     tree: Object = _decode(event.object)
     metadata = tree.get("metadata") or {}
     version = metadata.get("resourceVersion", "")

@@ -1,4 +1,4 @@
-"""Writing: create, update, patch, apply and delete, of objects and of what is below them."""
+"""The write verbs: create, update, patch, apply and delete, for objects and their subresources."""
 
 from typing import Any, Unpack, cast
 
@@ -10,23 +10,25 @@ from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_tex
 from setpoint.objects.tree import Object
 
 STATUS = "status"
-# What only a server says.
+# Metadata fields that only the server sets.
 _SERVERS_OWN = frozenset(("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid"))
 
 
 class Writing(Requests):
-    """The writing half of a client."""
+    """The write verbs of a client."""
 
     async def create(
         self, obj: Obj, *, namespace: str = "", name: str = "", subresource: str = "", **how: Unpack[WriteOptions]
     ) -> Obj:
-        """Makes an object, and returns it as the server has it. With a subresource, `name` says of which object."""
+        """Creates an object, and returns the object as stored by the server. With a subresource, `name` is the name of
+        the parent object."""
         ref, tree = ref_of(obj), tree_of(obj)
         namespace = namespace or metadata_of(tree).get("namespace", "")
         return cast(Obj, await self._write(ref, "POST", tree, name, namespace, subresource, how))
 
     async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
-        """Puts an object in the place of what is there. If it has a resourceVersion, only of that version."""
+        """Replaces an object. If the object has a resourceVersion, raises Conflict unless the server still has that
+        version."""
         ref, tree = ref_of(obj), tree_of(obj)
         name, namespace = place_of(tree)
         return cast(Obj, await self._write(ref, "PUT", tree, name, namespace, subresource, how))
@@ -56,7 +58,7 @@ class Writing(Requests):
         force: bool = False,
         **how: Unpack[WriteOptions],
     ) -> Any:
-        """Changes part of an object, which is given itself or by its kind and name. An empty patch is sent too."""
+        """Patches an object, given as the object or by its kind and name. Sends empty patches too."""
         ref, name, namespace = target_of(target, name, namespace)
         return await self._patch(ref, patch, name, namespace, subresource, force, how)
 
@@ -80,7 +82,8 @@ class Writing(Requests):
         return ref.decode(answer.body)
 
     async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
-        """Server-side apply: makes the object so, and its manager the owner of what it says. Raises ApplyConflict."""
+        """Server-side apply: sets the fields of `obj`, and makes the field manager their owner. Raises ApplyConflict if
+        another manager owns a field with a different value, unless `force` is set."""
         tree = tree_of(obj)
         name, namespace = place_of(tree)
         found = await self._apply(ref_of(obj), configuration(tree), name, namespace, subresource, force, how)
@@ -90,23 +93,23 @@ class Writing(Requests):
         self, ref: KindRef, body: bytes, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
     ) -> Any:
         if not (how.get("field_manager") or self.options.field_manager):
-            raise ValueError("an apply needs a field manager: give field_manager, here or to the client")
+            raise ValueError("apply needs a field manager: pass field_manager, or set the client's option")
         return await self._patch(ref, Patch(APPLY, body), name, namespace, subresource, force, how)
 
-    # Status, which most controllers write and nothing else.
+    # The status subresource
 
     async def update_status(self, obj: Obj, **how: Unpack[WriteOptions]) -> Obj:
-        """Puts the status of an object in the place of what is there; the rest of it does not count."""
+        """Replaces the status of an object. The server ignores the other fields."""
         return await self.update(obj, subresource=STATUS, **how)
 
     async def patch_status(
         self, target: Any, patch: Patch, name: str = "", namespace: str = "", **how: Unpack[WriteOptions]
     ) -> Any:
-        """Changes part of the status."""
+        """Patches the status of an object."""
         return await self.patch(target, patch, name, namespace, subresource=STATUS, **how)
 
     async def apply_status(self, obj: Obj, *, force: bool = False, **how: Unpack[WriteOptions]) -> Obj:
-        """Applies the status of an object, and its manager owns that."""
+        """Applies the status of an object, and makes the field manager its owner."""
         return await self.apply(obj, force=force, subresource=STATUS, **how)
 
     # Deleting
@@ -123,7 +126,8 @@ class Writing(Requests):
         resource_version: str = "",
         dry_run: bool | None = None,
     ) -> Object:
-        """Deletes an object, given itself or by its kind and name. Returns the object on its way out, or a Status."""
+        """Deletes an object, given as the object or by its kind and name. Returns the terminating object, or a
+        Status."""
         ref, name, namespace = target_of(target, name, namespace)
         body = self._delete_options(propagation, grace_period, uid, resource_version, dry_run)
         answer = await self._call(ref, "DELETE", name=name, namespace=namespace, body=body)
@@ -140,7 +144,7 @@ class Writing(Requests):
         grace_period: int | None = None,
         dry_run: bool | None = None,
     ) -> None:
-        """Deletes all objects of a kind that match."""
+        """Deletes all objects of a kind that match the selectors."""
         query = query_of(labelSelector=labels_text(labels), fieldSelector=fields_text(fields))
         body = self._delete_options(propagation, grace_period, "", "", dry_run)
         await self._call(kind_of(kind), "DELETE", namespace=namespace, query=query, body=body)
@@ -162,7 +166,7 @@ class Writing(Requests):
 
 
 def configuration(tree: Object) -> bytes:
-    """An object as a configuration to be applied: without what only a server says."""
+    """Returns an object as an apply configuration, without the metadata that only the server sets."""
     metadata = metadata_of(tree)
     if _SERVERS_OWN.isdisjoint(metadata):
         return encode(tree)

@@ -1,4 +1,4 @@
-"""The types of `admissionregistration/v1beta1`; the stub beside this module says what each of them has."""
+"""The types of `admissionregistration/v1beta1`; the stub beside this module declares their fields."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The types of `coordination/v1alpha2`; the stub beside this module says what each of them has."""
+"""The types of `coordination/v1alpha2`; the stub beside this module declares their fields."""
 
 from typing import Any
 

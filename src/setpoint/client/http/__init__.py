@@ -1,1 +1,1 @@
-"""The transport over HTTP/1.1: our own asyncio protocol on httptools, as on the server's side."""
+"""The HTTP/1.1 transport: an asyncio protocol built on httptools, like the server's."""

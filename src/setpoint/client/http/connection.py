@@ -1,8 +1,7 @@
-"""One connection to a server: a request at a time, its answer whole or as a stream.
+"""A connection to a server. Sends one request at a time, and reads its answer whole or as a stream.
 
-What a server may cost is bounded: the size of its head, of a whole body where a bound is given, and, while nobody takes
-what it streams, the bytes that wait. A connection that was given up, or on which more came than was asked for, is never
-used again.
+The memory that a server can use is bounded: the size of the head, of a whole body if a limit is given, and of the
+unread bytes of a stream. A connection that was abandoned, or that received unrequested bytes, is never reused.
 """
 
 import asyncio
@@ -17,35 +16,36 @@ import httptools
 from setpoint.client.transport import Answer
 
 MAX_HEAD_BYTES = 64 << 10
-# How much of a stream may wait to be taken before the server is made to wait too.
+# Unread bytes of a stream above which reading pauses, and below which reading resumes.
 _MUCH, _LITTLE = 1 << 20, 256 << 10
 _SHOWN_BYTES = 80
 
 
 class Loss(Enum):
-    """What ended an exchange before its answer was whole."""
+    """The reasons for which an exchange ended before its answer was complete."""
 
     CLOSED = "the connection ended"
-    NOT_HTTP = "what came is no HTTP"
-    BAD_BODY = "the body is not coded as its head says"
-    LARGE_HEAD = "the head is too large"
+    NOT_HTTP = "the answer is not HTTP"
+    BAD_BODY = "the body does not match the encoding in its headers"
+    LARGE_HEAD = "the response head is too large"
     LARGE_BODY = "the body is too large"
     SWITCHED = "the server changed the protocol"
-    CUT = "whoever listened had enough"
+    CUT = "the caller cancelled the answer"
 
 
-class Broken(Exception):  # noqa: N818 - it says what happened
-    """An exchange did not end well: what ended it, how far it had come, and what else is known of it."""
+class Broken(Exception):  # noqa: N818 - named for the event
+    """An exchange failed: the reason, the progress of the answer, and the cause."""
 
     def __init__(
         self, loss: Loss, *, has_begun: bool, has_head: bool, error: Exception | None = None, text: str = ""
     ) -> None:
         super().__init__(text or loss.value)
         self.loss = loss
-        # Whether anything of the answer had come, and whether its head had.
+        # True if any byte of the answer, or its whole head, had arrived.
         self.has_begun = has_begun
         self.has_head = has_head
-        # What the system said of a connection that ended; the beginning of what is no HTTP, or why somebody cut it.
+        # The system's error for a closed connection; the first bytes of an answer that is not HTTP, or the reason of a
+        # cancel.
         self.error = error
         self.text = text
 
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._loop = asyncio.get_running_loop()
         self._max_body_bytes = max_body_bytes
-        # The answer under way: who waits for its head, or for all of it.
+        # The answer in progress: the future for its head, or for the whole answer.
         self._waiting: asyncio.Future[Answer] | None = None
         self._streams = False
         self._headers: dict[str, str] = {}
@@ -69,17 +69,17 @@ class Connection(asyncio.Protocol):
         self._failure: Broken | None = None
         self._more: asyncio.Future[None] | None = None
         self._paused = False
-        # While the server is slower than a body that is sent in pieces.
+        # Set while the server reads more slowly than the request body is sent.
         self._writable: asyncio.Future[None] | None = None
         self.lost = False
-        # Of the request under way: whether the head of its answer is there. And whether another may follow it.
+        # True if the head of the current answer has arrived; and if the connection can take another request.
         self.has_head = False
         self.keeps = False
-        # Whether it has served before, and since when it waits for the next request.
+        # True if the connection has served a request before; and the time since which the connection is idle.
         self.used = False
         self.idle_since = 0.0
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._finished:
-            self.close()  # an answer that nobody asked for
+            self.close()  # an unrequested answer
             return
         self._received += len(data)
         try:
@@ -121,17 +121,17 @@ class Connection(asyncio.Protocol):
             self._writable.set_result(None)
         self._writable = None
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         if self._finished:
-            self.close()  # a second answer to one request: what comes next on this connection cannot be trusted
+            self.close()  # a second answer to one request: later answers on this connection cannot be trusted
             return
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.has_head:
-            return  # after the body
+            return  # a trailer after the body
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)
         self._headers[key] = text if known is None else f"{known}, {text}"
@@ -139,7 +139,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if status < 200 or self._finished:
-            return  # a word on the way: the answer is still to come
+            return  # an interim answer (1xx): the final answer follows
         self.has_head = True
         if self._streams and status < 300 and self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(Answer(status, self._headers))
@@ -164,11 +164,11 @@ class Connection(asyncio.Protocol):
         self.keeps = self._parser.should_keep_alive() and not self.lost
         self._complete()
 
-    # What the pool calls.
+    # Called by the pool.
 
     async def ask(self, request: bytes, *, stream: bool = False) -> Answer:
-        """Sends a request (not a HEAD) and returns its answer; of a stream, only how it begins, unless it is an error
-        and so has an end. Raises Broken. Whoever stops waiting ends the connection."""
+        """Sends a request (not a HEAD) and returns its answer. For a stream, returns after the head; an error answer is
+        always read whole. Raises Broken. If the caller is cancelled, the connection is closed."""
         waiting: asyncio.Future[Answer] = self._loop.create_future()
         self._waiting = waiting
         self._streams, self._finished, self._failure = stream, False, None
@@ -191,7 +191,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def send_body(self, pieces: AsyncIterable[bytes]) -> None:
-        """Sends the body of a request that was asked as chunked, no faster than the server takes it."""
+        """Sends the body of a chunked request, no faster than the server reads."""
         async for piece in pieces:
             if self.lost or self._finished:
                 return
@@ -203,7 +203,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"0\r\n\r\n")
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body of a stream as it comes. Raises Broken."""
+        """Yields the body of a stream as it arrives. Raises Broken."""
         while True:
             while self._pieces:
                 piece = self._pieces.popleft()
@@ -220,8 +220,8 @@ class Connection(asyncio.Protocol):
             await self._more
 
     def is_stale(self) -> bool:
-        """Whether something waits to be read while nothing was asked: usually the end of the connection, which the
-        event loop has not come to yet. One system call."""
+        """Returns True if bytes or the end of the connection are waiting to be read while no request is in progress.
+        Usually the server has closed the connection and the event loop has not noticed yet. Costs one system call."""
         socket = self._transport.get_extra_info("socket")
         if socket is None or socket.fileno() < 0:
             return True
@@ -230,12 +230,12 @@ class Connection(asyncio.Protocol):
         return bool(poll.poll(0))
 
     def cut(self, why: str) -> None:
-        """Ends a stream with an error, for whoever reads it."""
+        """Ends a stream with an error for its reader."""
         if not self._finished:
             self._fail(Loss.CUT, text=why)
 
     def close(self) -> None:
-        """Lets go of the connection, whatever is under way."""
+        """Closes the connection, and fails the exchange in progress."""
         self.keeps = False
         self.lost = True
         if not self._finished:
@@ -243,7 +243,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _is_until_closed(self) -> bool:
-        """Whether the end of the connection is the end of the answer, as of one without a length."""
+        """Returns True if the end of the connection marks the end of the answer, because the answer has no length."""
         known = self._headers
         return self.has_head and "content-length" not in known and "transfer-encoding" not in known
 

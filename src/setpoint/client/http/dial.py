@@ -1,4 +1,4 @@
-"""Connecting: directly, at a unix socket, or through a proxy; with TLS where the endpoint has it."""
+"""Opens connections: directly, to a unix socket, or through a proxy; with TLS if the endpoint requires TLS."""
 
 import asyncio
 import os
@@ -12,32 +12,34 @@ from setpoint.client.http.endpoint import Endpoint, Proxy
 from setpoint.client.transport import TransportError
 
 _MAX_REPLY_BYTES = 16 << 10
-# A peer that is gone without a word, as after a power cut, is found out after about a minute, even on a silent watch.
+# A peer that vanished without closing the connection, as after a power failure, is detected after about a minute, even
+# on an idle watch.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 _SOCKS_REFUSALS = {
-    1: "a failure of its own",
-    2: "its rules do not allow it",
-    3: "the network cannot be reached",
-    4: "the host cannot be reached",
-    5: "the connection was refused",
-    6: "it took too long",
-    7: "it cannot do that",
-    8: "it does not know such addresses",
+    1: "general failure of the proxy",
+    2: "the rules of the proxy forbid the connection",
+    3: "network unreachable",
+    4: "host unreachable",
+    5: "connection refused",
+    6: "the connection timed out",
+    7: "command not supported",
+    8: "address type not supported",
 }
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
 def reason_of(error: OSError) -> str:
-    """Why something could not be reached, as the system says it: where asyncio knows no more than that a call failed,
-    the number of the error does."""
+    """Returns the system's reason for a failed connection. For asyncio's generic "Connect call failed", returns the
+    text of the error number."""
     if error.errno and (error.strerror or "").startswith("Connect call failed"):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__
 
 
 async def dial(endpoint: Endpoint, factory: Callable[[], P]) -> P:
-    """A new connection, spoken on by what the factory makes. Raises OSError; TransportError where a proxy refuses."""
+    """Opens a new connection with the protocol that `factory` creates. Raises OSError, and TransportError if a proxy
+    refuses."""
     loop = asyncio.get_running_loop()
     name = (endpoint.server_name or endpoint.host) if endpoint.tls is not None else None
     if endpoint.unix:
@@ -64,7 +66,7 @@ def _keep_alive(transport: asyncio.Transport) -> None:
 
 
 class _Tunnel(asyncio.Protocol):
-    """Hears what a proxy says before the tunnel is there."""
+    """Reads the replies of a proxy until the tunnel is established."""
 
     def __init__(self) -> None:
         self._heard = bytearray()
@@ -84,7 +86,8 @@ class _Tunnel(asyncio.Protocol):
             self._more.set_result(None)
 
     async def until(self, is_enough: Callable[[bytearray], int]) -> bytes:
-        """What is heard, as soon as it is enough; whatever there is where it ends before that."""
+        """Returns the received bytes as soon as `is_enough` accepts them, or all received bytes if the connection ends
+        before."""
         while True:
             size = is_enough(self._heard)
             if size or self._ended or len(self._heard) > _MAX_REPLY_BYTES:
@@ -95,12 +98,12 @@ class _Tunnel(asyncio.Protocol):
             await self._more
 
     async def exactly(self, size: int) -> bytes:
-        """So many bytes, or fewer where it ends before that."""
+        """Returns the given number of bytes, or fewer if the connection ends before."""
         return await self.until(lambda heard: size if len(heard) >= size else 0)
 
 
 async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None, factory: Callable[[], P]) -> P:
-    """Asks the proxy for a tunnel, and goes on in it."""
+    """Requests a tunnel from the proxy, and opens the connection through the tunnel."""
     loop = asyncio.get_running_loop()
     tls = ssl.create_default_context() if proxy.scheme == "https" else None
     transport: asyncio.Transport
@@ -115,7 +118,7 @@ async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None, factory: 
         if endpoint.tls is not None:
             secured = await loop.start_tls(transport, connection, endpoint.tls, server_hostname=name)
             if secured is None:
-                raise TransportError("the connection broke while TLS began", sent=False)
+                raise TransportError("the connection broke during the TLS handshake", sent=False)
             transport = secured
         else:
             transport.set_protocol(connection)
@@ -127,7 +130,7 @@ async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None, factory: 
 
 
 async def _connect(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transport, tunnel: _Tunnel) -> str:
-    """Asks for a tunnel by CONNECT. Returns why not, or nothing."""
+    """Requests a tunnel with CONNECT. Returns the reason of a refusal, or an empty string."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     lines = [f"CONNECT {host}:{endpoint.port} HTTP/1.1", f"Host: {host}:{endpoint.port}"]
     if proxy.authorization:
@@ -140,22 +143,23 @@ async def _connect(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transpor
 
 
 async def _socks(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transport, tunnel: _Tunnel) -> str:
-    """Asks for a tunnel by SOCKS 5 (RFC 1928, 1929); the proxy looks up the name. Returns why not, or nothing."""
+    """Requests a tunnel with SOCKS 5 (RFC 1928, 1929); the proxy resolves the host name. Returns the reason of a
+    refusal, or an empty string."""
     transport.write(b"\x05\x01\x02" if proxy.user else b"\x05\x01\x00")
     chosen = await tunnel.exactly(2)
     if chosen not in (b"\x05\x00", b"\x05\x02"):
-        return "it wants another way to log in" if chosen[:1] == b"\x05" else "it does not speak SOCKS 5"
+        return "the proxy requires another authentication method" if chosen[:1] == b"\x05" else "not a SOCKS 5 proxy"
     if chosen[1]:
         user, password = proxy.user.encode()[:255], proxy.password.encode()[:255]
         transport.write(b"\x01" + bytes([len(user)]) + user + bytes([len(password)]) + password)
         if await tunnel.exactly(2) != b"\x01\x00":
-            return "it does not know this user and password"
+            return "wrong user name or password"
     host = endpoint.host.encode("idna" if not endpoint.host.isascii() else "ascii")[:255]
     transport.write(b"\x05\x01\x00\x03" + bytes([len(host)]) + host + endpoint.port.to_bytes(2))
     head = await tunnel.exactly(5)
     if len(head) < 5 or head[1]:
         return _SOCKS_REFUSALS.get(head[1], "no reason given") if len(head) > 1 else "no answer"
-    # The address it connects from follows, four, sixteen or so many bytes long, and a port.
+    # The bound address of the proxy follows: 4 or 16 bytes, or a name with its length, and a port.
     rest = {1: 4, 4: 16}.get(head[3], head[4] + 1) - 1 + 2
     await tunnel.exactly(rest)
     return ""

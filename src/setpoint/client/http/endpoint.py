@@ -1,4 +1,4 @@
-"""Where an API server is, and what it takes to connect to it."""
+"""The address of an API server, and the options for connecting to that address."""
 
 import ssl
 from base64 import b64encode
@@ -9,11 +9,11 @@ _PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 class EndpointError(ValueError):
-    """An address that cannot be used; says why."""
+    """An invalid address. The message says why."""
 
 
 class Proxy(NamedTuple):
-    """A proxy that tunnels to the server, by CONNECT or SOCKS 5."""
+    """A proxy that tunnels to the server, with CONNECT or SOCKS 5."""
 
     host: str
     port: int
@@ -23,28 +23,28 @@ class Proxy(NamedTuple):
 
     @property
     def authorization(self) -> str:
-        """What the Proxy-Authorization header says."""
+        """The value of the Proxy-Authorization header."""
         if not self.user:
             return ""
         return "Basic " + b64encode(f"{self.user}:{self.password}".encode()).decode()
 
 
 class Endpoint(NamedTuple):
-    """One API server. `prefix` is what its paths begin with, for servers behind a path of another."""
+    """The address of one API server. `prefix` is prepended to all paths, for servers below a path of another server."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
-    # The name in the server's certificate, where it is not the host.
+    # The name in the server's certificate, if different from the host.
     server_name: str = ""
     prefix: str = ""
     proxy: Proxy | None = None
-    # A unix socket instead of host and port.
+    # The path of a unix socket, used instead of host and port.
     unix: str = ""
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = 443 if self.tls is not None else 80
         return host if self.port == usual else f"{host}:{self.port}"
@@ -58,8 +58,9 @@ class Endpoint(NamedTuple):
 def endpoint(
     url: str, *, tls: ssl.SSLContext | None = None, server_name: str = "", proxy: str = "", unix: str = ""
 ) -> Endpoint:
-    """The endpoint that a URL means. `tls` is for https; without one the system's roots judge the server."""
-    remedy = f"{url!r} is no address of a server: it should read https://HOST:PORT"
+    """Returns the endpoint of a URL. `tls` is used for https; by default, the server's certificate is verified with the
+    system's root certificates."""
+    remedy = f"invalid server address {url!r}: expected https://HOST:PORT"
     parts = urlsplit(url if "://" in url else f"https://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise EndpointError(remedy)
@@ -80,8 +81,8 @@ def endpoint(
 
 
 def proxy_at(url: str) -> Proxy:
-    """The proxy that a URL means. Raises EndpointError."""
-    remedy = f"{url!r} is no proxy that can be used: it should read http://HOST:PORT, https:// or socks5://"
+    """Returns the proxy of a URL. Raises EndpointError."""
+    remedy = f"invalid proxy {url!r}: expected http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in _PROXY_PORTS or not parts.hostname:
         raise EndpointError(remedy)

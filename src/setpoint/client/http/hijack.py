@@ -1,6 +1,8 @@
-"""A request whose connection becomes a stream of bytes both ways, as container engines do for `exec` and `attach`.
+"""A request with a connection that becomes a stream of bytes in both directions, as container engines use for `exec`
+and `attach`.
 
-What waits to be read is bounded by making the other side wait; either side may end its half and go on with the other.
+Unread bytes are bounded: above the limit, reading from the peer pauses. Either side can close its half and continue
+with the other half.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +14,7 @@ _MUCH = 1 << 20
 
 
 class Hijacked(Upgrade):
-    """The bytes of one such connection."""
+    """The byte stream of a hijacked connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,7 +23,7 @@ class Hijacked(Upgrade):
         self._failure: TransportError | None = None
         self._paused = False
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is not None and not self._ended:
@@ -31,7 +33,7 @@ class Hijacked(Upgrade):
         self._wake()
 
     def eof_received(self) -> bool:
-        # The other side says no more; what we still have to say may go out.
+        # The peer has closed its half; pending output can still be sent.
         self._ended = True
         self._wake()
         return True
@@ -43,14 +45,15 @@ class Hijacked(Upgrade):
             self._transport.pause_reading()
         self._wake()
 
-    # What users call.
+    # Called by users.
 
     async def begin(self, request: Callable[[Mapping[str, str]], bytes]) -> None:
-        """Asks for the stream. `request` makes the request with some more headers. Raises Refused, TransportError."""
+        """Requests the stream. `request` builds the request with the given additional headers. Raises Refused,
+        TransportError."""
         try:
             self._transport.write(request({"connection": "Upgrade", "upgrade": "tcp"}))
             answer = await self._read_head("a stream")
-            # Some engines say that they switch, some just begin.
+            # Some engines answer 101, others 200.
             if answer.status not in (101, 200):
                 raise Refused(await self._read_refusal(answer))
         except BaseException:
@@ -60,7 +63,7 @@ class Hijacked(Upgrade):
         self._is_open = True
 
     async def read(self) -> bytes:
-        """What has come; nothing once the other side has ended its half. Raises TransportError."""
+        """Returns the received bytes, or `b""` once the peer has closed its half. Raises TransportError."""
         while not self._heard:
             if self._failure is not None:
                 raise self._failure
@@ -75,13 +78,13 @@ class Hijacked(Upgrade):
         return data
 
     async def write(self, data: bytes) -> None:
-        """Sends bytes; waits while the other side is slow. Raises TransportError."""
+        """Sends bytes, and waits while the peer reads slowly. Raises TransportError."""
         if self._transport.is_closing():
             raise self._failure or TransportError("the stream is closed", sent=False)
         self._transport.write(data)
         await self._writable.wait()
 
     def write_eof(self) -> None:
-        """Says that nothing more will be sent."""
+        """Closes our half of the stream."""
         if not self._transport.is_closing() and self._transport.can_write_eof():
             self._transport.write_eof()

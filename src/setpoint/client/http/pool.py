@@ -1,4 +1,4 @@
-"""Connections that are kept for the next request, apart by whatever tells them apart: their server, or their trust."""
+"""A pool of idle connections, grouped by a key such as the server or the TLS context."""
 
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -7,25 +7,25 @@ from setpoint.client.http.connection import Broken, Connection
 from setpoint.client.transport import Answer
 
 K = TypeVar("K", bound=Hashable)
-# How long a connection is kept that nobody uses, unless told otherwise: below what servers and the boxes between wait.
+# The default time that an idle connection is kept: shorter than the idle timeouts of servers and middleboxes.
 IDLE_SECONDS = 90.0
 
 
 class Pool(Generic[K]):
-    """The connections of one client. `now` is its clock."""
+    """The connections of one client. `now` returns the current time."""
 
     def __init__(self, now: Callable[[], float], *, max_idle: int, idle_seconds: float = IDLE_SECONDS) -> None:
         self._now = now
         self._max_idle = max_idle
         self._idle_seconds = idle_seconds
-        # Those that wait, the last used at the end.
+        # Idle connections, the most recently used last.
         self._idle: dict[K, list[Connection]] = {}
         self.open: set[Connection] = set()
         self.closed = False
 
     def take(self, key: K, *, surely_open: bool = False) -> Connection | None:
-        """A connection that waits. `surely_open` also looks whether its end has just come: a request that may be sent
-        only once would be lost in it."""
+        """Returns an idle connection, or None. With `surely_open`, also checks that the server has not just closed the
+        connection, for a request that must not be sent twice."""
         waiting = self._idle.get(key)
         oldest = self._now() - self._idle_seconds
         while waiting:
@@ -46,11 +46,11 @@ class Pool(Generic[K]):
         stream: bool = False,
         on: Callable[[Connection], None] | None = None,
     ) -> tuple[Connection, Answer]:
-        """Sends a request over a connection that waits, or a new one from `dial`; `on` is told which it is. Whoever
-        gets the answer gives the connection back. Raises Broken.
+        """Sends a request over an idle connection, or a new one from `dial`, and calls `on` with the connection. The
+        caller must give the connection back. Raises Broken.
 
-        The server may have closed a connection while it waited, which says nothing about this request: where that comes
-        out before a byte of its answer, it is sent once more, if it may be.
+        The server may have closed an idle connection, regardless of this request. If the connection ends before the
+        first byte of the answer and `may_repeat` is set, the request is sent once more.
         """
         while True:
             connection = self.take(key, surely_open=not may_repeat)
@@ -71,7 +71,8 @@ class Pool(Generic[K]):
                     raise
 
     def give_back(self, key: K, connection: Connection) -> None:
-        """An exchange is over: the connection is kept if it can be, and those that have waited for long are let go."""
+        """Returns a connection to the pool after an exchange, if the connection can be reused, and closes connections
+        that were idle for too long."""
         if not connection.keeps or self.closed:
             self.drop(connection)
             return
@@ -81,19 +82,19 @@ class Pool(Generic[K]):
 
     def _let_go(self, oldest: float) -> None:
         for key, waiting in tuple(self._idle.items()):
-            # The oldest are at the front; one look is enough where they are young.
+            # The oldest connections are first, so the loop stops at the first young one.
             while waiting and (len(waiting) > self._max_idle or waiting[0].lost or waiting[0].idle_since <= oldest):
                 self.drop(waiting.pop(0))
             if not waiting:
                 del self._idle[key]
 
     def drop(self, connection: Connection) -> None:
-        """Ends a connection."""
+        """Closes a connection."""
         connection.close()
         self.open.discard(connection)
 
     def close(self) -> None:
-        """Ends all of them, and the exchanges on them."""
+        """Closes all connections, and fails their exchanges."""
         self.closed = True
         for connection in tuple(self.open):
             self.drop(connection)

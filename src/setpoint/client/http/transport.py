@@ -1,8 +1,8 @@
-"""The transport over HTTP: a pool of connections to one server.
+"""The HTTP transport: a pool of connections to one server.
 
-A connection that was kept may have been closed by the server the moment we use it: a request that met this fate before
-a byte of its answer came is sent once more on a new connection, as long as doing it twice does no harm. Before one that
-may harm is sent, the connection is looked at.
+The server may close an idle connection at the moment of its use. A request that fails in this way before the first byte
+of its answer is sent once more on a new connection, if its method is safe to repeat. For other methods, the connection
+is checked before the request is sent.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from setpoint.client.http.upgrade import Upgrade
 from setpoint.client.http.websocket import WebSocket
 from setpoint.client.transport import Answer, Call, NoAnswerInTime, Socket, Stream, TransportError
 
-# How many idle connections are kept, how many requests are under way at once (streams do not count), and how long
-# connecting may take.
+# The maximum number of idle connections, the maximum number of concurrent requests (without streams), and the connect
+# timeout in seconds.
 MAX_IDLE = 32
 MAX_REQUESTS = 128
 CONNECT_SECONDS = 30.0
@@ -30,12 +30,13 @@ _HARMLESS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 T = TypeVar("T")
 U = TypeVar("U", bound=Upgrade)
-# Gives the headers that say who asks. It is told which ones the server did not know, and gives others if it can.
+# Returns the headers that authenticate a request. The argument is the headers that the server rejected, so that other
+# credentials can be returned.
 Credentials: TypeAlias = Callable[[Mapping[str, str] | None], Awaitable[Mapping[str, str]]]
 
 
 class Flow:
-    """An answer that comes bit by bit."""
+    """An answer that is read as a stream."""
 
     def __init__(self, answer: Answer, connection: Connection) -> None:
         self.answer = answer
@@ -53,9 +54,12 @@ class Flow:
 
 
 class HttpTransport:
-    """Carries requests to an endpoint. `credentials` is asked for every request; `tls` gives the context of new
-    connections where that may change, as with certificates that are renewed: connections of an old one are left.
-    Compressed answers are not asked for: unpacking them costs more than a near server's bytes."""
+    """Sends requests to an endpoint.
+
+    `credentials` is called for each request. `tls` returns the TLS context of new connections, if the context can
+    change, as with renewed certificates; connections of an earlier context are not reused. Compressed answers are not
+    requested: to decompress them costs more than to transfer them from a nearby server.
+    """
 
     def __init__(
         self,
@@ -97,7 +101,7 @@ class HttpTransport:
 
     @asynccontextmanager
     async def hijack(self, call: Call) -> AsyncIterator[Hijacked]:
-        """Sends a request and goes on as a stream of bytes both ways; leaving the context ends it. Raises
+        """Sends a request and continues as a stream of bytes in both directions, until the context is left. Raises
         TransportError, Refused."""
 
         async def begin(stream: Hijacked, who: Mapping[str, str]) -> None:
@@ -108,8 +112,8 @@ class HttpTransport:
 
     @asynccontextmanager
     async def upload(self, call: Call, pieces: AsyncIterable[bytes]) -> AsyncIterator[Stream]:
-        """Sends a request whose body comes bit by bit; its answer is read while it comes, which may be before all of
-        the body is sent. What the body raises is raised here."""
+        """Sends a request with a streamed body. The answer is read as it arrives, possibly before the whole body is
+        sent. Errors of the body's iterator are raised here."""
         who = await self._who(None)
         connection = await self._dial(Connection)
         self._pool.open.add(connection)
@@ -129,7 +133,7 @@ class HttpTransport:
                 yield Flow(answer, connection)
             except (Broken, TransportError) as error:
                 if sending.done():
-                    await sending  # what the body raised, if it did, is the cause of the rest
+                    await sending  # an error of the body's iterator is the cause of the failure
                 if isinstance(error, Broken):
                     raise TransportError(_words(error), sent=True) from None
                 raise
@@ -181,7 +185,8 @@ class HttpTransport:
             return answer
 
     async def _as_somebody(self, call: Call, *, stream: bool) -> tuple[ssl.SSLContext | None, Connection, Answer]:
-        """Asks, and once more where the server does not know who asks and there are other credentials."""
+        """Sends the request, and repeats the request once if the server answers 401 and other credentials are
+        available."""
         who = await self._who(None)
         key, connection, answer = await self._ask(call, who, stream=stream)
         if answer.status != 401 or self._credentials is None:
@@ -226,19 +231,19 @@ class HttpTransport:
             lines.append(f"Content-Length: {len(call.body)}\r\n")
         lines.append("\r\n")
         head = "".join(lines)
-        # The first one has three lines of its own.
+        # The first element has three lines.
         if head.count("\n") != len(lines) + 2 or head.count("\r") != len(lines) + 2 or " " in target:
-            raise TransportError("a header or the path has a line break or a blank: that cannot be sent", sent=False)
+            raise TransportError("invalid request: a header or the path contains a line break or a space", sent=False)
         try:
             return head.encode() + call.body
         except UnicodeEncodeError as error:
-            raise TransportError(f"a header cannot be sent: {error}", sent=False) from None
+            raise TransportError(f"invalid header: {error}", sent=False) from None
 
     def _key(self) -> ssl.SSLContext | None:
         return self._tls() if self._tls is not None and self.endpoint.tls is not None else self.endpoint.tls
 
     async def _dial(self, factory: Callable[[], P]) -> P:
-        """A new connection. Raises TransportError."""
+        """Opens a new connection. Raises TransportError."""
         if self._pool.closed:
             raise TransportError("the client is closed", sent=False)
         try:
@@ -260,10 +265,10 @@ def _words(broken: Broken) -> str:
         case Loss.CLOSED:
             return f"the connection broke: {broken.error}" if broken.error else "the server closed the connection"
         case Loss.NOT_HTTP:
-            return f"the answer is no HTTP: it begins with {broken.text!r}"
+            return f"the answer is not HTTP and begins with {broken.text!r}"
         case Loss.LARGE_HEAD:
-            return f"the head of the answer is larger than {MAX_HEAD_BYTES} bytes"
+            return f"the response head is larger than {MAX_HEAD_BYTES} bytes"
         case Loss.SWITCHED:
-            return "the server changed the protocol unasked"
+            return "the server switched protocols without a request"
         case _:
             return str(broken)

@@ -1,5 +1,5 @@
-"""What all connections share that begin as a request and go on as something else: the head of the answer, a refusal,
-and waiting for more."""
+"""The common part of connections that begin as a request and continue with another protocol: the head of the answer,
+refusals, and waiting for more bytes."""
 
 import asyncio
 from typing import cast
@@ -11,7 +11,7 @@ _MAX_REFUSAL_BYTES = 1 << 20
 
 
 class Upgrade(asyncio.Protocol):
-    """A connection of its own for one request. What is heard and not yet used is in `_heard`."""
+    """A connection for one request. `_heard` holds the received, unread bytes."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
@@ -31,13 +31,13 @@ class Upgrade(asyncio.Protocol):
         self._writable.set()
 
     def abort(self) -> None:
-        """Ends it at once."""
+        """Closes the connection immediately."""
         self._ended = True
         self._transport.abort()
         self._wake()
 
     async def _read_head(self, wanted: str) -> Answer:
-        """The head of the answer to a request for what is `wanted`."""
+        """Returns the head of the answer. `wanted` names the requested protocol in errors."""
         while (end := self._heard.find(b"\r\n\r\n")) < 0:
             if self._ended or len(self._heard) > MAX_HEAD_BYTES:
                 raise TransportError(f"the server did not answer the request for {wanted}", sent=True)
@@ -46,7 +46,7 @@ class Upgrade(asyncio.Protocol):
         del self._heard[: end + 4]
         words = first.split(" ", 2)
         if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
-            raise TransportError(f"the answer is no HTTP: it begins with {first[:80]!r}", sent=True)
+            raise TransportError(f"the answer is not HTTP and begins with {first[:80]!r}", sent=True)
         headers = {}
         for line in lines:
             name, _, value = line.partition(":")
@@ -54,7 +54,7 @@ class Upgrade(asyncio.Protocol):
         return Answer(int(words[1]), headers)
 
     async def _read_refusal(self, answer: Answer) -> Answer:
-        """The answer with its body, as far as that has a length."""
+        """Returns the answer with its body, if the body has a length."""
         length = answer.headers.get("content-length", "")
         wanted = min(int(length), _MAX_REFUSAL_BYTES) if length.isdigit() else 0
         while len(self._heard) < wanted and not self._ended:

@@ -1,7 +1,7 @@
-"""WebSockets (RFC 6455), the client's side: what `exec`, `attach` and port forwarding go over.
+"""The client side of WebSockets (RFC 6455), for `exec`, `attach` and port forwarding.
 
-Messages are bytes both ways. What the other side sends is bounded: a message by `MAX_MESSAGE_BYTES`, and what waits to
-be read by making the other side wait.
+Messages are bytes in both directions. A received message is limited to `MAX_MESSAGE_BYTES`; above a limit of unread
+bytes, reading from the peer pauses.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ _GOODBYE_SECONDS = 2.0
 
 
 class WebSocket(Upgrade):
-    """One of them, on a connection of its own."""
+    """A WebSocket on a connection of its own."""
 
     def __init__(self) -> None:
         super().__init__()
         self.protocol = ""
-        # Once hands are shaken.
+        # Set after the handshake.
         self._frames: Frames | None = None
         self._failure: TransportError | None = None
         self._messages: deque[bytes] = deque()
         self._size = 0
         self._paused = False
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._ended and self._frames is not None:
-            why = f"the connection broke: {exc}" if exc else "the server closed the connection without a goodbye"
+            why = f"the connection broke: {exc}" if exc else "the server closed the connection without a close frame"
             self._failure = TransportError(why, sent=True)
         self._ended = True
         self._writable.set()
@@ -51,11 +51,12 @@ class WebSocket(Upgrade):
             self._heard += data
         self._wake()
 
-    # What users call.
+    # Called by users.
 
     async def begin(self, request: Callable[[Mapping[str, str]], bytes], protocols: Sequence[str]) -> None:
-        """Shakes hands. `request` makes the request with some more headers. Raises Refused and TransportError."""
-        # Few programs open a WebSocket, and all of them pay for what is imported at the top.
+        """Performs the handshake. `request` builds the request with the given additional headers. Raises Refused and
+        TransportError."""
+        # Imported here, because few programs open a WebSocket.
         from websockets.utils import generate_key
 
         from setpoint.client.http.frames import CLIENT, Frames
@@ -91,7 +92,7 @@ class WebSocket(Upgrade):
             await self._writable.wait()
 
     def ping(self) -> None:
-        """Has the other side say something, so that those in between know that the connection is in use."""
+        """Sends a ping, so that proxies between the two sides do not close an idle connection."""
         if not self._ended and self._frames is not None:
             self._frames.ping()
             self._transport.write(self._frames.output())
@@ -126,7 +127,7 @@ class WebSocket(Upgrade):
         from websockets.utils import accept_key
 
         if answer.headers.get("sec-websocket-accept") != accept_key(key):
-            raise TransportError("the server shakes hands as no WebSocket does", sent=True)
+            raise TransportError("invalid WebSocket handshake: wrong Sec-WebSocket-Accept header", sent=True)
         if (chosen := answer.headers.get("sec-websocket-protocol", "")) not in (protocols or ("",)):
             raise TransportError(f"the server chose the protocol {chosen!r}, which was not offered", sent=True)
 
@@ -139,7 +140,7 @@ class WebSocket(Upgrade):
         if answer := frames.output():
             self._transport.write(answer)
         if frames.fault:
-            self._failure = TransportError(f"the server broke the WebSocket's protocol: {frames.fault}", sent=True)
+            self._failure = TransportError(f"the server violated the WebSocket protocol: {frames.fault}", sent=True)
             self.abort()
         elif frames.has_ended:
             self._ended = True
