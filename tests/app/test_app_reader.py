@@ -103,7 +103,7 @@ def test_profiles_take_out_bring_in_and_change(tmp_path: Path) -> None:
     assert list(chosen.services) == ["api", "db", "debug"]
     api = chosen.services["api"]
     assert (api.run, api.env, api.after) == ("b", {"A": "1", "B": "3"}, ("db",))
-    with pytest.raises(Mistakes, match="there is no profile cci; did you mean ci"):
+    with pytest.raises(Mistakes, match="unknown profile cci; did you mean ci"):
         read_app(file, ["cci"])
 
 
@@ -129,12 +129,12 @@ def test_what_the_machine_does_not_have_is_named(tmp_path: Path) -> None:
     found = [f"{read.where(path)}: {message}".replace(str(tmp_path), "DIR") for path, message in
              missing(read.app, read.directory, {"PATH": "/bin:/usr/bin"})]  # fmt: skip
     assert found == [
-        "setpoint.yaml:3:19: there is no program no-such-program in PATH; install it, or write its path, such as "
+        "setpoint.yaml:3:19: program no-such-program not found in PATH; install the program, or write a path such as "
         "./no-such-program",
-        "setpoint.yaml:5:19: there is no file ./server, seen from DIR",
-        "setpoint.yaml:6:33: there is no directory nowhere, seen from DIR",
-        "setpoint.yaml:7:43: there is no file none.env, seen from DIR",
-        "setpoint.yaml:7:19: ./plain may not be executed; chmod +x ./plain",
-        "setpoint.yaml:8:19: there is no directory nowhere, seen from DIR",
-        "setpoint.yaml:10:27: there is no file none.py, seen from DIR",
+        "setpoint.yaml:5:19: file ./server not found in DIR",
+        "setpoint.yaml:6:33: directory nowhere not found in DIR",
+        "setpoint.yaml:7:43: file none.env not found in DIR",
+        "setpoint.yaml:7:19: ./plain is not executable; run chmod +x ./plain",
+        "setpoint.yaml:8:19: directory nowhere not found in DIR",
+        "setpoint.yaml:10:27: file none.py not found in DIR",
     ]

@@ -202,7 +202,7 @@ def test_mistakes_in_python_are_named_as_those_in_a_file() -> None:
     with pytest.raises(Mistakes, match=r"services\.api: replicas: \"two\" is not allowed"):
         app.service("api", run="x", replicas="two")
     app.service("api", run="x", after="bd")
-    with pytest.raises(Mistakes, match=r"services\.api\.after: there is no service or task bd"):
+    with pytest.raises(Mistakes, match=r"services\.api\.after: unknown service or task bd"):
         app.render(environ={})
 
 

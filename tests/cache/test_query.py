@@ -156,9 +156,9 @@ def test_what_is_no_query_is_refused_with_the_reason() -> None:
         query.where("a", "~", 1)
     with pytest.raises(ValueError, match="cannot be ordered"):
         query.where("a", "<", {})
-    with pytest.raises(PathError, match="is no path"):
+    with pytest.raises(PathError, match="invalid path"):
         query.where("a[", "exists")
-    with pytest.raises(KeyError, match="there is no index 'x'; there are: none"):
+    with pytest.raises(KeyError, match="no index 'x'; known indexes: none"):
         query.by("x", 1)
 
 

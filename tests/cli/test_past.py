@@ -237,7 +237,7 @@ def test_of_a_controller_elsewhere_a_trace_says_that_little_is_known(
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("trace", "reconcile/nonsense"), 3, "no reconcile nonsense is known"),
+        (("trace", "reconcile/nonsense"), 3, "reconcile nonsense not found"),
         (("trace", "reconcile"), 2, "say reconcile/ID"),
     ],
 )
@@ -267,12 +267,12 @@ def test_what_is_gone_is_still_told_of(setpoint: Command, namespace: str) -> Non
         (("why", "deploymnt/web"), 3, "did you mean deployments"),
         (("why", "nothing-like-it"), 3, "no workload is called 'nothing-like-it'"),
         (("why", "configmap"), 3, "which configmap? Say configmap/NAME"),
-        (("why", "configmap/nope"), 3, "ConfigMap/default/nope does not exist, and nothing of it is in the past"),
+        (("why", "configmap/nope"), 3, "ConfigMap/default/nope does not exist, and is not in the retained history"),
         (("history", "configmap/nope"), 3, "does not exist"),
         (("history", "cm/a", "cm/b"), 2, "one object at a time"),
-        (("history", "cm/a", "--since", "noon"), 2, "'noon' is no moment: it should be a revision (218)"),
+        (("history", "cm/a", "--since", "noon"), 2, "invalid moment 'noon': expected a revision (218)"),
         (("diff", "cm/a", "1..2", "--at", "5m"), 2, "a range and --at do not go together"),
-        (("diff", "cm/a", "..2"), 2, "has no beginning"),
+        (("diff", "cm/a", "..2"), 2, "has no start"),
         (("at", "now", "ps"), 2, "now needs no `at`"),
         (("at", "2001-01-01T00:00:00Z", "ps"), 1, "the past begins at"),
     ],

@@ -123,12 +123,12 @@ async def test_revisions_that_say_nothing_are_one() -> None:
         assert len(found) == 6
         shown = folded(found)
         assert [each.folded for each in shown] == [0, 0, 3]
-        assert shown[-1].summary.endswith("(3 times more before)")
+        assert shown[-1].summary.endswith("(3 more times before)")
 
 
 async def test_what_was_never_there_is_said_to_be_so() -> None:
     async with past() as world:
-        with pytest.raises(NotThere, match="ConfigMap/default/nope does not exist, and nothing of it is in the past"):
+        with pytest.raises(NotThere, match="ConfigMap/default/nope does not exist, and is not in the retained history"):
             await read_history(world.client, await world.place("v1/ConfigMap", "nope"))
 
 
@@ -137,7 +137,7 @@ async def test_who_may_not_read_the_past_is_told() -> None:
         await jane_may_write(world)
         await world.configmap("a")
         place = await world.place("v1/ConfigMap", "a")
-        with pytest.raises(NoPast, match=r"you may not read the past: .*jane"):
+        with pytest.raises(NoPast, match=r"cannot read the history: .*jane"):
             await read_history(world.client.as_("jane"), place)
 
 

@@ -397,7 +397,7 @@ async def test_servers_without_a_past_tell_what_they_have() -> None:
         facts = await gather(other, place, me=await world.me())
         story = explain(facts)
         assert (story.verdict, story.steps) == ("progressing", ())
-        assert "this server keeps no past: only what is there now can be told" in story.details
+        assert "the server has no history: only the current state is available" in story.details
         assert any("web-1-a is failing" in text for text in story.details)
 
 

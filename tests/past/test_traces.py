@@ -145,12 +145,12 @@ async def test_one_reconcile_is_found_by_the_beginning_of_its_id() -> None:
         forgotten = await read_trace(world.client, related, run.id)
         assert forgotten.told is None
         assert [each.number for each in forgotten.writes] == [each.number for each in found.writes]
-        with pytest.raises(NotThere, match="no reconcile nonsense is known"):
+        with pytest.raises(NotThere, match="reconcile nonsense not found"):
             await read_trace(world.client, related, "nonsense")
         for value in ("1", "2"):
             client = world.controller("other", "default/a")
             await client.patch(CONFIG_MAP, merge({"data": {"k": value}}), "a", "default")
-        with pytest.raises(ValueError, match="several reconciles begin with r-: r-1, r-2"):
+        with pytest.raises(ValueError, match="the id r- is ambiguous: r-1, r-2"):
             await read_trace(world.client, related, "r-")
 
 
@@ -172,11 +172,11 @@ async def test_a_view_that_was_behind_is_told() -> None:
         assert [(each.revision, newer.number) for each, newer in found.behind] == [(seen.revision, history[-1].number)]
         assert list(lines(found))[-1] == (
             f"  view     behind: ConfigMap/default/a@{seen.revision} was read, "
-            f"and rv {history[-1].number} had been written 2 s before"
+            f"but rv {history[-1].number} had been written 2 s before"
         )
         unseen = msgspec.structs.replace(seen, revision="")
         [found] = traces(history, [msgspec.structs.replace(late, reads=(unseen,))])
-        assert "behind: ConfigMap/default/a was not seen, and rv" in list(lines(found))[-1]
+        assert "behind: ConfigMap/default/a was not seen, but rv" in list(lines(found))[-1]
         fresh = msgspec.structs.replace(seen, source="server")
         [found] = traces(history, [msgspec.structs.replace(late, reads=(fresh,))])
         assert found.behind == ()

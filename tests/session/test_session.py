@@ -101,7 +101,7 @@ async def test_a_changed_file_touches_only_what_changed(tmp_path: Path) -> None:
         changed = await shop.apply(services(same="", other=", env: { SAYS: hello }", new=""), waits.append)
         assert waits == ["old"]
         assert changed == [
-            "changed App shop (goes on running): spec.services[2]",
+            "changed App shop (keeps running): spec.services[2]",
             "changed Executable other (restarts): spec.env",
             "added Executable new",
             "removed Executable old",

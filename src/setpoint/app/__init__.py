@@ -1,1 +1,1 @@
-"""The app file, `setpoint.yaml`: an app of several services in a few lines, and the objects that it becomes."""
+"""The app file, `setpoint.yaml`: describes an app of several services in a few lines, and is rendered to objects."""

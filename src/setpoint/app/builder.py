@@ -1,4 +1,4 @@
-"""An app file in Python: the same model, the same mistakes, and YAML whenever it is wanted.
+"""Builds an app in Python: with the same model and checks as the app file, and convertible to YAML.
 
 app = sp.App("shop")
 db = app.service("db", image="postgres:16", ports={"main": 5432}, ready="tcp")
@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Reach:
-    """References to where a service is reached, by one of its ports."""
+    """References to the address of a service, at one of its ports."""
 
     def __init__(self, name: str, port: str = "") -> None:
         self.name = name
@@ -37,22 +37,22 @@ class Reach:
 
     @property
     def host(self) -> str:
-        """The host, as it stands in a URL."""
+        """A reference to the host, as used in a URL."""
         return self._reference("host")
 
     @property
     def address(self) -> str:
-        """The address."""
+        """A reference to the address."""
         return self._reference("address")
 
     @property
     def port(self) -> str:
-        """The port."""
+        """A reference to the port."""
         return self._reference("port")
 
     @property
     def url(self) -> str:
-        """The URL."""
+        """A reference to the URL."""
         return self._reference("url")
 
     def _reference(self, what: str) -> str:
@@ -60,19 +60,19 @@ class Reach:
 
 
 class ServiceHandle(Reach):
-    """A service of an app that is being built: what others refer to, and come after."""
+    """A service of an app under construction, for references and `after`."""
 
     def at(self, port: str) -> Reach:
-        """The same by one port of several."""
+        """Returns references for one of several ports."""
         return Reach(self.name, port)
 
     def env(self, variable: str) -> str:
-        """A reference to one of its variables."""
+        """Returns a reference to a variable of the service."""
         return f"${{services.{self.name}.env.{variable}}}"
 
 
 class TaskHandle:
-    """A task of an app that is being built."""
+    """A task of an app under construction."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,35 +82,35 @@ class TaskHandle:
 
 
 class App:
-    """An app that is being built. The fields have the names and forms of the file; `after` takes handles, too."""
+    """An app under construction. The fields have the names and forms of the app file; `after` also accepts handles."""
 
     def __init__(self, name: str, **fields: Any) -> None:
         self._file = _made(AppFile, {"app": name, **fields}, ())
 
     @classmethod
     def of(cls, file: AppFile) -> "App":
-        """An app that was read from a file."""
+        """Returns an app that was read from a file."""
         app = cls(file.app)
         app._file = file
         return app
 
     @property
     def file(self) -> AppFile:
-        """What the app says by now."""
+        """The current model of the app."""
         return self._file
 
     def service(self, name: str, **fields: Any) -> ServiceHandle:
-        """Adds a service, or replaces the one of that name. Raises Mistakes."""
+        """Adds or replaces a service. Raises Mistakes."""
         self._put("services", name, _made(Service, fields, ("services", name)))
         return ServiceHandle(name)
 
     def task(self, name: str, **fields: Any) -> TaskHandle:
-        """Adds a task, or replaces the one of that name. Raises Mistakes."""
+        """Adds or replaces a task. Raises Mistakes."""
         self._put("tasks", name, _made(Task, fields, ("tasks", name)))
         return TaskHandle(name)
 
     def secret(self, name: str, **fields: Any) -> str:
-        """A reference to a secret; with fields, it says where that comes from. Raises Mistakes."""
+        """Returns a reference to a secret. With fields, also declares the source of the secret. Raises Mistakes."""
         if fields:
             self._put("secrets", name, _made(Secret, fields, ("secrets", name)))
         return f"${{secret.{name}}}"
@@ -126,18 +126,18 @@ class App:
         return name
 
     def controller(self, module: str, name: str = "") -> None:
-        """Adds controllers of a module."""
+        """Adds the controllers of a module."""
         added = Controller(module=module, name=name) if name else module
         self._file = msgspec.structs.replace(self._file, controllers=(*self._file.controllers, added))
 
     def profile(self, name: str, **choices: bool | Mapping[str, Any]) -> None:
-        """Adds a variant: services and tasks by name (with _ for -) that are off, on, or different."""
+        """Adds a profile: services and tasks by name (with _ for -) that are turned off, turned on, or changed."""
         known = {each.replace("-", "_"): each for each in (*self._file.services, *self._file.tasks)}
         made = {known.get(each, each): _plain(choice) for each, choice in choices.items()}
         self._put("profiles", name, made)
 
     def to_yaml(self) -> str:
-        """The app file that says the same."""
+        """Returns the app as the text of an app file."""
         return app_yaml(self._file)
 
     def render(
@@ -148,7 +148,7 @@ class App:
         environ: Mapping[str, str] | None = None,
         session: str = "",
     ) -> list[Object]:
-        """The objects that the app becomes, seen from a directory. Raises Mistakes."""
+        """Returns the objects of the app, with paths relative to a directory. Raises Mistakes."""
         return rendered(self._file, Path(directory), profiles, os.environ if environ is None else environ, session)
 
     def _put(self, section: str, name: str, value: Any) -> None:
@@ -158,8 +158,8 @@ class App:
 def rendered(
     file: AppFile, directory: Path, chosen: tuple[str, ...], environ: Mapping[str, str], session: str = ""
 ) -> list[Object]:
-    """The objects of an app that was not read from a file. Raises Mistakes."""
-    # Rendering knows all workload kinds, which whoever only builds a file need not wait for.
+    """Returns the objects of an app that was not read from a file. Raises Mistakes."""
+    # Imported here: rendering imports all workload kinds, which code that only builds an app does not need.
     from setpoint.app.render import render
     from setpoint.app.surroundings import look_around
 
@@ -172,7 +172,7 @@ def _made(kind: type[P], fields: Mapping[str, Any], path: typedyaml.Path) -> P:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python as YAML has it."""
+    """Converts a Python value to its YAML form."""
     if isinstance(value, Part):
         return profiles.tree_of(value)
     if isinstance(value, Mapping):

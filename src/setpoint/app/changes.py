@@ -1,8 +1,8 @@
-"""What a changed app file means for what runs: which objects come, go and change, and what that does to them.
+"""Compares two renders of an app: which objects are added, removed and changed, and the effect of each change.
 
-Applying is then a matter of course: `added` is created, `removed` deleted, `live` and `rolling` are written over,
-`restart` is written over and asked to restart, and `recreate` and `rerun` are deleted and created anew. Where nothing
-but a secret changed, what restarts (or rolls: by its template) has to be asked to.
+To apply the changes: create `added`, delete `removed`, update `live` and `rolling`, update and restart `restart`, and
+delete and create `recreate` and `rerun`. If only a secret changed, workloads that restart (or roll: by their template)
+must be restarted explicitly.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,17 +21,17 @@ Effect: TypeAlias = Literal["live", "restart", "rolling", "recreate", "rerun"]
 Key: TypeAlias = tuple[str, str, str, str]
 
 _MOST_PATHS = 256
-# What of a workload counts from the next time on that it starts, ends or is looked at; what runs goes on.
+# Fields of a workload that take effect at its next start, stop or check, without a restart.
 _RESTARTS = ("restartPolicy", "restartBackoff", "maxRestarts")
 _LIVE = frozenset(("dependsOn", "watch", *_RESTARTS, "stopSignal", "stopTimeout", "logs"))
-# A running container can be moved to other networks; nothing else of how it was made can change.
+# A running container can change its networks, but no other setting of its creation.
 _CONTAINER_LIVE = (_LIVE - {"stopSignal", "logs"}) | {"networks"}
-# These may change, but not come or go.
+# Fields that can be changed, but not added or removed.
 _FIXED_PRESENCE = frozenset(("networks", "schedule"))
 
 
 class Change(NamedTuple):
-    """An object that differs: which fields of it, and what follows. `why` says what no field does."""
+    """A changed object: the changed fields, and the effect. `why` has a reason that is not a field."""
 
     what: What
     kind: str
@@ -51,17 +51,17 @@ class Change(NamedTuple):
 
 
 EFFECTS: Mapping[Effect, str] = {
-    "live": "goes on running",
+    "live": "keeps running",
     "restart": "restarts",
     "rolling": "restarts one by one",
-    "recreate": "is made anew",
+    "recreate": "is recreated",
     "rerun": "runs again",
 }
 
 
 def changes(old: Iterable[Object], new: Iterable[Object]) -> list[Change]:
-    """What leads from the objects of one render to those of another, in the order of the new; removals come last, the
-    last object first."""
+    """Returns the changes between the objects of two renders, in the order of the new ones; removals come last, in
+    reverse order."""
     before, after = _by_key(old), _by_key(new)
     found = [each for key, tree in after.items() if (each := _change(key, before.get(key), tree)) is not None]
     found += _restarts_for_secrets(found, before, after)
@@ -114,7 +114,7 @@ def _effect(key: Key, old: Object, new: Object, paths: Sequence[str]) -> Effect:
 
 @cache
 def _immutable() -> Mapping[tuple[str, str], frozenset[str]]:
-    """The fields of specs that the server does not let be changed, by group and kind."""
+    """Returns the immutable fields of specs, by group and kind."""
     found = {}
     for definition in definitions():
         spec = definition["spec"]
@@ -130,7 +130,7 @@ def _immutable() -> Mapping[tuple[str, str], frozenset[str]]:
 def _restarts_for_secrets(
     found: Iterable[Change], before: Mapping[Key, Object], after: Mapping[Key, Object]
 ) -> list[Change]:
-    """What reads a secret whose value changed has to start anew to see it, although nothing of its own did."""
+    """Returns restarts for workloads that read a changed secret, although their own objects did not change."""
     changed = {
         (f"{each.namespace}/{each.name}", key)
         for each in found
@@ -161,7 +161,7 @@ _RESTARTED: Mapping[str, Effect] = {
 
 
 def _secrets_of(tree: Json) -> set[tuple[str, str]]:
-    """The secrets that the templates of a spec name: `namespace/name`, and the key."""
+    """Returns the secrets in the templates of a spec: `namespace/name`, and the key."""
     found: set[tuple[str, str]] = set()
     for text in _texts(tree):
         try:

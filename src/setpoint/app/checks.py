@@ -1,6 +1,6 @@
-"""What is wrong with an app although every field has its type: found before anything starts, all of it at once.
+"""Checks an app for semantic errors, and reports all of them before the app starts.
 
-References are checked when they are followed (`values`), what is on the disk by `disk`.
+References are checked when they are resolved (`values`), files and programs by `disk`.
 """
 
 import signal
@@ -28,7 +28,7 @@ _PROCESSES_ONLY = {"stdin": False, "replicas": None, "inherit_env": True}
 
 
 def check(app: AppFile) -> list[Fault]:
-    """The faults of an app without profiles left to choose."""
+    """Returns the faults of an app with its profiles applied."""
     found = list(_app_faults(app))
     for section, name, workload in _workloads(app):
         found += _workload_faults(app, (section, name), name, workload)
@@ -37,7 +37,7 @@ def check(app: AppFile) -> list[Fault]:
     for name, task in app.tasks.items():
         found += _task_faults(("tasks", name), task)
     found += _wait_faults(app)
-    # What depends on the forms of ports can only be looked at once those are right.
+    # These checks require valid ports.
     if not found:
         found += _port_faults(app)
     return found
@@ -52,34 +52,34 @@ def _workloads(app: AppFile) -> Iterator[tuple[str, str, Workload]]:
 
 def _app_faults(app: AppFile) -> Iterator[Fault]:
     for message in dns1123_label(app.app):
-        yield ("app",), f"{app.app!r} is no name: {message}"
+        yield ("app",), f"invalid name {app.app!r}: {message}"
     for name, secret in app.secrets.items():
         if bool(secret.environment) == bool(secret.file):
-            yield ("secrets", name), "a secret comes from environment or file; write one of the two"
+            yield ("secrets", name), "set exactly one of environment and file"
     for section, names in (("volumes", app.volumes), ("networks", app.networks)):
         for name in names:
             for message in dns1123_label(name):
-                yield (section, name), f"{name!r} is no name: {message}"
+                yield (section, name), f"invalid name {name!r}: {message}"
     for name in app.tasks.keys() & app.services.keys():
-        yield ("tasks", name), f"there is a service {name}, too; give one of them another name"
+        yield ("tasks", name), f"a service has the same name {name}; rename one of them"
     yield from _env_faults((), app)
 
 
 def _env_faults(path: Path, part: AppFile | Workload) -> Iterator[Fault]:
     for name in part.env:
         if not name or "=" in name or "\0" in name:
-            yield (*path, "env", name), f"{name!r} is no name of a variable; leave out = and NUL"
+            yield (*path, "env", name), f"invalid variable name {name!r}: remove = and NUL"
 
 
 def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) -> Iterator[Fault]:
     for message in dns1123_label(name):
-        yield path, f"{name!r} is no name: {message}"
+        yield path, f"invalid name {name!r}: {message}"
     container = forms.is_container(workload)
     if workload.run and container:
         other = "image" if workload.image else "build"
-        yield (*path, "run"), f"run is a process and {other} a container; what the container should run goes into args"
+        yield (*path, "run"), f"run (a process) conflicts with {other} (a container); use args for the container"
     elif not workload.run and not container:
-        yield path, "there is nothing to run: write run for a process, image or build for a container"
+        yield path, "no command: set run for a process, or image or build for a container"
     yield from _wrong_kind(path, workload, container)
     yield from _env_faults(path, workload)
     yield from _attempt((*path, "run"), lambda: command(workload.run))
@@ -91,37 +91,37 @@ def _workload_faults(app: AppFile, path: Path, name: str, workload: Workload) ->
         yield from span_fault((*path, "stop", "grace"), workload.stop.grace)
         given = workload.stop.signal
         if given and forms.signal(given) not in signal.Signals.__members__:
-            yield (*path, "stop", "signal"), f"{given!r} is no signal{choices(given.removeprefix('SIG'), _SIGNALS)}"
+            yield (*path, "stop", "signal"), f"unknown signal {given!r}{choices(given.removeprefix('SIG'), _SIGNALS)}"
     if workload.stdin and workload.terminal:
-        yield (*path, "stdin"), "a terminal brings its own input; leave stdin out"
+        yield (*path, "stdin"), "a terminal includes standard input; remove stdin"
     yield from _quantity_faults(path, workload)
     if app.networks:
         for index, network in enumerate(workload.networks):
             if network not in app.networks and network != "default":
-                yield (*path, "networks", index), f"there is no network {network}{choices(network, [*app.networks])}"
+                yield (*path, "networks", index), f"unknown network {network}{choices(network, [*app.networks])}"
 
 
 def _wrong_kind(path: Path, workload: Workload, container: bool) -> Iterator[Fault]:
     if container:
         for field, usual in _PROCESSES_ONLY.items():
             if getattr(workload, field, usual) != usual:
-                yield (*path, field), f"{field} is for processes (run), not for containers; leave it out"
+                yield (*path, field), f"{field} applies to processes (run), not to containers; remove this field"
         return
     for field in _CONTAINERS_ONLY:
         if getattr(workload, field):
-            yield (*path, field), f"{field} is for containers (image, build), not for processes; leave it out"
+            yield (*path, field), f"{field} applies to containers (image, build), not to processes; remove this field"
 
 
 def _attempt(path: Path, work: Callable[[], object]) -> Iterator[Fault]:
     try:
         work()
     except ValueError as error:
-        # What shlex says of quotes has no remedy.
+        # The messages of shlex for open quotes suggest no fix.
         yield path, "a quote or escape is not closed" if str(error).startswith("No ") else str(error)
 
 
 def _volume_faults(path: Path, volume: str | Mount) -> Iterator[Fault]:
-    # What references stand for is looked at when they are followed.
+    # Values with references are checked when the references are resolved.
     if "${" in (volume if isinstance(volume, str) else volume.source):
         return
     try:
@@ -142,7 +142,7 @@ def _quantity_faults(path: Path, workload: Workload) -> Iterator[Fault]:
 def _service_faults(path: Path, service: Service) -> Iterator[Fault]:
     for name, port in service.ports.items():
         for message in dns1123_label(name):
-            yield (*path, "ports", name), f"{name!r} is no name: {message}"
+            yield (*path, "ports", name), f"invalid name {name!r}: {message}"
         yield from _attempt((*path, "ports", name), lambda port=port: forms.port(port))  # type: ignore[misc]
     for name in ("ready", "alive", "started"):
         given = getattr(service, name)
@@ -153,11 +153,11 @@ def _service_faults(path: Path, service: Service) -> Iterator[Fault]:
     if watch is not None:
         yield from span_fault((*path, "watch", "debounce"), watch.debounce)
         if watch.do == "rebuild" and not service.build:
-            yield (*path, "watch", "do"), "there is nothing to build anew: rebuild is for services with build"
+            yield (*path, "watch", "do"), "rebuild requires a service with build"
     if service.keep and service.terminal:
-        yield (*path, "terminal"), "what outlives the session cannot keep a terminal; leave out keep or terminal"
+        yield (*path, "terminal"), "keep and terminal cannot be combined; remove one of them"
     if service.keep and service.replicas is not None:
-        yield (*path, "keep"), "replicas cannot be kept; leave out keep or replicas"
+        yield (*path, "keep"), "keep and replicas cannot be combined; remove one of them"
 
 
 def _restart_faults(path: Path, service: Service) -> Iterator[Fault]:
@@ -167,9 +167,9 @@ def _restart_faults(path: Path, service: Service) -> Iterator[Fault]:
         yield path, str(error)
         return
     if restart.on == "unless-stopped" and not forms.is_container(service):
-        yield path, "unless-stopped is for containers; write always"
+        yield path, "unless-stopped applies to containers; use always"
     if restart.on == "never" and restart.max is not None and service.alive is None:
-        yield (*path, "max"), "it is never started again: write on: failure, or leave max out"
+        yield (*path, "max"), "the service is never restarted: set on: failure, or remove max"
     for part in forms.backoff(restart.backoff):
         yield from span_fault((*path, "backoff"), part)
     yield from span_fault((*path, "reset"), restart.reset)
@@ -187,7 +187,7 @@ def _task_faults(path: Path, task: Task) -> Iterator[Fault]:
         except ScheduleError as error:
             yield (*path, "time_zone"), str(error)
         if not task.schedule:
-            yield (*path, "time_zone"), "a time zone is for tasks with a schedule"
+            yield (*path, "time_zone"), "a time zone requires a schedule"
     yield from span_fault((*path, "timeout"), task.timeout)
 
 
@@ -201,21 +201,19 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
             here = f"{name}.{port.name}"
             other = named.setdefault(object_name(name, port.name), here)
             if other != here:
-                yield path, f"together with its service it is called as {other} is; give it another name"
+                yield path, f"the names of service and port conflict with {other}; rename the port"
             number = port.host or (None if port.proxied else port.listens)
             if number is not None:
                 other = held.setdefault((number, port.protocol), here)
                 if other != here:
-                    yield path, f"port {number} is that of {other}, too; choose another, or auto"
+                    yield path, f"port {number} is already used by {other}; choose another port, or auto"
             if port.container and port.listens is None:
-                yield path, "which port the container listens on must be said: write its number"
+                yield path, "set the port number that the container listens on"
             if not port.container and port.proxied and not asks_for(app, service, port.name) and not port.listens:
-                told = f"nothing tells the program its port: write ${{port.{port.name}}} in run or env"
-                yield path, f"{told}, or the number it listens on"
+                told = f"the program does not get its port: use ${{port.{port.name}}} in run or env"
+                yield path, f"{told}, or set the port number that the program listens on"
             if service.replicas is not None and port.listens:
-                told = (
-                    f"all replicas would listen on {port.listens}: write auto, and ${{port.{port.name}}} in run or env"
-                )
+                told = f"all replicas would listen on {port.listens}: use auto, and ${{port.{port.name}}} in run or env"
                 yield path, told
 
 
@@ -236,10 +234,10 @@ def _wait_faults_of(app: AppFile, name: str, wait: forms.Wait) -> Iterator[str]:
     task = app.tasks.get(wait.name)
     others = [each for each in (*app.services, *app.tasks) if each != name]
     if wait.name == name:
-        yield f"{name} would wait for itself, for ever; take it out"
+        yield f"{name} would wait for itself forever; remove this entry"
     elif wait.name not in others:
-        yield f"there is no service or task {wait.name}{choices(wait.name, others) if others else ''}"
+        yield f"unknown service or task {wait.name}{choices(wait.name, others) if others else ''}"
     elif task is not None and wait.condition == "Ready":
-        yield f"{wait.name} is a task: write done, finished or started"
+        yield f"{wait.name} is a task: use done, finished or started"
     elif task is not None and task.auto is False:
-        yield f"{wait.name} does not run with the app (auto: false), so that {name} would wait for ever"
+        yield f"{wait.name} does not run with the app (auto: false), so {name} would wait forever"

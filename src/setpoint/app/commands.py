@@ -1,7 +1,8 @@
-"""Commands of an app file: a text becomes a program and its arguments, by the rules of a shell.
+"""Parses the commands of an app file: splits a text into a program and its arguments, by the rules of a shell.
 
-A shell runs only what needs one (pipes, `&&`, globs, `$NAME`, `cd`, ...). What references stand for is then given to it
-as `$1`, `$2` and so on, in quotes: whatever a password contains, it is one word and nothing is done with it.
+A shell runs only commands that need one (pipes, `&&`, globs, `$NAME`, `cd`, ...). The values of references are then
+passed as `$1`, `$2` and so on, in quotes: a value is always one word, and never interpreted, whatever characters a
+password contains.
 """
 
 import re
@@ -11,13 +12,13 @@ from typing import NamedTuple
 
 from setpoint.app.references import Reference, parse
 
-# What stands for a reference while the words are found: characters that nobody writes.
+# Placeholders for references while the text is split: private-use characters.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _OPERATORS = frozenset("|&;<>()`$*?[\n")
 _AT_WORD_START = frozenset("~#!")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-# What only a shell has; a program of that name would not do the same.
+# Shell builtins; a program of the same name would behave differently.
 _BUILTINS = frozenset(
     (
         ".", ":", "alias", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "for", "if",
@@ -30,13 +31,13 @@ Word = Sequence[str | Reference]
 
 
 class Command(NamedTuple):
-    """A program and its arguments, whose words may have references in them."""
+    """A program and its arguments. The words may contain references."""
 
     words: Sequence[Word]
 
 
 def command(run: str | Sequence[str]) -> Command:
-    """The command that a text or list means. Raises BadReference, and ValueError for quotes that are not closed."""
+    """Parses a text or list as a command. Raises BadReference, and ValueError for unclosed quotes."""
     if not isinstance(run, str):
         return Command([parse(word) for word in run])
     parts = parse(run)
@@ -47,7 +48,7 @@ def command(run: str | Sequence[str]) -> Command:
 
 
 def words(text: str | Sequence[str]) -> list[Word]:
-    """The words of a text that is no command, or of a list. Raises as `command` does."""
+    """Splits a text that is not a command into words, or parses a list. Raises the same errors as `command`."""
     if not isinstance(text, str):
         return [parse(word) for word in text]
     parts = parse(text)
@@ -55,7 +56,7 @@ def words(text: str | Sequence[str]) -> list[Word]:
 
 
 def needs_shell(text: str) -> bool:
-    """Whether only a shell understands the text. Raises ValueError for quotes that are not closed."""
+    """Returns True if the text needs a shell. Raises ValueError for unclosed quotes."""
     split = shlex.split(text)
     if split and (split[0] in _BUILTINS or _ASSIGNMENT.match(split[0])):
         return True
@@ -69,7 +70,7 @@ def needs_shell(text: str) -> bool:
 
 
 def _letters(text: str) -> list[tuple[str, str]]:
-    """Every letter with the quotes that it is in; without letters that are quotes or escaped."""
+    """Returns every character with the quotes around it, except quotes and escaped characters."""
     found: list[tuple[str, str]] = []
     quote = ""
     escaped = False
@@ -97,11 +98,11 @@ def _shell(marked: str, parts: Sequence[str | Reference]) -> Command:
         script += marked[at : mark.start()]
         values.append([parts[int(mark[1])]])
         name = f"${{{len(values)}}}"
-        # In double quotes the value is already one word; in single ones those are left for a moment.
+        # In double quotes the value is one word already; single quotes are closed and opened again around the value.
         script += {"": f'"{name}"', '"': name, "'": f"'\"{name}\"'"}[letters[mark.start()][1]]
         at = mark.end()
     script += marked[at:]
-    # What stands behind the script is $0, and then $1.
+    # The first argument after the script is $0, the next $1.
     return Command([["sh"], ["-c"], [script], *([["sh"], *values] if values else [])])
 
 

@@ -1,27 +1,28 @@
-"""Adds an entry to `controllers:` of an app file, and leaves every other character of it as it is. Pure.
+"""Adds an entry to `controllers:` of an app file, without changing any other character. Has no side effects.
 
-Where the entry belongs is read off the positions of YAML's own nodes; what comes out is read again, and must say what
-the file said before, and the entry.
+The position of the entry comes from the marks of the YAML nodes. The result is parsed again, and must equal the
+original content plus the entry.
 """
 
 import yaml
 
 
 class AddingError(ValueError):
-    """The entry must be written by hand; says why."""
+    """The entry must be added by hand. The message says why."""
 
 
 def add_controller(text: str, module: str) -> str:
-    """The text of an app file with one controller more; the same text where it has that already. Raises AddingError."""
+    """Returns the text of an app file with an added controller; the unchanged text if the controller is listed already.
+    Raises AddingError."""
     before = _read(text)
     listed = before.get("controllers") or []
     if not isinstance(listed, list):
-        raise AddingError("`controllers` is no list")
+        raise AddingError("`controllers` is not a list")
     if any(module in (each, each.get("module") if isinstance(each, dict) else None) for each in listed):
         return text
     found = _edited(text, module)
     if _read(found) != {**before, "controllers": [*listed, module]}:
-        raise AddingError("its `controllers` are written in a way that is not understood")
+        raise AddingError("the notation of `controllers` is not supported")
     return found
 
 
@@ -29,9 +30,9 @@ def _read(text: str) -> dict[str, object]:
     try:
         tree = yaml.load(text, yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        raise AddingError(f"it is no YAML: {error}") from None
+        raise AddingError(f"invalid YAML: {error}") from None
     if tree is not None and not isinstance(tree, dict):
-        raise AddingError("it is no mapping")
+        raise AddingError("the file is not a mapping")
     return tree or {}
 
 
@@ -39,7 +40,7 @@ def _edited(text: str, module: str) -> str:
     root = yaml.compose(text, yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     if isinstance(root, yaml.MappingNode) and root.flow_style:
-        raise AddingError("it is written in braces")
+        raise AddingError("the file uses flow style (braces)")
     node = next((value for key, value in pairs if key.value == "controllers"), None)
     if node is None:
         gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
@@ -48,7 +49,7 @@ def _edited(text: str, module: str) -> str:
         return _in_brackets(text, node, module)
     if isinstance(node, yaml.SequenceNode):
         return _below(text, _last(node), f"{' ' * node.start_mark.column}- {module}")
-    # There is nothing, or a null that is written out.
+    # The value is empty, or an explicit null.
     written = text[: node.start_mark.index] + text[node.end_mark.index :]
     return _below(written, node.start_mark.index, f"  - {module}")
 
@@ -62,7 +63,7 @@ def _in_brackets(text: str, node: yaml.SequenceNode, module: str) -> str:
 
 
 def _last(node: yaml.Node) -> int:
-    """Where the last word of a node ends: that of a block itself is where the next thing begins."""
+    """Returns the end of a node's last scalar: the end mark of a block is the start of the next token."""
     while isinstance(node, yaml.SequenceNode | yaml.MappingNode) and not node.flow_style and node.value:
         item = node.value[-1]
         node = item[1] if isinstance(item, tuple) else item
@@ -71,7 +72,7 @@ def _last(node: yaml.Node) -> int:
 
 
 def _below(text: str, place: int, line: str) -> str:
-    """The text with a line more, after the one that a place is in."""
+    """Returns the text with a line inserted after the line at a position."""
     end = text.find("\n", place)
     if end < 0:
         return f"{text.rstrip()}\n{line}\n"

@@ -1,4 +1,4 @@
-"""What an app needs of this machine and is not there: directories, programs, files. Asked before anything starts."""
+"""Checks that the directories, programs and files of an app exist on this machine, before the app starts."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from setpoint.objects.typedyaml import Path as FieldPath
 
 
 def missing(app: AppFile, directory: Path, environ: Mapping[str, str]) -> list[Fault]:
-    """What the app names and this machine does not have."""
+    """Returns the files, directories and programs that the app names and that do not exist."""
     found: list[Fault] = []
     for section in ("services", "tasks"):
         for name, workload in getattr(app, section).items():
@@ -22,23 +22,23 @@ def missing(app: AppFile, directory: Path, environ: Mapping[str, str]) -> list[F
     for index, value in enumerate(app.controllers):
         module = forms.controller(value).module
         if module.endswith(".py") and not (directory / module).is_file():
-            found.append((("controllers", index), f"there is no file {module}, seen from {directory}"))
+            found.append((("controllers", index), f"file {module} not found in {directory}"))
     return found
 
 
 def _of_workload(path: FieldPath, workload: Workload, directory: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
     for file in forms.many(workload.env_file):
         if "${" not in file and not (directory / file).is_file():
-            yield (*path, "env_file"), f"there is no file {file}, seen from {directory}"
+            yield (*path, "env_file"), f"file {file} not found in {directory}"
     build = forms.build(workload.build)
     if build is not None and "${" not in build.context and not (directory / build.context).is_dir():
-        yield (*path, "build"), f"there is no directory {build.context}, seen from {directory}"
+        yield (*path, "build"), f"directory {build.context} not found in {directory}"
     if workload.run and "${" not in workload.dir:
         place = directory / Path(workload.dir).expanduser()
         if place.is_dir():
             yield from _program((*path, "run"), workload, place, environ)
         else:
-            yield (*path, "dir"), f"there is no directory {workload.dir}, seen from {directory}"
+            yield (*path, "dir"), f"directory {workload.dir} not found in {directory}"
 
 
 def _program(path: FieldPath, workload: Workload, place: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
@@ -48,8 +48,8 @@ def _program(path: FieldPath, workload: Workload, place: Path, environ: Mapping[
     program = "".join(map(str, words[0]))
     if "/" not in program:
         if shutil.which(program, path=environ.get("PATH", os.defpath)) is None:
-            yield path, f"there is no program {program} in PATH; install it, or write its path, such as ./{program}"
+            yield path, f"program {program} not found in PATH; install the program, or write a path such as ./{program}"
     elif not (place / program).is_file():
-        yield path, f"there is no file {program}, seen from {place}"
+        yield path, f"file {program} not found in {place}"
     elif not os.access(place / program, os.X_OK):
-        yield path, f"{program} may not be executed; chmod +x {program}"
+        yield path, f"{program} is not executable; run chmod +x {program}"

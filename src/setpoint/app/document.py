@@ -1,4 +1,4 @@
-"""The part of the page about the app file that lists its fields, made from the structs."""
+"""Generates the reference of all fields in the documentation of the app file, from the structs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,17 +39,17 @@ _WORDS: Mapping[type[Any], str] = {
     inspect.DictType: "map",
     inspect.VarTupleType: "list",
     inspect.StructType: "fields",
-    inspect.AnyType: "anything",
+    inspect.AnyType: "any value",
 }
 
 
 def fields_markdown() -> str:
-    """All fields, struct by struct."""
+    """Returns the reference of all fields, struct by struct."""
     return "\n".join([HEADING, *(part for title, kind in _KINDS for part in _section(title, kind))])
 
 
 def _section(title: str, kind: type[Part]) -> Iterator[str]:
-    # What services and tasks have in common is said once.
+    # The common fields of services and tasks are listed once.
     base = msgspec.structs.fields(model.Workload) if kind in (model.Service, model.Task) else ()
     yield f"### {title}\n"
     yield f"{class_description(kind)}\n"

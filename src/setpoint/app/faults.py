@@ -1,4 +1,4 @@
-"""What is wrong with an app, by the path of the field; where the app came from a file, with its line and column."""
+"""The faults of an app, by the path of the field, and with line and column if the app was read from a file."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
@@ -10,19 +10,19 @@ Where: TypeAlias = Callable[[Path], str]
 
 
 def nowhere(path: Path) -> str:
-    """Where the fields of an app are that came from no file."""
+    """Returns no location, for an app that was not read from a file."""
     return ""
 
 
 def refuse(faults: Iterable[Fault], where: Where = nowhere) -> None:
-    """Raises Mistakes if there are faults, each once."""
+    """Raises Mistakes if there are faults; duplicates are reported once."""
     found = [Mistake(where(path), path_text(path), message) for path, message in dict.fromkeys(faults)]
     if found:
         raise Mistakes(found)
 
 
 def in_order(mistakes: Iterable[Mistake]) -> list[Mistake]:
-    """Mistakes as they stand in the file, each once."""
+    """Returns the mistakes in the order of the file, without duplicates."""
     return sorted(dict.fromkeys(mistakes), key=_place)
 
 

@@ -1,4 +1,4 @@
-"""The short forms of an app file in their long form, so that whatever reads a model reads one form."""
+"""Converts the short forms of an app file to their long forms, so that other code handles one form only."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ CONDITIONS: dict[str, Condition] = {
 }
 RESTARTS = {"no": "never", "never": "never", "on-failure": "failure", "failure": "failure", "always": "always"}
 RESTARTS["unless-stopped"] = "unless-stopped"
-# Ports whose number says what is spoken there.
+# Well-known ports and the schemes of their protocols.
 SCHEMES = {
     443: "https", 8443: "https", 80: "http", 3000: "http", 5000: "http", 8000: "http", 8080: "http", 9000: "http",
     5432: "postgres", 3306: "mysql", 6379: "redis", 27017: "mongodb", 5672: "amqp", 4222: "nats", 1433: "sqlserver",
@@ -27,7 +27,8 @@ _ONE = re.compile(r"(\d{1,5})(?:/(tcp|udp))?")
 
 
 class Wait(NamedTuple):
-    """What another must have come to; `log` is a line that it must have written."""
+    """A dependency: the condition that the other workload must meet; `log` is a line that the workload must have
+    written."""
 
     name: str
     condition: Condition
@@ -35,7 +36,7 @@ class Wait(NamedTuple):
 
 
 def many(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """One or several as several."""
+    """Returns one or several values as a tuple."""
     return (value,) if isinstance(value, str) and value else tuple(value or ())
 
 
@@ -44,7 +45,7 @@ def is_container(workload: Workload) -> bool:
 
 
 def port(value: int | str | Port) -> Port:
-    """Raises ValueError."""
+    """Returns the long form of a port. Raises ValueError."""
     if isinstance(value, Port):
         return value
     if isinstance(value, int):
@@ -58,17 +59,17 @@ def port(value: int | str | Port) -> Port:
     if one := _ONE.fullmatch(value):
         inner, protocol = one.groups("tcp")
         return Port(port=_number(inner), protocol=protocol)
-    raise ValueError(f"{value!r} is no port; write auto, a number, or HOST:PORT such as 8080:80")
+    raise ValueError(f"invalid port {value!r}: expected auto, a number, or HOST:PORT such as 8080:80")
 
 
 def _number(text: str) -> int:
     if 1 <= int(text) <= 65535:
         return int(text)
-    raise ValueError(f"{text} is no port: they go from 1 to 65535")
+    raise ValueError(f"invalid port {text}: expected a number from 1 to 65535")
 
 
 def scheme(name: str, given: Port, *, container: bool) -> str:
-    """What the URLs of a port begin with."""
+    """Returns the URL scheme of a port."""
     if given.scheme or name in ("http", "https"):
         return given.scheme or name
     if container:
@@ -77,7 +78,7 @@ def scheme(name: str, given: Port, *, container: bool) -> str:
 
 
 def probe(value: str | Probe) -> Probe:
-    """Raises ValueError."""
+    """Returns the long form of a probe. Raises ValueError."""
     if isinstance(value, Probe):
         return value
     word, colon, rest = value.partition(":")
@@ -87,7 +88,7 @@ def probe(value: str | Probe) -> Probe:
         return Probe(tcp=True) if value == "tcp" else Probe(grpc=True)
     if colon and word in ("log", "exec") and rest.strip():
         return Probe(log=_unquoted(rest)) if word == "log" else Probe(exec=rest.strip())
-    raise ValueError(f"{value!r} is no probe; write a path such as /healthz, tcp, grpc, log:REGEX or exec:COMMAND")
+    raise ValueError(f"invalid probe {value!r}: expected a path such as /healthz, tcp, grpc, log:REGEX or exec:COMMAND")
 
 
 def _unquoted(text: str) -> str:
@@ -96,17 +97,17 @@ def _unquoted(text: str) -> str:
 
 
 def waits(workload: Workload, app: AppFile) -> list[Wait]:
-    """What a service or task comes after. Raises ValueError."""
+    """Returns the dependencies of a service or task. Raises ValueError."""
     return [wait(name, how, app) for name, how in said_waits(workload).items()]
 
 
 def said_waits(workload: Workload) -> dict[str, str]:
-    """The names that a service or task comes after, and how far those must be, where that is said."""
+    """Returns the names that a service or task depends on, with their conditions ("" for the default condition)."""
     return workload.after if isinstance(workload.after, dict) else dict.fromkeys(many(workload.after), "")
 
 
 def wait(name: str, how: str, app: AppFile) -> Wait:
-    """Raises ValueError."""
+    """Returns the long form of a dependency. Raises ValueError."""
     if not how:
         return Wait(name, "Succeeded" if name in app.tasks else "Ready")
     if how.startswith("log:"):
@@ -114,23 +115,23 @@ def wait(name: str, how: str, app: AppFile) -> Wait:
             return Wait(name, "Ready", _unquoted(how[4:]))
     elif how in CONDITIONS:
         return Wait(name, CONDITIONS[how])
-    raise ValueError(f"{how!r} is nothing to wait for; write {', '.join(CONDITIONS)} or log:REGEX")
+    raise ValueError(f"invalid condition {how!r}: expected {', '.join(CONDITIONS)} or log:REGEX")
 
 
 def restart(value: bool | str | Restart) -> Restart:
-    """Raises ValueError."""
+    """Returns the long form of a restart policy. Raises ValueError."""
     if isinstance(value, Restart):
         return value
     if isinstance(value, bool):
         return Restart(on="always" if value else "never")
     if value not in RESTARTS:
-        raise ValueError(f"{value!r} is not allowed; write no, on-failure, always or unless-stopped")
+        raise ValueError(f"invalid restart policy {value!r}: expected no, on-failure, always or unless-stopped")
     on: Any = RESTARTS[value]
     return Restart(on=on)
 
 
 def backoff(text: str) -> tuple[str, str]:
-    """The first and the longest wait."""
+    """Returns the first and the longest delay."""
     first, _, longest = text.partition("..")
     return first.strip(), longest.strip()
 
@@ -152,29 +153,29 @@ def controller(value: str | Controller) -> Controller:
 
 
 def mount(value: str | Mount) -> Mount:
-    """Raises ValueError."""
+    """Returns the long form of a mount. Raises ValueError."""
     if isinstance(value, Mount):
         return value
     parts = value.split(":")
     options = parts.pop().split(",") if len(parts) > 1 and not parts[-1].startswith("/") else []
     if not 1 <= len(parts) <= 2 or not parts[-1].startswith("/") or set(options) - {"ro", "rw"}:
-        raise ValueError(f"{value!r} is no volume; write NAME:/path or ./directory:/path, with :ro to only read")
+        raise ValueError(f"invalid volume {value!r}: expected NAME:/path or ./directory:/path, with :ro for read-only")
     return Mount(source=parts[0] if len(parts) == 2 else "", target=parts[-1], read_only="ro" in options)
 
 
 def is_path(source: str) -> bool:
-    """Whether the source of a mount is a path of this machine, and not the name of a volume."""
+    """Returns True if the source of a mount is a path on this machine, and not the name of a volume."""
     return source.startswith((".", "/", "~"))
 
 
 def signal(text: str) -> str:
-    """A signal by its whole name."""
+    """Returns the full name of a signal."""
     return text if text.startswith("SIG") else f"SIG{text}"
 
 
 def automatic(app: AppFile) -> set[str]:
-    """The tasks that run with the app: by their schedule or choice, and those that something comes after which does.
-    Raises ValueError as `waits` does."""
+    """Returns the tasks that run with the app: by schedule or by `auto`, and those that a running service or task
+    depends on. Raises the errors of `waits`."""
     running: list[Workload] = [*app.services.values()]
     found = {name for name, task in app.tasks.items() if (bool(task.schedule) if task.auto is None else task.auto)}
     running += (app.tasks[name] for name in found)
@@ -188,5 +189,5 @@ def automatic(app: AppFile) -> set[str]:
 
 
 def everything(app: AppFile) -> list[tuple[str, Service | Task]]:
-    """Services and tasks, by name."""
+    """Returns all services and tasks, by name."""
     return [*app.services.items(), *app.tasks.items()]

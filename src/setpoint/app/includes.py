@@ -1,4 +1,4 @@
-"""An app file that another includes: its paths as that one writes them."""
+"""Adjusts the paths of an included app file to the including file."""
 
 import os.path
 from pathlib import Path
@@ -14,7 +14,7 @@ W = TypeVar("W", Service, Task)
 
 
 def rebased(app: AppFile, its: Path, ours: Path) -> AppFile:
-    """An app of one directory, seen from another."""
+    """Returns an app with its paths relative to another directory."""
     prefix = os.path.relpath(its, ours)
     if prefix == ".":
         return app
@@ -35,7 +35,7 @@ class _Paths:
         self._prefix = prefix
 
     def path(self, text: str) -> str:
-        """A path; one that is absolute, or of the home directory, or empty stays."""
+        """Returns an adjusted path; empty and absolute paths, and paths in the home directory, do not change."""
         return text if not text or text.startswith(("/", "~")) else os.path.join(self._prefix, text)
 
     def all_of(self, texts: str | tuple[str, ...]) -> tuple[str, ...]:

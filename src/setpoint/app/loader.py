@@ -1,4 +1,4 @@
-"""From an app file to its objects in one step, with everything that is wrong with it said at once."""
+"""Loads an app file: reads, checks and renders the app, and reports all mistakes at once."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class LoadedApp(NamedTuple):
-    """An app that is ready to be applied: what it says, where it is, the files it was read from, and its objects."""
+    """A loaded app: its model, directory, source files, and objects."""
 
     app: AppFile
     directory: Path
@@ -35,7 +35,8 @@ def load_app(
     session: str = "",
     on_this_machine: bool = True,
 ) -> LoadedApp:
-    """Reads and renders an app file; `on_this_machine` asks whether what it names is there, too. Raises Mistakes."""
+    """Reads and renders an app file. With `on_this_machine`, also checks that its files and programs exist. Raises
+    Mistakes."""
     app, directory, files, where, unknown = read_app(file, profiles, lenient=True)
     found: list[Mistake] = []
 
@@ -47,7 +48,7 @@ def load_app(
             return None
 
     attempt(lambda: refuse(check(app), where))
-    # What is said of a part with a field that there is not may follow from that.
+    # Other faults of a part may result from its unknown fields, and are not reported.
     found = [*unknown, *(each for each in found if _part(each) not in set(map(_part, unknown)))]
     well_formed = not found
     around = attempt(lambda: look_around(app, directory, environ, session, where))
@@ -60,5 +61,5 @@ def load_app(
 
 
 def _part(mistake: Mistake) -> str:
-    """The service or task that it is of: `services.api`."""
+    """Returns the service or task of a mistake: `services.api`."""
     return ".".join(mistake.path.split(".")[:2])

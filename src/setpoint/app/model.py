@@ -1,7 +1,7 @@
-"""What an app file says, as one tree of structs. The reader, the JSON schema and the Python form are made from them.
+"""The model of an app file, as structs. The reader, the JSON schema and the Python builder are based on these structs.
 
-Fields that have a short form keep it as it was written; `forms` gives all of them in one form. The names are those of
-Compose where Compose has the thing and the meaning is the same.
+Short forms are kept as written; `forms` converts them. Settings that Compose also has have Compose's names, if the
+meaning is the same.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias
@@ -29,178 +29,178 @@ from setpoint.app.parts import (
 
 
 class Workload(Part, frozen=True, kw_only=True):
-    """What services and tasks have in common: a process (`run`), or a container (`image`, `build`)."""
+    """The common fields of services and tasks: a process (`run`), or a container (`image`, `build`)."""
 
     run: Words = ""
-    """The command of a process. A text is split as a shell would, and runs without one unless it needs one; a list is
-    taken as it is."""
+    """The command of a process. A text is split like a shell command, and runs without a shell unless the command needs
+    one; a list is used as is."""
 
     image: str = ""
     """The image of a container."""
 
     build: str | Build = ""
-    """The directory of a container's Dockerfile, or how to build it."""
+    """The directory of a container's Dockerfile, or the build settings."""
 
     dir: str = ""
-    """The directory it starts in: relative to the app file, or in the container."""
+    """The working directory: relative to the app file, or in the container."""
 
     args: Words = ()
-    """Further arguments: behind those of `run`, or instead of the image's own."""
+    """Additional arguments: after those of `run`, or instead of the image's default arguments."""
 
     entrypoint: str = ""
-    """The program of a container, instead of the image's own."""
+    """The program of a container, instead of the image's entrypoint."""
 
     env: Env = {}
-    """Environment variables, over those of the app."""
+    """Environment variables, which override those of the app."""
 
     env_file: Words = ()
-    """Files of environment variables for it; `env` wins."""
+    """Files with environment variables; `env` takes precedence."""
 
     inherit_env: bool = True
-    """Whether a process gets the environment that Setpoint was started in."""
+    """Whether a process inherits the environment of Setpoint."""
 
     after: str | tuple[str, ...] | dict[str, str] = ()
-    """What must be before it starts: names (which must be ready, or done where they are tasks), or names with how far
-    they must be: started, ready, done, finished (with whatever exit code) or `log:regex`."""
+    """The services and tasks to wait for before the start: names (services must be ready, tasks done), or names with
+    conditions: started, ready, done, finished (with any exit code) or `log:regex`."""
 
     stop: Stop | None = None
-    """How it is stopped."""
+    """The signal and the grace period of a stop."""
 
     stdin: bool = False
-    """Whether its standard input stays open, to attach to."""
+    """Whether standard input stays open, for attaching."""
 
     terminal: bool | Terminal = False
-    """Whether it runs in a pseudo-terminal."""
+    """Whether the process runs in a pseudo-terminal."""
 
     volumes: tuple[str | Mount, ...] = ()
-    """What a container sees: `name:/path`, `./directory:/path`, with `:ro` where it may only read."""
+    """The mounts of a container: `name:/path` or `./directory:/path`, with `:ro` for read-only."""
 
     networks: tuple[str, ...] = ()
-    """The networks of a container; that of the app by default."""
+    """The networks of a container; by default the network of the app."""
 
     resources: Resources | None = None
-    """What a container may use."""
+    """The resource limits of a container."""
 
     user: str = ""
-    """The user a container runs as."""
+    """The user of a container."""
 
     pull: Literal["always", "missing", "never"] | None = None
-    """When to pull the image; missing by default."""
+    """The pull policy of the image; missing by default."""
 
     privileged: bool = False
-    """Whether a container may do everything on this machine."""
+    """Whether a container has full access to this machine."""
 
     cap_add: tuple[str, ...] = ()
-    """Linux capabilities a container gets."""
+    """Linux capabilities to add to a container."""
 
     cap_drop: tuple[str, ...] = ()
-    """Linux capabilities a container does not get."""
+    """Linux capabilities to remove from a container."""
 
     tmpfs: Words = ()
     """Paths in a container that are kept in memory."""
 
     extra_hosts: tuple[str, ...] = ()
-    """Names a container can resolve, as `name:address`."""
+    """Additional host names of a container, as `name:address`."""
 
     devices: tuple[str, ...] = ()
-    """Devices of this machine a container can use."""
+    """Devices of this machine that a container can use."""
 
     labels: dict[str, str] = {}
-    """Labels that the container engine keeps."""
+    """Labels of the container in the container engine."""
 
     logs: Logs | None = None
-    """How much of its output is kept."""
+    """The limits of the stored output."""
 
     profiles: tuple[str, ...] = ()
-    """It is there only with one of these profiles."""
+    """The profiles that include this service or task; always included by default."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "env", texts(self.env))
 
 
 class Service(Workload, frozen=True, kw_only=True):
-    """Something that runs for as long as the app does."""
+    """A workload that runs as long as the app."""
 
     ports: dict[str, PortNumber | str | Port] = {}
-    """The ports by name. `auto`: a process gets a free one as `${port.NAME}`. A number: what the program or the
-    container listens on. `8080:80`: the port of this machine, and that of the program or container."""
+    """The ports by name. `auto`: a process gets a free port as `${port.NAME}`. A number: the port that the program or
+    container listens on. `8080:80`: the port of this machine, and the port of the program or container."""
 
     replicas: Annotated[int, Meta(ge=0, le=10000)] | None = None
-    """How many processes there are, behind one address."""
+    """The number of processes behind one address."""
 
     ready: str | Probe | None = None
-    """How to tell that it can be used. Short: a path, `tcp`, `grpc`, `log:regex` or `exec:command`."""
+    """The readiness probe. Short forms: a path, `tcp`, `grpc`, `log:regex` or `exec:command`."""
 
     alive: str | Probe | None = None
-    """How to tell that it has to be restarted."""
+    """The liveness probe, which restarts the service on failure."""
 
     started: str | Probe | None = None
-    """How to tell that it has started; the other probes wait for it."""
+    """The startup probe; the other probes wait for its success."""
 
     restart: bool | str | Restart = False
-    """Whether it is started again when it ends: no (the default), on-failure, always, or the long form."""
+    """The restart policy: no (the default), on-failure, always, or the long form."""
 
     watch: Words | Watch | None = None
-    """Files whose change restarts it."""
+    """Files to watch; a change restarts the service."""
 
     keep: bool = False
-    """Whether it outlives the session, and is found again by the next."""
+    """Whether the service keeps running after the session, for the next session to use."""
 
 
 class Task(Workload, frozen=True, kw_only=True):
-    """Something that runs to its end."""
+    """A workload that runs to completion."""
 
     auto: bool | None = None
-    """Whether it runs with the app. By default it does if it has a schedule, or something comes after it; otherwise
-    `setpoint run NAME` runs it."""
+    """Whether the task runs with the app. The default is yes if the task has a schedule, or another service or task
+    depends on it; otherwise `setpoint run NAME` runs the task."""
 
     schedule: str = ""
-    """When it runs: as cron writes it, or @hourly, @daily, `@every 10m`."""
+    """The schedule: a cron expression, or @hourly, @daily, `@every 10m`."""
 
     time_zone: str = ""
     """The time zone of the schedule; UTC by default."""
 
     overlap: Literal["allow", "forbid", "replace"] = "forbid"
-    """What to do when a run is due while another is under way."""
+    """The policy for a run that is due while another one is running."""
 
     retries: Annotated[int, Meta(ge=0)] = 0
-    """How often a run that failed is tried again."""
+    """The number of retries of a failed run."""
 
     timeout: str = ""
-    """How long a run may take, with its retries."""
+    """The time limit of a run, including its retries."""
 
 
 class Controller(Part, frozen=True, kw_only=True):
-    """A program of controllers that runs with the app, in the long form."""
+    """A program with controllers that runs with the app, in the long form."""
 
     module: str
-    """A file of Python, relative to the app file, or the name of a module."""
+    """A Python file, relative to the app file, or the name of a module."""
 
     name: str = ""
-    """Which of the controllers in it; all of them by default."""
+    """The controller to run; all controllers of the module by default."""
 
 
 class Secret(Part, frozen=True, kw_only=True):
-    """Where a secret comes from. One of the two must be given."""
+    """The source of a secret. Exactly one of the fields must be set."""
 
     environment: str = ""
     """A variable of the environment, or of the files in `env_file`."""
 
     file: str = ""
-    """A file that holds it, relative to the app file."""
+    """A file with the value, relative to the app file."""
 
 
 class Volume(Part, frozen=True, kw_only=True):
     """A volume of the container engine."""
 
     name: str = ""
-    """Its name in the engine; by default the app's name and its own."""
+    """The name in the container engine; by default the names of the app and the volume."""
 
     keep: bool = True
-    """Whether it outlives the session."""
+    """Whether the volume is kept after the session."""
 
     driver: str = ""
-    """The engine's driver."""
+    """The volume driver of the container engine."""
 
     driver_opts: dict[str, str] = {}
     """Options of the driver."""
@@ -210,25 +210,25 @@ class Network(Part, frozen=True, kw_only=True):
     """A network of containers."""
 
     name: str = ""
-    """Its name in the engine."""
+    """The name in the container engine."""
 
     external: bool = False
-    """Whether it is somebody else's, used and left."""
+    """Whether the network exists already, and is not deleted with the app."""
 
     driver: str = ""
-    """The engine's driver."""
+    """The network driver of the container engine."""
 
     subnet: str = ""
-    """The addresses it hands out."""
+    """The address range of the network."""
 
     internal: bool = False
-    """Whether it is cut off from the outside."""
+    """Whether the network has no access to the outside."""
 
     ipv6: bool = False
-    """Whether it has IPv6 addresses, too."""
+    """Whether the network also has IPv6 addresses."""
 
 
-# What a profile does with a service or task: takes it out, brings it in, or changes some of its fields.
+# The effect of a profile on a service or task: off, on, or changed fields.
 Choice: TypeAlias = bool | dict[str, Any]
 
 
@@ -236,41 +236,41 @@ class AppFile(Part, frozen=True, kw_only=True):
     """An app: its services and tasks, its controllers and their objects."""
 
     app: str = ""
-    """The name of the app; that of the directory by default."""
+    """The name of the app; by default the name of the directory."""
 
     env: Env = {}
     """Environment variables of all services and tasks."""
 
     env_file: Words | None = None
-    """Files in which `${env.NAME}` and `${secret.NAME}` are looked up where the environment has no such variable;
-    `.env` by default. Nothing in them is given to a service by itself."""
+    """Files that supply the values of `${env.NAME}` and `${secret.NAME}` that are not in the environment; `.env` by
+    default. Services do not get these variables automatically."""
 
     include: tuple[str, ...] = ()
-    """Other app files, whose services, tasks and so on are part of this one. Their paths are relative to them."""
+    """Other app files to include. Their paths are relative to each file."""
 
     services: dict[str, Service] = {}
-    """What runs for as long as the app does."""
+    """The services, which run as long as the app."""
 
     tasks: dict[str, Task] = {}
-    """What runs to its end: migrations, tests, jobs by schedule."""
+    """The tasks, which run to completion: migrations, tests, scheduled jobs."""
 
     secrets: dict[str, Secret] = {}
-    """Where the values of `${secret.NAME}` come from, if not from the variable of that name in capitals."""
+    """The sources of `${secret.NAME}`; by default the environment variable with that name in capitals."""
 
     volumes: dict[str, Volume | None] = {}
-    """The volumes that containers name."""
+    """The volumes of containers."""
 
     networks: dict[str, Network | None] = {}
-    """The networks that containers name. Without any, all containers are in one of the app's own."""
+    """The networks of containers. By default, all containers share one network of the app."""
 
     controllers: tuple[str | Controller, ...] = ()
-    """Controllers of your own, in Python, that run with the app."""
+    """Your own controllers in Python, which run with the app."""
 
     crds: tuple[str, ...] = ()
-    """Files (globs) of CustomResourceDefinitions, applied first."""
+    """Files (globs) with CustomResourceDefinitions, applied first."""
 
     objects: tuple[str, ...] = ()
-    """Files (globs) of other objects, applied last."""
+    """Files (globs) with other objects, applied last."""
 
     profiles: dict[str, dict[str, Choice]] = {}
     """Variants of the app by name: for a service or task `off`, `on`, or fields that replace its own."""

@@ -1,6 +1,6 @@
-"""The parts that the services and tasks of an app file are made of: ports, probes, restarts, builds and so on.
+"""The parts of services and tasks in an app file: ports, probes, restarts, builds and so on.
 
-What may have a short form is here in its long one; `forms` gives the one for the other.
+The structs are the long forms; `forms` converts the short forms.
 """
 
 from collections.abc import Mapping
@@ -10,199 +10,199 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 PortNumber: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
-# A variable whose value is null has that of the environment in which the app is started.
+# A variable with the value null is taken from the environment of Setpoint.
 EnvValue: TypeAlias = str | int | float | bool | None
 Env: TypeAlias = dict[str, EnvValue]
 Words: TypeAlias = str | tuple[str, ...]
 
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A part of the file."""
+    """A part of the app file."""
 
 
 class Port(Part, frozen=True, kw_only=True):
-    """A port, in its long form."""
+    """A port, in the long form."""
 
     port: PortNumber | None = None
-    """The port that the program or the container listens on; a process gets a free one, as `${port.NAME}`, when it is
-    absent."""
+    """The port that the program or the container listens on. By default, a process gets a free port as
+    `${port.NAME}`."""
 
     host: PortNumber | None = None
-    """The port of this machine at which it is reached. One is chosen, and remembered, when it is absent."""
+    """The port on this machine. By default, a free port is chosen and remembered."""
 
     protocol: Literal["tcp", "udp"] = "tcp"
     """tcp or udp."""
 
     scheme: str = ""
-    """What its URLs begin with. By default that follows from the name and the number of the port."""
+    """The scheme of URLs. The default depends on the name and the number of the port."""
 
     address: str = ""
-    """The address of this machine to listen on; localhost by default, 0.0.0.0 is every one."""
+    """The address to listen on; localhost by default, 0.0.0.0 for all addresses."""
 
     proxy: bool | None = None
-    """Whether Setpoint listens on the port and passes connections on, so that the address stays over restarts. By
-    default it does, except where a process listens on a number of its own without asking for `${port.NAME}`."""
+    """Whether Setpoint listens on the port and forwards connections, so that the address stays the same over restarts.
+    The default is yes, except for a process with a fixed port that does not use `${port.NAME}`."""
 
 
 class Probe(Part, frozen=True, kw_only=True):
-    """A way to find out how a service is. One of http, tcp, exec, grpc and log says what is asked."""
+    """A probe of a service. Exactly one of http, tcp, exec, grpc and log must be set."""
 
     http: str = ""
-    """A path, or a whole URL, to GET. An answer 2xx is good."""
+    """A path or a URL to GET. A 2xx response is a success."""
 
     tcp: bool | str = ""
-    """true, or `host:port`: that a connection can be made is good."""
+    """true, or `host:port`. A connection is a success."""
 
     exec: Words = ""
-    """A command: in the container of an image, beside a process otherwise. Exit code 0 is good."""
+    """A command, which runs in the container, or next to the process. Exit code 0 is a success."""
 
     grpc: bool | str = ""
-    """true, or the name of a service to ask the gRPC health service about."""
+    """true, or the name of a service to check with the gRPC health service."""
 
     log: str = ""
-    """A regular expression. That a line like it was written is good."""
+    """A regular expression. A matching line of output is a success."""
 
     port: str = ""
-    """The name of the port that http, tcp and grpc are for; not needed where there is one."""
+    """The name of the port for http, tcp and grpc; required only if there are several."""
 
     headers: dict[str, str] = {}
-    """Headers that an http probe sends."""
+    """Headers of an http probe."""
 
     every: str = "2s"
-    """The time from one try to the next. Until the first success it is tried sooner."""
+    """The interval between attempts. Until the first success, attempts are more frequent."""
 
     timeout: str = "5s"
-    """How long one try may take."""
+    """The timeout of one attempt."""
 
     delay: str = ""
-    """How long to wait after the start before the first try."""
+    """The delay between the start and the first attempt."""
 
     fail: Annotated[int, Meta(ge=1)] | None = None
-    """How many failures in a row it takes: 3 for `alive`, 1 for the others by default."""
+    """The number of consecutive failures that count; by default 3 for `alive`, 1 for the others."""
 
     succeed: Annotated[int, Meta(ge=1)] | None = None
-    """How many successes in a row it takes; 1 by default."""
+    """The number of consecutive successes that count; 1 by default."""
 
 
 class Restart(Part, frozen=True, kw_only=True):
-    """When a service is started again, in the long form."""
+    """The restart policy of a service, in the long form."""
 
     on: Literal["failure", "always", "never", "unless-stopped"] = "failure"
-    """failure: when its exit code is not 0. unless-stopped is for containers."""
+    """failure: restart after an exit code other than 0. unless-stopped applies to containers."""
 
     max: Annotated[int, Meta(ge=1)] | None = None
-    """How often in a row, before it is left as it is; for ever by default. A restart that you ask for, or a file that
-    changed, begins a new row."""
+    """The maximum number of consecutive restarts; unlimited by default. A manual restart, or a changed file, resets the
+    number."""
 
     backoff: str = ""
-    """How long to wait before: `1s`, or `1s..30s` to double the wait from the first to the second."""
+    """The delay before a restart: `1s`, or `1s..30s` to double the delay from the first to the second value."""
 
     reset: str = ""
-    """After running this long the wait is the first again, and a new row of restarts begins."""
+    """The running time after which the delay and the number of restarts are reset."""
 
 
 class Watch(Part, frozen=True, kw_only=True):
-    """Files whose change restarts a service, in the long form."""
+    """Files that restart a service when they change, in the long form."""
 
     paths: Annotated[tuple[str, ...], Meta(min_length=1)]
     """Files, directories and globs (`api/**/*.py`), relative to the app file."""
 
     ignore: tuple[str, ...] = ()
-    """Globs of what does not count."""
+    """Globs of files to ignore."""
 
     do: Literal["restart", "rebuild"] = "restart"
-    """What a change leads to. rebuild is for services with `build`."""
+    """The action on a change. rebuild requires `build`."""
 
     cascade: bool = False
-    """Whether the services that come after this one are restarted as well."""
+    """Whether dependent services are restarted as well."""
 
     debounce: str = ""
-    """How long no further change must come before it counts; 200ms by default."""
+    """The time without further changes before the action; 200ms by default."""
 
 
 class Stop(Part, frozen=True, kw_only=True):
-    """How a service is stopped."""
+    """The stop settings of a service."""
 
     signal: str = ""
-    """The signal that asks it to end: TERM (the default), INT, QUIT and so on."""
+    """The stop signal: TERM (the default), INT, QUIT and so on."""
 
     grace: str = ""
-    """How long it has to end before it is killed, with everything it started."""
+    """The grace period, after which the process and its children are killed."""
 
 
 class Build(Part, frozen=True, kw_only=True):
-    """How an image is built, in the long form."""
+    """The build settings of an image, in the long form."""
 
     context: str = "."
-    """The directory that is built, relative to the app file."""
+    """The build context: a directory relative to the app file."""
 
     dockerfile: str = ""
     """The Dockerfile, relative to the context; `Dockerfile` by default."""
 
     target: str = ""
-    """The stage at which to stop."""
+    """The target stage."""
 
     args: Env = {}
-    """Values of the ARGs of the Dockerfile."""
+    """The values of the Dockerfile's ARGs."""
 
     platform: str = ""
-    """The platform to build for, such as linux/arm64."""
+    """The target platform, such as linux/arm64."""
 
     tags: tuple[str, ...] = ()
-    """Further names of the image."""
+    """Additional tags of the image."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "args", texts(self.args))
 
 
 class Resources(Part, frozen=True, kw_only=True):
-    """What a container may use."""
+    """The resource limits of a container."""
 
     cpus: str | int | float = ""
-    """Processors, such as 1.5."""
+    """The number of CPUs, such as 1.5."""
 
     memory: str | int = ""
-    """Memory, such as 512Mi."""
+    """The memory limit, such as 512Mi."""
 
     pids: Annotated[int, Meta(ge=1)] | None = None
-    """Processes and threads."""
+    """The maximum number of processes and threads."""
 
 
 class Terminal(Part, frozen=True, kw_only=True):
     """A pseudo-terminal, in the long form."""
 
     cols: Annotated[int, Meta(ge=1, le=32767)] = 80
-    """Columns at the start."""
+    """The initial number of columns."""
 
     rows: Annotated[int, Meta(ge=1, le=32767)] = 24
-    """Rows at the start."""
+    """The initial number of rows."""
 
 
 class Logs(Part, frozen=True, kw_only=True):
-    """How much of the output is kept."""
+    """The limits of the stored output."""
 
     max_bytes: Annotated[int, Meta(ge=4096)] | None = None
-    """The size at which a new file is begun."""
+    """The maximum size of a log file."""
 
     max_files: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """How many files are kept."""
+    """The maximum number of log files."""
 
 
 class Mount(Part, frozen=True, kw_only=True):
-    """A directory or volume that a container sees, in the long form."""
+    """A directory or volume of a container, in the long form."""
 
     source: str = ""
-    """The name of a volume, or a path of this machine that begins with `.`, `/` or `~`."""
+    """The name of a volume, or a path on this machine that begins with `.`, `/` or `~`."""
 
     target: str
     """The path in the container."""
 
     read_only: bool = False
-    """Whether the container may only read it."""
+    """Whether the mount is read-only."""
 
 
 def texts(env: Mapping[str, EnvValue]) -> dict[str, EnvValue]:
-    """Variables are texts, however they were given."""
+    """Converts the values of variables to strings."""
     return {name: None if value is None else _text(value) for name, value in env.items()}
 
 

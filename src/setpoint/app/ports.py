@@ -1,4 +1,4 @@
-"""The ports of an app: which Service each becomes, on which port it is served and on which it is reached."""
+"""The ports of an app: their Service objects, the ports that workloads listen on, and the ports on this machine."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
@@ -10,7 +10,8 @@ from setpoint.app.references import BadReference, Reference, parse
 
 
 class ServedPort(NamedTuple):
-    """A port of a service. `listens` is None where the process gets a free one, `host` where one is chosen."""
+    """A port of a service. `listens` is None if the process gets a free port, `host` is None if a free port is
+    chosen."""
 
     name: str
     service: str
@@ -23,12 +24,12 @@ class ServedPort(NamedTuple):
     proxied: bool
 
 
-# The ports of services by the names of both.
+# The ports of all services, by the names of service and port.
 Ports: TypeAlias = Mapping[str, Mapping[str, ServedPort]]
 
 
 def all_ports(app: AppFile) -> Ports:
-    """Raises ValueError where a port has no form that is known."""
+    """Returns the ports of all services. Raises ValueError for an invalid port."""
     return {
         name: {port: _served(app, name, service, port) for port in service.ports}
         for name, service in app.services.items()
@@ -36,17 +37,17 @@ def all_ports(app: AppFile) -> Ports:
 
 
 def object_name(service: str, port: str) -> str:
-    """The name of the Service object of a port."""
+    """Returns the name of the Service object of a port."""
     return f"{service}-{port}"
 
 
 def asks_for(app: AppFile, workload: Workload, port: str) -> bool:
-    """Whether a workload is told, somewhere in its command or environment, which port to listen on."""
+    """Returns True if the command or environment of a workload refers to the port."""
     return any(reference.path == ("port", port) for reference in references(app, workload))
 
 
 def references(app: AppFile, workload: Workload) -> Iterator[Reference]:
-    """All references that fill in the command and the environment; those that cannot be read are left out."""
+    """Yields all references in the command and the environment; invalid ones are skipped."""
     try:
         parts = [part for word in (*command(workload.run).words, *words(workload.args)) for part in word]
     except ValueError:
@@ -64,7 +65,8 @@ def _served(app: AppFile, name: str, service: Service, port: str) -> ServedPort:
     container = forms.is_container(service)
     listens, host, proxied = given.port, given.host, True if given.proxy is None else given.proxy
     if not container and given.proxy is None and listens and host is None:
-        # A number alone: where the program is told its port, that is where it is reached; otherwise it listens there.
+        # A number alone: the port on this machine if the program gets its port from Setpoint, otherwise the port that
+        # the program listens on.
         if asks_for(app, service, port):
             listens, host = None, listens
         else:

@@ -1,7 +1,7 @@
-"""Probes of an app file as workloads have them.
+"""Converts the probes of an app file to probes of workloads.
 
-A process is asked where it listens. A container is asked where the engine publishes its port, which its Endpoint says:
-what listens for a Service takes connections whether or not anybody serves it.
+A process is probed at the port that the process listens on. A container is probed at its published port, which its
+Endpoint has: the listener of a Service accepts connections even if no workload serves them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _ALIVE_FAILURES = 3
 def health_probes(
     service: Service, user: User, values: Values, ports: Mapping[str, ServedPort], lines: Mapping[str, str]
 ) -> list[Object]:
-    """The probes of a service, and those for the lines that others wait for, by the names of the probes."""
+    """Returns the probes of a service, and the log probes for the lines that other workloads wait for."""
     found = [
         _probe(name, role, given, (*user.path, name), user, values, ports)
         for name, role in _ROLES.items()
@@ -107,7 +107,7 @@ def _asked(
 
 
 def _place(port: ServedPort, user: User) -> tuple[str, str]:
-    """Where the workload itself listens, as templates."""
+    """Returns the address and port that the workload listens on, as templates."""
     service = quote(port.service)
     if not port.container:
         return f"{{{{ addressForServing {service} }}}}", f"{{{{ portForServing {service} }}}}"

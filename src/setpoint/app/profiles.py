@@ -1,4 +1,4 @@
-"""Profiles: variants of an app in which services and tasks are off, on, or different."""
+"""Profiles: variants of an app with services and tasks turned off, turned on, or changed."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
@@ -14,9 +14,9 @@ W = TypeVar("W", Service, Task)
 
 
 def selected(app: AppFile, chosen: Collection[str] = ()) -> AppFile:
-    """The app with some profiles chosen: none of it is left to choose. Raises Mistakes."""
+    """Returns the app with the chosen profiles applied. Raises Mistakes."""
     known = names(app)
-    wrong = [Mistake("", "profiles", f"there is no profile {name}{choices(name, known)}") for name in chosen
+    wrong = [Mistake("", "profiles", f"unknown profile {name}{choices(name, known)}") for name in chosen
              if name not in known]  # fmt: skip
     if wrong:
         raise Mistakes(wrong)
@@ -32,19 +32,19 @@ def selected(app: AppFile, chosen: Collection[str] = ()) -> AppFile:
 
 
 def names(app: AppFile) -> list[str]:
-    """The profiles that the app has."""
+    """Returns the names of the app's profiles."""
     workloads: list[Workload] = [*app.services.values(), *app.tasks.values()]
     return list(dict.fromkeys([*app.profiles, *(name for each in workloads for name in each.profiles)]))
 
 
 def overlaid(workload: Workload, fields: Object) -> Object:
-    """What a workload says, as a tree, with other values for some fields."""
+    """Returns a workload as a tree, with some fields replaced."""
     made: Object = _merged(tree_of(workload), fields)
     return made
 
 
 def tree_of(part: msgspec.Struct) -> Object:
-    """A part of the file as the tree of its YAML."""
+    """Returns a part of the app file as a tree."""
     found: Object = msgspec.json.decode(msgspec.json.encode(part))
     return found
 
@@ -55,7 +55,7 @@ def _selected(app: AppFile, workloads: dict[str, W], kind: type[W], chosen: Coll
 
 
 def _one(workload: W, kind: type[W], choices: Iterable[Choice], chosen: Collection[str]) -> W | None:
-    """A workload as the choices make it; None where it is not there."""
+    """Returns the workload with the choices applied, or None if the workload is excluded."""
     there = not workload.profiles or not {*workload.profiles}.isdisjoint(chosen)
     for choice in choices:
         if isinstance(choice, bool):
@@ -70,7 +70,7 @@ def _choices(app: AppFile, name: str, chosen: Collection[str]) -> Iterable[Choic
 
 
 def _without(workload: W, gone: Collection[str]) -> W:
-    """Nothing waits for what is not there."""
+    """Returns the workload without dependencies on excluded workloads."""
     after: Any = workload.after
     if isinstance(after, dict):
         after = {name: how for name, how in after.items() if name not in gone}

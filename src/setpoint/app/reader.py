@@ -1,6 +1,6 @@
-"""Reads an app file, with those that it includes: every mistake is named with file, line, column and a suggestion.
+"""Reads an app file and its includes. Every mistake is reported with file, line, column and a suggestion.
 
-The values of variables are taken as they are written, so that `VERSION: 1.10` and `ANSWER: yes` are those texts.
+The values of variables are kept as written, so that `VERSION: 1.10` and `ANSWER: yes` stay these texts.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,7 +21,7 @@ from setpoint.objects.typedyaml import Mistake, Mistakes, Source, choices, path_
 FILES = ("setpoint.yaml", "setpoint.yml")
 _SECTIONS = ("services", "tasks", "secrets", "volumes", "networks")
 
-# What other tools call things, and what to write here instead.
+# The names of settings in other tools, and their replacements in an app file.
 _FOREIGN = {
     "command": "write run for a process, args for a container",
     "cmd": "write run",
@@ -32,8 +32,8 @@ _FOREIGN = {
     "readiness_probe": "write ready",
     "liveness_probe": "write alive",
     "working_dir": "write dir",
-    "container_name": "containers are called as their services are; leave it out",
-    "hostname": "containers are called as their services are; leave it out",
+    "container_name": "containers have the names of their services; remove this field",
+    "hostname": "containers have the names of their services; remove this field",
     "expose": "write ports",
     "tty": "write terminal: true",
     "stdin_open": "write stdin: true",
@@ -45,8 +45,8 @@ _FOREIGN = {
     "cpus": "write resources: {cpus: 1.5}",
     "pull_policy": "write pull",
     "develop": "write watch",
-    "disabled": "take it out with a profile: profiles: {NAME: {SERVICE: off}}",
-    "version": "leave it out",
+    "disabled": "use a profile: profiles: {NAME: {SERVICE: off}}",
+    "version": "remove this field",
     "name": "write app",
     "interval": "write every",
     "retries": "write fail",
@@ -58,8 +58,7 @@ _FOREIGN = {
 
 
 class ReadApp(NamedTuple):
-    """An app as it was read: with the profiles chosen, the directory it is in, its files, where a field is, and the
-    fields in it that there are not."""
+    """An app with the profiles applied, its directory and files, the locations of fields, and its unknown fields."""
 
     app: AppFile
     directory: Path
@@ -69,17 +68,17 @@ class ReadApp(NamedTuple):
 
 
 def in_directory(directory: Path) -> Path | None:
-    """The app file of a directory."""
+    """Returns the app file of a directory, or None."""
     return next((directory / name for name in FILES if (directory / name).is_file()), None)
 
 
 def find_app_file(directory: Path) -> Path | None:
-    """The app file of a directory, or of the nearest above it that has one."""
+    """Returns the app file of a directory, or of its nearest parent with one."""
     return next((found for place in (directory, *directory.parents) if (found := in_directory(place))), None)
 
 
 def read_app(file: Path, profiles: Collection[str] = (), *, lenient: bool = False) -> ReadApp:
-    """Reads an app file; `lenient`: fields that there are not are left to the caller to tell. Raises Mistakes."""
+    """Reads an app file. With `lenient`, unknown fields are returned instead of raised. Raises Mistakes."""
     file = file.absolute()
     reading = _Reading(file)
     whole = reading.file(file, ())
@@ -93,7 +92,7 @@ def read_app(file: Path, profiles: Collection[str] = (), *, lenient: bool = Fals
 
 
 def app_name(text: str) -> str:
-    """A text, such as the name of a directory, as an app can be called."""
+    """Converts a text, such as the name of a directory, to a valid app name."""
     kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text.lower())
     return kept[:63].strip("-") or "app"
 
@@ -104,9 +103,9 @@ class _Reading:
     def __init__(self, root: Path) -> None:
         self._root = root
         self.files: dict[Path, Source] = {}
-        # Fields that there are not.
+        # Unknown fields.
         self.unknown: list[Mistake] = []
-        # In which file each service, task and so on stands.
+        # The source file of each service, task and so on.
         self._origins: dict[tuple[str, str], Source] = {}
 
     def where(self, path: typedyaml.Path) -> str:
@@ -129,12 +128,13 @@ class _Reading:
         return file.is_relative_to(self._root.parent)
 
     def _with(self, app: AppFile, source: Source, index: int, file: Path, above: tuple[Path, ...]) -> AppFile:
-        """The app with one that it includes. What both have is a mistake; variables and profiles of this one win."""
+        """Merges an included app. Duplicate names are mistakes; the variables and profiles of the including file take
+        precedence."""
         place = source.place(("include", index))
         if file in above:
-            raise Mistakes([Mistake(place, f"include[{index}]", "the file includes itself; take it out")])
+            raise Mistakes([Mistake(place, f"include[{index}]", "the file includes itself; remove this entry")])
         if not file.is_file():
-            raise Mistakes([Mistake(place, f"include[{index}]", f"there is no file {file}")])
+            raise Mistakes([Mistake(place, f"include[{index}]", f"file {file} not found")])
         if file in self.files:
             return app
         other = rebased(self.file(file, above), file.parent, above[-1].parent)
@@ -163,20 +163,20 @@ def _read(file: Path, name: str) -> Source:
         text = file.read_text()
     except OSError as error:
         hint = "; `setpoint init` writes one" if isinstance(error, FileNotFoundError) else ""
-        raise Mistakes([Mistake(name, "", f"it cannot be read: {error.strerror or error}{hint}")]) from None
+        raise Mistakes([Mistake(name, "", f"cannot read the file: {error.strerror or error}{hint}")]) from None
     except UnicodeDecodeError:
-        raise Mistakes([Mistake(name, "", "it is no text in UTF-8")]) from None
+        raise Mistakes([Mistake(name, "", "the file is not valid UTF-8")]) from None
     return typedyaml.read(text, name)
 
 
 def parse_app(text: str, file: str = "setpoint.yaml") -> AppFile:
-    """The app that a text says, without what it includes. Raises Mistakes."""
+    """Parses the text of an app file, without its includes. Raises Mistakes."""
     return _converted(typedyaml.read(text, file))
 
 
 def _converted(source: Source, unknown: list[Mistake] | None = None) -> AppFile:
     if source.tree is not None and type(source.tree) is not dict:
-        raise Mistakes([Mistake(source.place(()), "", "it should have fields, such as services")])
+        raise Mistakes([Mistake(source.place(()), "", "expected fields, such as services")])
     tree: Object = source.tree or {}
     as_written(tree, source.text, ("env", "args"))
     own: list[Mistake] = []
@@ -192,14 +192,12 @@ def _converted(source: Source, unknown: list[Mistake] | None = None) -> AppFile:
 
 
 def _hinted(mistake: Mistake) -> Mistake:
-    """What another tool calls so is called something else here; a list of ports has no names."""
+    """Adds a hint for the names of settings in other tools, and for a list of ports without names."""
     word = mistake.path.rpartition(".")[2]
     if mistake.message.startswith("there is no such field") and word in _FOREIGN:
         return mistake._replace(message=f"there is no such field; {_FOREIGN[word]}")
     if word == "ports" and "it should be names" in mistake.message:
-        return mistake._replace(
-            message="give each port a name: ports: {http: 8080}, or {http: auto} to have one chosen"
-        )
+        return mistake._replace(message="give each port a name: ports: {http: 8080}, or {http: auto} for a free port")
     return mistake
 
 
@@ -209,7 +207,7 @@ def _profile_mistakes(app: AppFile, where: Where) -> Iterator[Mistake]:
         for name, choice in changes.items():
             path: typedyaml.Path = ("profiles", profile, name)
             if name not in known:
-                message = f"there is no service or task {name}{choices(name, known)}"
+                message = f"unknown service or task {name}{choices(name, known)}"
                 yield Mistake(where(path), path_text(path), message)
             elif isinstance(choice, dict):
                 kind: type[Service | Task] = Service if name in app.services else Task

@@ -1,6 +1,6 @@
 """References in the texts of an app file: `${services.db.url}`, `${port.http}`, `${env.NAME:-default}`, `${secret.db}`.
 
-`$$` is a dollar. A dollar before anything else stays as it is: a shell may make something of it.
+`$$` is a literal dollar. A dollar before any other character is unchanged: a shell may interpret it.
 """
 
 import re
@@ -10,12 +10,12 @@ _TOKEN = re.compile(r"\$\$|\$\{([^{}]*)\}|\$\{")
 _FORM = re.compile(r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)(?::-(.*))?", re.DOTALL)
 
 
-class BadReference(ValueError):  # noqa: N818 - Python has a ReferenceError for something else
-    """A text has a reference that cannot be read, or that leads nowhere; says what to write."""
+class BadReference(ValueError):  # noqa: N818 - Python has a ReferenceError with another meaning
+    """An invalid or unresolvable reference. The message says how to write the reference."""
 
 
 class Reference(NamedTuple):
-    """What is referred to, step by step, and the value to take where that is not set."""
+    """A reference: its path, and the default value."""
 
     path: tuple[str, ...]
     default: str | None = None
@@ -25,7 +25,7 @@ class Reference(NamedTuple):
 
 
 def parse(text: str) -> list[str | Reference]:
-    """The texts and references of a text, in order. Raises BadReference."""
+    """Splits a text into plain texts and references, in order. Raises BadReference."""
     found: list[str | Reference] = []
     at = 0
     for token in _TOKEN.finditer(text):
@@ -34,7 +34,7 @@ def parse(text: str) -> list[str | Reference]:
         if token.group() == "$$":
             found.append("$")
         elif token[1] is None:
-            raise BadReference(f"{text[token.start() : token.start() + 20]!r} is not closed; write }} at its end")
+            raise BadReference(f"{text[token.start() : token.start() + 20]!r} is not closed; add }} at the end")
         else:
             found.append(_reference(token[1]))
     found.append(text[at:])
@@ -44,13 +44,13 @@ def parse(text: str) -> list[str | Reference]:
 def _reference(inner: str) -> Reference:
     form = _FORM.fullmatch(inner.strip())
     if form is None:
-        message = f"${{{inner}}} is no reference; write ${{services.NAME.url}}, ${{port.NAME}}, ${{env.NAME}}, "
-        raise BadReference(f"{message}${{env.NAME:-default}} or ${{secret.NAME}}, and $${{...}} for the text itself")
+        message = f"invalid reference ${{{inner}}}: expected ${{services.NAME.url}}, ${{port.NAME}}, ${{env.NAME}}, "
+        raise BadReference(f"{message}${{env.NAME:-default}} or ${{secret.NAME}}, or $${{...}} for the literal text")
     return Reference(tuple(form[1].split(".")), form[2])
 
 
 def _joined(parts: list[str | Reference]) -> list[str | Reference]:
-    """Without empty texts, and with texts that follow each other as one."""
+    """Removes empty texts, and joins adjacent texts."""
     found: list[str | Reference] = []
     for part in parts:
         if isinstance(part, str) and found and isinstance(found[-1], str):
@@ -61,5 +61,5 @@ def _joined(parts: list[str | Reference]) -> list[str | Reference]:
 
 
 def written(text: str) -> str:
-    """The text as it stands in a file where it is meant as it is: its dollars doubled before what could be mistaken."""
+    """Escapes a text for an app file: doubles the dollars that would begin a reference."""
     return re.sub(r"\$(?=[${])", "$$", text)

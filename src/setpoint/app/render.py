@@ -1,8 +1,8 @@
-"""An app becomes objects: Services, Executables, Containers, Tasks and what they need. A pure function.
+"""Renders an app to objects: Services, Executables, Containers, Tasks and their dependencies. A pure function.
 
-The names follow from those in the file, and the labels say which app, which session and which part of it an object is:
-so a changed file gives a list that can be compared with the one before (`changes`). Objects stand in the order in which
-they should be applied.
+The names of objects derive from those in the file, and labels have the app, the session and the part of the app, so
+that the objects of a changed file can be compared with the previous ones (`changes`). The objects are returned in the
+order in which they should be applied.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 
 
 def render(app: AppFile, around: Surroundings, where: Where = nowhere) -> list[Object]:
-    """The objects of an app without profiles left to choose. Raises Mistakes."""
+    """Returns the objects of an app with its profiles applied. Raises Mistakes."""
     refuse(check(app), where)
     rendering = _Rendering(app, around)
     objects = rendering.everything()
@@ -38,11 +38,11 @@ def _circles(app: AppFile, objects: list[Object]) -> Iterable[Fault]:
         names = [name for _, name in found.keys if name in app.services or name in app.tasks]
         first = names[0] if names else ""
         section = "services" if first in app.services else "tasks"
-        yield (section, first, "after"), f"it would wait for ever: {found.message}"
+        yield (section, first, "after"), f"circular dependency: {found.message}"
 
 
 class _Rendering:
-    """One app being rendered."""
+    """The rendering of one app."""
 
     def __init__(self, app: AppFile, around: Surroundings) -> None:
         self._app, self._around = app, around
@@ -85,7 +85,7 @@ class _Rendering:
         return made
 
     def _told(self) -> Object:
-        """What the app says of itself."""
+        """Returns the App object, which describes the app."""
         controllers = [forms.controller(each) for each in self._app.controllers]
         spec = {
             "directory": self._around.directory,
@@ -122,7 +122,7 @@ class _Rendering:
                 isinstance(user.workload, Service) and user.workload.keep and name in user.networks
                 for user in containers
             )
-            # Only what is found again by a later session needs a name of its own in the engine.
+            # Only a network that a later session uses again needs a fixed name in the engine.
             otherwise = name if network.external else f"{self._app.app}-{name}" if kept else ""
             spec = {
                 "networkName": network.name or otherwise,
@@ -146,7 +146,7 @@ class _Rendering:
         return made
 
     def _tunnels(self) -> Iterable[Object]:
-        """The proxies by which containers reach processes, one for each network."""
+        """Yields the proxies through which containers reach processes, one for each network."""
         by_network: dict[str, list[Object]] = {}
         for (network, service), client in sorted(self._values.tunnels.items()):
             yield self._object("Service", client, {"protocol": "TCP", "addressAllocationMode": "Proxyless"})
@@ -207,7 +207,7 @@ class _Rendering:
         return found + [{"kind": "ContainerVolume", "name": name, "condition": "Ready"} for name in sorted({*volumes})]
 
     def _cascade(self) -> set[str]:
-        """The services with whose restart those after them restart: they say so, or one before them does."""
+        """Returns the services with a cascading restart: by their own setting, or through a dependency."""
         watches = {name: forms.watch(service.watch) for name, service in self._app.services.items()}
         found = {name for name, watch in watches.items() if watch is not None and watch.cascade}
         grows = True
@@ -230,7 +230,7 @@ class _Rendering:
         return "Executable" if service.replicas is None else "ExecutableReplicaSet"
 
     def _lines(self, name: str) -> Mapping[str, str]:
-        """The lines that others wait for a service to write, by the names of their probes."""
+        """Returns the patterns of lines that other workloads wait for, by the names of their probes."""
         patterns = (
             wait.log for _, each in forms.everything(self._app) for wait in forms.waits(each, self._app)
             if wait.name == name and wait.log
@@ -251,7 +251,8 @@ class _Rendering:
         )
 
     def _hosted(self, paths: Iterable[str]) -> list[str]:
-        """What of the whole directory is no service's: the app's controllers are replaced by themselves."""
+        """Returns the controller files to ignore when the whole directory is watched: controllers are reloaded
+        separately."""
         if not any(path.startswith("*") for path in paths):
             return []
         modules = [forms.controller(each).module for each in self._app.controllers]

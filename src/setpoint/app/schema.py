@@ -1,4 +1,4 @@
-"""The JSON schema of app files, for editors: made from the structs, with what their docstrings say."""
+"""The JSON schema of app files, for editors: generated from the structs and their docstrings."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from setpoint.schema.types.docs import class_description, field_descriptions
 
 
 def app_schema() -> Object:
-    """The schema, as JSON."""
+    """Returns the schema."""
     schema: Object = msgspec.json.schema(AppFile)
     classes = {cls.__name__: cls for cls in _all(Part)}
     definitions: dict[str, Object] = schema.pop("$defs")
@@ -27,7 +27,7 @@ def app_schema() -> Object:
 
 
 def schema_text() -> str:
-    """The file as it is published."""
+    """Returns the text of the published file."""
     return msgspec.json.format(msgspec.json.encode(app_schema()), indent=2).decode() + "\n"
 
 
@@ -41,7 +41,7 @@ def _describe(definition: Object, cls: type[Any]) -> None:
     for field in msgspec.structs.fields(cls):
         tree = definition["properties"][field.encode_name]
         tree["description"] = " ".join(said[field.name].split())
-        # That nothing is given when nothing is said needs no saying.
+        # Empty defaults are omitted.
         if tree.get("default") in (None, "", (), [], {}, False):
             tree.pop("default", None)
     if not definition.get("required"):

@@ -1,5 +1,5 @@
-"""Services and tasks as the specs of Executables and Containers. Fields that say nothing are left out, so that what
-stands in an object is what stands in the file."""
+"""Converts services and tasks to the specs of Executables and Containers. Empty fields are omitted, so that objects
+contain only the fields of the file."""
 
 import os.path
 from collections.abc import Mapping
@@ -23,25 +23,25 @@ _PROCESS_RESTARTS = {"never": "Never", "failure": "OnFailure", "always": "Always
 
 
 def said(fields: Mapping[str, Any]) -> Object:
-    """The fields that say something."""
+    """Returns the fields with a non-empty value."""
     return {name: value for name, value in fields.items() if value not in (None, "", (), [], {}, False)}
 
 
 class Specs:
-    """Makes the specs of the workloads of one app."""
+    """Builds the specs of one app's workloads."""
 
     def __init__(self, app: AppFile, around: Surroundings, values: Values, faults: list[Fault]) -> None:
         self._app, self._around, self._values, self._faults = app, around, values, faults
 
     def path_of(self, text: str) -> str:
-        """A path of the file, seen from anywhere."""
+        """Returns a path of the file as an absolute path."""
         home = self._around.variables.get("HOME", "~")
         if text == "~" or text.startswith("~/"):
             text = home + text[1:]
         return os.path.normpath(os.path.join(self._around.directory, text))
 
     def process(self, user: User, ports: Mapping[str, ServedPort], lines: Mapping[str, str]) -> Object:
-        """The spec of an Executable, but for what it depends on and the files it watches."""
+        """Returns the spec of an Executable, without dependsOn and watch."""
         workload = user.workload
         directory = self.path_of(self._values.literal(workload.dir, user, (*user.path, "dir")))
         first, *rest = command(workload.run).words
@@ -68,7 +68,7 @@ class Specs:
         return said(spec)
 
     def container(self, user: User, ports: Mapping[str, ServedPort], lines: Mapping[str, str]) -> Object:
-        """The spec of a Container, but for what it depends on and the files it watches."""
+        """Returns the spec of a Container, without dependsOn and watch."""
         workload = user.workload
         entrypoint = [
             self._values.literal(word, user, (*user.path, "entrypoint")) for word in words(workload.entrypoint)
@@ -133,7 +133,7 @@ class Specs:
         return [self._values.template(word, user, path) for word in words(user.workload.args)]
 
     def _env(self, user: User) -> list[Object]:
-        """The variables of the app and, over them, its own."""
+        """Returns the variables of the app, overridden by those of the workload."""
         found: dict[str, Object] = {}
         for prefix, env in (((), self._app.env), (user.path, user.workload.env)):
             for name, value in env.items():
@@ -170,7 +170,7 @@ class Specs:
         )
 
     def mounts(self, user: User) -> list[Mount]:
-        """What a container sees. References are followed first: what they stand for may have colons of its own."""
+        """Returns the mounts of a container. References are resolved first, because their values may contain colons."""
         found = []
         for index, value in enumerate(user.workload.volumes):
             path: Path = (*user.path, "volumes", index)
@@ -210,7 +210,7 @@ def _text(value: str | int | float) -> str:
 
 
 def _published(port: ServedPort) -> Object:
-    """Where a proxy of ours listens, the engine chooses the port behind it."""
+    """Returns the published port. Behind our proxy, the engine chooses the port."""
     return said(
         {
             "containerPort": port.listens,
@@ -222,6 +222,6 @@ def _published(port: ServedPort) -> Object:
 
 
 def volume_name(app: AppFile, name: str) -> str:
-    """The name of a volume in the engine."""
+    """Returns the name of a volume in the container engine."""
     declared = app.volumes.get(name)
     return (declared.name if declared else "") or f"{app.app}-{name}"

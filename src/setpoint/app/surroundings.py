@@ -1,5 +1,5 @@
-"""What an app file needs to know of the machine: variables, the contents of secrets, objects in files. Read once, so
-that the rest is a function of it."""
+"""The environment of an app: variables, the contents of secret files, and objects in files. Read once, so that
+rendering is a pure function."""
 
 from collections.abc import Iterator, Mapping
 from glob import glob
@@ -18,7 +18,7 @@ DEFAULT_ENV_FILE = ".env"
 
 
 class Surroundings(NamedTuple):
-    """The machine as an app sees it. `secrets` has the contents of files, by the names of the secrets."""
+    """The environment of an app. `secrets` has the contents of files, by the names of the secrets."""
 
     directory: str
     variables: Mapping[str, str] = {}
@@ -31,7 +31,7 @@ class Surroundings(NamedTuple):
 def look_around(
     app: AppFile, directory: Path, environ: Mapping[str, str], session: str = "", where: Where = nowhere
 ) -> Surroundings:
-    """Reads what the app names. Raises Mistakes."""
+    """Reads the files that the app names. Raises Mistakes."""
     found: list[Fault] = []
     made = Surroundings(
         str(directory),
@@ -46,16 +46,16 @@ def look_around(
 
 
 def _variables(app: AppFile, directory: Path, environ: Mapping[str, str], found: list[Fault]) -> dict[str, str]:
-    """Those of the files, and those of the environment, which win."""
+    """Returns the variables of the env files, overridden by the environment."""
     variables: dict[str, str] = {}
     for file in (DEFAULT_ENV_FILE,) if app.env_file is None else forms.many(app.env_file):
         try:
             variables |= dotenv.parse((directory / file).read_text(), {**variables, **environ})
         except FileNotFoundError:
             if app.env_file is not None:
-                found.append((("env_file",), f"{file} does not exist; create it, or take it out"))
+                found.append((("env_file",), f"{file} does not exist; create the file, or remove this entry"))
         except (OSError, UnicodeDecodeError) as error:
-            found.append((("env_file",), f"{file} cannot be read: {error}"))
+            found.append((("env_file",), f"cannot read {file}: {error}"))
         except dotenv.DotenvError as error:
             found.append((("env_file",), f"{file}, {error}"))
     return {**variables, **environ}
@@ -68,8 +68,8 @@ def _secrets(app: AppFile, directory: Path, found: list[Fault]) -> dict[str, str
             try:
                 secrets[name] = (directory / secret.file).expanduser().read_text().rstrip("\n")
             except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text"
-                found.append((("secrets", name, "file"), f"{secret.file} cannot be read: {reason}"))
+                reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
+                found.append((("secrets", name, "file"), f"cannot read {secret.file}: {reason}"))
     return secrets
 
 
@@ -77,7 +77,7 @@ def _objects(patterns: tuple[str, ...], directory: Path, path: typedyaml.Path, f
     for index, pattern in enumerate(patterns):
         files = sorted(glob(str(directory / pattern), recursive=True))
         if not files:
-            found.append(((*path, index), f"no file is like {pattern}, seen from {directory}"))
+            found.append(((*path, index), f"no file matches {pattern} in {directory}"))
         for file in files:
             try:
                 yield from load_yaml(file)

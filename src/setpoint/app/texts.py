@@ -1,4 +1,4 @@
-"""What a file says, letter by letter, where YAML would make something else of it: `1.10`, `yes`, a key that is `on`."""
+"""Restores scalars as written in the file, if YAML would convert them: `1.10`, `yes`, a key `on`."""
 
 from collections.abc import Collection
 from typing import Any
@@ -9,7 +9,7 @@ from setpoint.objects.tree import Json
 
 
 def as_written(tree: Json, text: str, maps: Collection[str]) -> None:
-    """Puts the texts of a file into its tree: of all keys, and of the values in the maps that are called so."""
+    """Replaces all keys in a tree, and the values in maps with the given names, by their texts in the file."""
     if tree:
         _walk(tree, yaml.compose(text, Loader=yaml.CSafeLoader), False, maps)
 
@@ -21,7 +21,7 @@ def _walk(tree: Any, node: Any, texts: bool, maps: Collection[str]) -> None:
     if not isinstance(tree, dict) or not isinstance(node, yaml.MappingNode):
         return
     keys = [str(key.value) for key, _ in node.value]
-    # What is merged in from elsewhere has keys that do not stand here.
+    # Keys that are merged in are not at this place of the file.
     if len(keys) == len(tree) and "<<" not in keys:
         values = list(tree.values())
         tree.clear()

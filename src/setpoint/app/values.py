@@ -1,7 +1,7 @@
-"""The texts of an app file as the objects have them: references become values, where those are known, and templates.
+"""Resolves the references in the texts of an app file: to values if they are known, otherwise to templates.
 
-Where a reference leads depends on who asks. A process reaches others at the addresses of this machine; a container
-reaches containers by their names, at the ports they listen on, and processes through a tunnel of its network.
+The result depends on the workload with the reference. A process reaches others at addresses of this machine. A
+container reaches containers by name, at the ports they listen on, and processes through a tunnel of its network.
 """
 
 import base64
@@ -25,7 +25,7 @@ _ROOTS = ("services", "port", "address", "env", "secret", "app")
 
 
 class User(NamedTuple):
-    """Who has the text."""
+    """The workload that contains a text."""
 
     section: str
     name: str
@@ -45,36 +45,36 @@ class User(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """A value that is filled in when the workload starts."""
+    """A template, which is filled in when the workload starts."""
 
     text: str
 
 
 class Values:
-    """Translates the texts of one app, and remembers what they need: secrets, tunnels. Faults are collected."""
+    """Resolves the texts of one app, and records the secrets and tunnels they need. Collects faults."""
 
     def __init__(self, app: AppFile, around: Surroundings, ports: Ports, faults: list[Fault]) -> None:
         self._app, self._around, self._ports, self._faults = app, around, ports, faults
         self.secrets: dict[str, str] = {}
-        # The Services of this machine that containers reach through a tunnel, with the network they are in.
+        # The Services that containers reach through a tunnel, by network.
         self.tunnels: dict[tuple[str, str], str] = {}
 
     def template(self, text: str | Word, user: User, path: Path) -> str:
-        """The text as a template for a field that may be one."""
+        """Returns the text as a template, for a field that supports templates."""
         found = self._pieces(text, user, path)
         return "".join(piece.text if isinstance(piece, _Template) else escaped(piece) for piece in found)
 
     def literal(self, text: str | Word, user: User, path: Path) -> str:
-        """The text for a field that has to be known before anything starts."""
+        """Returns the text for a field that must be known before the app starts."""
         found = self._pieces(text, user, path)
         if any(isinstance(piece, _Template) for piece in found):
-            message = "this must be known before anything starts; only ${env.NAME} and ${app.name} can stand here"
+            message = "this must be known before the app starts; only ${env.NAME} and ${app.name} are supported here"
             self._faults.append((path, message))
             return ""
         return "".join(map(str, found))
 
     def secret_data(self) -> dict[str, str]:
-        """The secrets that were referred to, as a Secret has them."""
+        """Returns the referenced secrets as the data of a Secret."""
         return {name: base64.b64encode(value.encode()).decode() for name, value in sorted(self.secrets.items())}
 
     def _pieces(self, text: str | Word, user: User, path: Path) -> list[str | _Template]:
@@ -86,7 +86,7 @@ class Values:
             return []
 
     def _value(self, reference: Reference, user: User, inside: tuple[str, ...]) -> str | _Template:
-        """Raises BadReference. `inside` are the variables whose values this is part of."""
+        """Resolves a reference. `inside` are the variables being resolved. Raises BadReference."""
         root, *rest = reference.path
         if root == "env" and len(rest) == 1:
             return self._variable(reference, rest[0])
@@ -102,14 +102,14 @@ class Values:
             return self._app.app
         if reference.path == ("app", "dir"):
             return self._around.directory
-        raise BadReference(f"{reference} leads nowhere{_said(reference, root)}")
+        raise BadReference(f"unknown reference {reference}{_said(reference, root)}")
 
     def _variable(self, reference: Reference, name: str) -> str:
         value = self._around.variables.get(name)
         if value or (value is not None and reference.default is None):
             return value
         if reference.default is None:
-            message = f"the variable {name} is not set; set it in the environment or in an env_file"
+            message = f"the variable {name} is not set; set the variable in the environment or in an env_file"
             raise BadReference(f"{message}, or write ${{env.{name}:-default}}")
         return reference.default
 
@@ -129,12 +129,12 @@ class Values:
             if variable in self._around.variables:
                 return self._around.variables[variable]
         message = f"the secret {name} has no value: set {wanted[-1]} in the environment or in an env_file"
-        raise BadReference(f"{message}, or say under secrets where it comes from")
+        raise BadReference(f"{message}, or declare its source under secrets")
 
     def _own(self, root: str, name: str, user: User) -> str | _Template:
         ports = self._ports.get(user.name, {})
         if name not in ports:
-            known = choices(name, list(ports)) if ports else "; name it under ports"
+            known = choices(name, list(ports)) if ports else "; add the port under ports"
             raise BadReference(f"{user.name} has no port {name}{known}")
         port = ports[name]
         if root == "address":
@@ -148,7 +148,7 @@ class Values:
     ) -> str | _Template:
         if name not in self._app.services:
             known = choices(name, list(self._app.services)) if self._app.services else ""
-            raise BadReference(f"{reference}: there is no service {name}{known}")
+            raise BadReference(f"{reference}: unknown service {name}{known}")
         if what == "env" and len(rest) == 1:
             return self._env_of(reference, name, rest[0], user, inside)
         if what not in _WHAT[:-1] or len(rest) > 1:
@@ -173,20 +173,20 @@ class Values:
     def _port_of(self, reference: Reference, name: str, rest: list[str]) -> ServedPort:
         ports = self._ports[name]
         if not ports:
-            raise BadReference(f"{reference}: the service {name} has no ports; name one under services.{name}.ports")
+            raise BadReference(f"{reference}: the service {name} has no ports; add one under services.{name}.ports")
         if rest:
             if rest[0] not in ports:
                 raise BadReference(f"{reference}: {name} has no port {rest[0]}{choices(rest[0], list(ports))}")
             return ports[rest[0]]
         if len(ports) > 1:
-            message = f"{reference}: {name} has several ports; say which: {str(reference)[:-1]}.{next(iter(ports))}}}"
+            message = f"{reference}: {name} has several ports; choose one: {str(reference)[:-1]}.{next(iter(ports))}}}"
             raise BadReference(message)
         return next(iter(ports.values()))
 
     def _share_network(self, reference: Reference, name: str, user: User) -> None:
         theirs = self._app.services[name].networks or (DEFAULT_NETWORK,)
         if not {*user.networks} & {*theirs}:
-            message = f"{reference}: {user.name} and {name} share no network, so that one cannot reach the other"
+            message = f"{reference}: {user.name} and {name} share no network"
             raise BadReference(f"{message}; add one of {', '.join(theirs)} to the networks of {user.name}")
 
     def _tunnel(self, port: ServedPort, user: User) -> str:
@@ -197,7 +197,7 @@ class Values:
     def _env_of(
         self, reference: Reference, name: str, variable: str, user: User, inside: tuple[str, ...]
     ) -> str | _Template:
-        """A variable of another service, as if it stood here; what only that one knows is asked of it."""
+        """Resolves a variable of another service; values that only that service knows become a template."""
         env = {**self._app.env, **self._app.services[name].env}
         if variable not in env:
             raise BadReference(f"{reference}: {name} has no variable {variable}{choices(variable, list(env))}")
@@ -219,7 +219,7 @@ class Values:
 
 
 def _said(reference: Reference, root: str) -> str:
-    """What was probably meant by a reference that leads nowhere."""
+    """Returns a suggestion for an unknown reference."""
     if len(reference.path) == 1 and root not in _ROOTS:
         return f"; write ${{env.{root}}} for a variable of the environment, or $${{{root}}} to leave it to a shell"
     if root not in _ROOTS:

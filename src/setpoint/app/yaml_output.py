@@ -1,4 +1,4 @@
-"""An app as YAML."""
+"""Converts an app to YAML."""
 
 from setpoint.app.model import AppFile
 from setpoint.app.profiles import tree_of
@@ -6,5 +6,5 @@ from setpoint.objects import yamltext
 
 
 def app_yaml(app: AppFile) -> str:
-    """The app as its file, which reads as the same app."""
+    """Returns the app as the text of an app file, which parses to the same app."""
     return yamltext.dump(tree_of(app), in_order=True)

@@ -1,1 +1,1 @@
-"""Questions about what was, and why: the past of objects, their differences, who set which field, chains of causes."""
+"""Queries about the history of objects: past states, differences, the writer of each field, and chains of causes."""

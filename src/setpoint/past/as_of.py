@@ -1,7 +1,7 @@
-"""A client that sees the past: whatever is read through it is as it was at a revision, with secrets masked.
+"""A client of the past: all reads return the state at a revision, with secrets masked.
 
-So every command that reads can be asked about any moment. What cannot be read in the past (a watch, a log, a write) is
-refused or comes from the present, as the server has it.
+So every reading command can be used for any moment. Requests that do not support the past are rejected (writes), or are
+answered with the present (watches, logs).
 """
 
 import copy
@@ -15,20 +15,20 @@ from setpoint.objects.tree import Json
 from setpoint.past.secret_mask import masked
 
 _READS = ("GET", "HEAD")
-# What is asked below an object and is no object.
+# Subresources that are not objects.
 _NO_OBJECTS = frozenset({"log", "exec", "attach", "proxy", "portforward", "history"})
 _encode = msgspec.json.Encoder().encode
 
 
 def as_of(client: Client, revision: int) -> Client:
-    """The same client at a revision. It shares the connections: close only one of them."""
+    """Returns the same client at a revision. Both share the connections: close only one of them."""
     found = copy.copy(client)
     found.transport = AsOf(client.transport, revision)
     return found
 
 
 class AsOf:
-    """A transport into the past."""
+    """A transport that reads the past."""
 
     def __init__(self, transport: Transport, revision: int) -> None:
         self._transport = transport
@@ -38,7 +38,7 @@ class AsOf:
         if call.method not in _READS:
             if _is_question(call):
                 return await self._transport.send(call)
-            raise TransportError("the past cannot be changed: leave out the moment to write now", sent=False)
+            raise TransportError("cannot write in the past: remove the moment to write now", sent=False)
         if not _is_of_objects(call.path):
             return await self._transport.send(call)
         query = [
@@ -56,12 +56,12 @@ class AsOf:
 
 
 def _is_question(call: Call) -> bool:
-    """A POST that only asks who one is, or what one may do."""
+    """Returns True for a POST that only queries the own identity or permissions."""
     return call.method == "POST" and "review" in call.path
 
 
 def _is_of_objects(path: str) -> bool:
-    """Whether a path is that of an object or a list, and not of discovery or our own endpoints."""
+    """Returns True for the path of an object or a list, and False for discovery and our own endpoints."""
     parts = path.strip("/").split("/")
     below = parts[2:] if parts[0] == "api" else parts[3:] if parts[0] == "apis" else []
     ours = parts[:3] == ["apis", "setpoint.dev", "v1"] and (below[:1] == ["revisions"] or below[-1:] == ["history"])
@@ -76,7 +76,7 @@ def _masked(body: bytes) -> bytes:
         kind = str(tree.get("kind", "")).removesuffix("List")
         tree["items"] = [_item(item, kind) for item in items]
     elif isinstance(rows := tree.get("rows"), list):
-        # Columns show no values of secrets; what stands beside them may.
+        # Columns contain no values of secrets; the attached objects may.
         for row in rows:
             row["object"] = _item(row.get("object"), "PartialObjectMetadata")
     else:
@@ -85,7 +85,7 @@ def _masked(body: bytes) -> bytes:
 
 
 def _item(item: Json, kind: str) -> Json:
-    """An item of a list, which need not say its kind."""
+    """Masks an item of a list, which may have no kind."""
     if not isinstance(item, dict):
         return item
     has_kind = "kind" in item

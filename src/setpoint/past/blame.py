@@ -1,6 +1,7 @@
-"""Who last set each field of an object: every line of its YAML with the revision, the time and the actor.
+"""Finds the writer of each field of an object: every line of its YAML with the revision, the time and the actor.
 
-Where a server keeps no past, `managedFields` say who owns a field and since when, if not at which revision. Pure.
+For a server without history, `managedFields` supply the owner of a field and the time, but not the revision. Has no
+side effects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,12 +17,12 @@ from setpoint.past.difference import without_records
 from setpoint.past.revision import Revision
 from setpoint.past.secret_mask import masked
 
-# Ends the path of a line that only holds others.
+# Ends the path of a line that only contains other lines.
 _HOLDS = "/:"
 
 
 class Setter(NamedTuple):
-    """Who set a field. Revision 0: it is not known at which one."""
+    """The writer of a field. Revision 0 means that the revision is unknown."""
 
     revision: int
     time: datetime
@@ -30,7 +31,7 @@ class Setter(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of the YAML, and who set what it says; None for one that only holds others."""
+    """A line of the YAML, and the writer of its value; None for a line that only contains other lines."""
 
     text: str
     path: str
@@ -38,7 +39,7 @@ class Line(NamedTuple):
 
 
 def blame(found: Sequence[Revision]) -> list[Line]:
-    """The lines of an object as of the last of its revisions, which are given oldest first."""
+    """Returns the lines of an object at the last of its revisions, which are given oldest first."""
     setters: dict[str, Setter] = {}
     tree: Object = {}
     known: dict[str, Json] = {}
@@ -55,7 +56,7 @@ def blame(found: Sequence[Revision]) -> list[Line]:
 
 
 def blame_by_managers(tree: Object) -> list[Line]:
-    """The same by `managedFields`, for servers without a past."""
+    """Returns the lines of an object by `managedFields`, for servers without history."""
     setters: dict[str, Setter] = {}
     entries = (tree.get("metadata") or {}).get("managedFields") or ()
     for entry in entries:
@@ -69,18 +70,18 @@ def blame_by_managers(tree: Object) -> list[Line]:
 
 
 def _blamed(tree: Object, setters: dict[str, Setter]) -> list[Line]:
-    # What is compared is the real value, what is shown is masked: both have the same lines.
+    # Real values are compared and masked values are shown: both have the same lines.
     shown = _lines(masked(without_records(tree)))
     return [line._replace(setter=setters.get(line.path)) for line in shown]
 
 
 def _lines(tree: Object) -> list[Line]:
-    """The lines of the YAML, each with its path. A line of which others are parts has no value of its own."""
+    """Returns the lines of the YAML, each with its path. A line that contains other lines has no value."""
     return list(_mapping(tree, "", 0))
 
 
 def _values(value: Json, path: str) -> Iterator[tuple[str, Json]]:
-    """Every value that stands on a line of its own, by the path of that line."""
+    """Yields every value that is on a line of its own, by the path of that line."""
     if isinstance(value, dict) and value:
         for key, below in value.items():
             yield from _values(below, f"{path}/{key}")
@@ -110,7 +111,7 @@ def _entry(head: str, value: Json, path: str, depth: int) -> Iterator[Line]:
 
 
 def _item(item: Json, path: str, depth: int) -> Iterator[Line]:
-    """An item of a list: its first line has the dash."""
+    """Yields the lines of a list item, the first one with the dash."""
     indent = "  " * depth
     if isinstance(item, dict) and item:
         lines = list(_mapping(item, path, depth + 1))
@@ -121,7 +122,7 @@ def _item(item: Json, path: str, depth: int) -> Iterator[Line]:
 
 
 def _name(item: Json, index: int) -> str:
-    """Items with a name stay the same item wherever they stand."""
+    """Returns the name of a list item. Named items stay the same item at any position."""
     for field in ("name", "type", "probeName", "key"):
         if isinstance(item, dict) and isinstance(item.get(field), str):
             return f"{field}={item[field]}"
@@ -141,7 +142,7 @@ def _scalar(value: Json) -> str:
 
 
 def _owned(fields: Object, value: Json, path: str) -> Iterator[str]:
-    """The paths of the leaves that a set of fields names."""
+    """Yields the paths of the leaves in a field set."""
     for key, below in fields.items():
         if key.startswith("f:") and isinstance(value, dict) and key[2:] in value:
             yield from _owned_below(below, value[key[2:]], f"{path}/{key[2:]}")

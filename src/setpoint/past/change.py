@@ -1,8 +1,8 @@
-"""What one revision of an object changed, as a list of fields: `status.state Running→Finished`.
+"""The changes of one revision, as a list of fields: `status.state Running→Finished`.
 
-Items of a list that have a name are known by it, so that `status.conditions[Ready]` stays the same item wherever it
-stands. What says nothing by itself (a time that moves with every report, the message of a condition that has changed
-anyway) is noise: it is kept, and left out where people read. Pure.
+Named items of a list are identified by name, so that `status.conditions[Ready]` is the same item at any position.
+Insignificant changes (a time that changes with every report, the message of a condition that changed anyway) are marked
+as noise: they are recorded, but not shown to users. Has no side effects.
 """
 
 import re
@@ -14,9 +14,9 @@ import msgspec
 from setpoint.merge.equality import identical
 from setpoint.objects.tree import Json, Object
 
-# By which of its fields an item of a list is known.
+# The fields that can identify an item of a list.
 _KEYS = ("name", "type", "probeName", "key", "uid", "id", "containerPort", "port")
-# Not part of what an object says: the log says it better.
+# Metadata that the log has in a better form.
 _LEFT_OUT = frozenset({"managedFields", "resourceVersion", "generation", "selfLink"})
 _NOISE = frozenset(
     {
@@ -29,7 +29,7 @@ _NOISE = frozenset(
         "observedGeneration",
         "renewTime",
         "timestamp",
-        # Of a process: all that a new life of it has, beside its state.
+        # Fields that every new run of a process changes, besides its state.
         "executionID",
         "finishTimestamp",
         "identityTime",
@@ -40,9 +40,9 @@ _NOISE = frozenset(
         "stdOutFile",
     }
 )
-# What follows from other fields and is long: that it came is no news, that it changed is.
+# Long derived fields: adding them is noise, changing them is not.
 _DERIVED = ("status.effectiveEnv", "status.effectiveArgs")
-# What counts is how a probe does, not how often it was asked.
+# The outcome of a probe is significant, the number of attempts is not.
 _COUNTS = frozenset({"successes", "failures"})
 _WIDEST = 60
 _plain = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*").fullmatch
@@ -51,12 +51,12 @@ ABSENT = msgspec.UNSET
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A field that differs. What is absent on one side is UNSET there."""
+    """A changed field. A side without the field is UNSET."""
 
     path: str
     old: Json | msgspec.UnsetType = ABSENT
     new: Json | msgspec.UnsetType = ABSENT
-    # Says nothing that is worth a line of its own.
+    # True for a change that is not worth a line.
     noise: bool = False
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def shown(value: Any) -> str:
-    """A value in few words."""
+    """Returns a short text for a value."""
     if isinstance(value, str):
         text = value if value and value == value.strip() and "\n" not in value else repr(value)
     elif isinstance(value, dict):
@@ -89,7 +89,7 @@ def shown(value: Any) -> str:
 
 
 def compare(old: Object, new: Object) -> tuple[FieldChange, ...]:
-    """The fields in which two states of an object differ, in the order of their paths."""
+    """Returns the fields in which two states of an object differ, significant changes first."""
     return tuple(_quietened(list(_changes("", old, new))))
 
 
@@ -118,7 +118,7 @@ def _of_one(path: str, old: Any, new: Any) -> Iterator[FieldChange]:
 
 
 def _added(path: str, value: Json) -> Iterator[FieldChange]:
-    """Each field of what was not there before."""
+    """Yields each field of an added value."""
     if _is_condition(path):
         yield from _of_condition(path, ABSENT, value)
     elif isinstance(value, dict) and value:
@@ -133,7 +133,7 @@ def _added(path: str, value: Json) -> Iterator[FieldChange]:
 
 
 def _of_condition(path: str, old: Any, new: Any) -> Iterator[FieldChange]:
-    """A condition is one fact, and its message belongs to it."""
+    """Yields the changes of a condition, which is one fact together with its message."""
     before, after = _condition(old), _condition(new)
     if before != after:
         yield FieldChange(path, before, after)
@@ -178,7 +178,7 @@ def _below(path: str, key: str) -> str:
 
 
 def _key_of(*lists: Sequence[Json]) -> str:
-    """The field by which the items of lists are known; empty where they are not."""
+    """Returns the field that identifies the items of lists, or an empty string."""
     for field in _KEYS:
         if all(_names(items, field) for items in lists):
             return field

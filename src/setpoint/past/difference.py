@@ -1,4 +1,5 @@
-"""The difference of two states of an object, as YAML with `-` and `+`, or field by field. Secrets are masked. Pure."""
+"""The difference of two states of an object, as a unified diff of the YAML, or by field. Secrets are masked. Has no
+side effects."""
 
 from difflib import unified_diff
 
@@ -11,19 +12,20 @@ _RECORDS = ("managedFields", "resourceVersion")
 
 
 def unified(old: Object, new: Object, before: str, after: str, context: int = 3) -> list[str]:
-    """The lines of a unified diff of the YAML; none where nothing differs. `before` and `after` name the two sides."""
+    """Returns the lines of a unified diff of the YAML, or no lines if the states are equal. `before` and `after` name
+    the two sides."""
     first, last = (_yaml(tree).splitlines() for tree in masked_pair(without_records(old), without_records(new)))
     return list(unified_diff(first, last, before, after, lineterm="", n=context))
 
 
 def fields(old: Object, new: Object) -> tuple[FieldChange, ...]:
-    """The fields that differ."""
+    """Returns the changed fields."""
     kinds = {old.get("kind"), new.get("kind")}
     return tuple(masked_change(change, is_secret="Secret" in kinds) for change in compare(old, new))
 
 
 def without_records(tree: Object) -> Object:
-    """An object without what the log says better: who manages its fields, and which revision it is."""
+    """Returns an object without managedFields and resourceVersion, which the log has in a better form."""
     if "metadata" not in tree:
         return tree
     metadata = {name: value for name, value in tree["metadata"].items() if name not in _RECORDS}

@@ -1,5 +1,5 @@
-"""Moments as people say them: a revision (`218`), a time of day (`14:03`), a while ago (`5m`), a full time; and ranges
-of these (`190..218`). Pure: what time it is now, and in which zone people live, is given."""
+"""Parses moments: a revision (`218`), a time of day (`14:03`), a duration ago (`5m`), a full time; and ranges of these
+(`190..218`). The current time and the time zone are arguments."""
 
 import re
 from datetime import datetime, timedelta, tzinfo
@@ -16,11 +16,11 @@ FORMS = "a revision (218), a time (14:03, 14:03:20, 2026-01-31T14:03:00Z), a whi
 
 
 class MomentError(ValueError):
-    """What was given is no moment; the text says what would be."""
+    """The text is not a valid moment. The message lists the valid forms."""
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A point in the past: a revision, or a time; neither is now."""
+    """A point in the past: a revision or a time; now if both are None."""
 
     revision: int | None = None
     time: datetime | None = None
@@ -31,7 +31,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 def parse_moment(text: str, now: datetime, zone: tzinfo) -> Moment:
-    """What a text means. A time of day that is yet to come was yesterday's. Raises MomentError."""
+    """Parses a moment. A time of day in the future refers to yesterday. Raises MomentError."""
     if text in ("now", ""):
         return Moment()
     if _number(text):
@@ -47,18 +47,18 @@ def parse_moment(text: str, now: datetime, zone: tzinfo) -> Moment:
 
 
 def parse_while(text: str) -> timedelta:
-    """How long `5m` or `1h30m` is. Raises MomentError."""
+    """Parses a duration such as `5m` or `1h30m`. Raises MomentError."""
     try:
         return timedelta(seconds=abs(duration.parse(_with_days(text))) / _NANOSECONDS)
     except ValueError:
-        raise MomentError(f"{text!r} is no moment: it should be {FORMS}") from None
+        raise MomentError(f"invalid moment {text!r}: expected {FORMS}") from None
 
 
 def parse_range(text: str, now: datetime, zone: tzinfo) -> tuple[Moment, Moment]:
-    """`A..B`, or `A` for A and now. Raises MomentError."""
+    """Parses a range: `A..B`, or `A` for A until now. Raises MomentError."""
     first, dots, last = text.partition("..")
     if dots and not first:
-        raise MomentError(f"{text!r} has no beginning: a range reads 190..218, 14:03..14:10 or 190.. up to now")
+        raise MomentError(f"the range {text!r} has no start: expected e.g. 190..218, 14:03..14:10 or 190.. (until now)")
     return parse_moment(first, now, zone), parse_moment(last, now, zone)
 
 
@@ -73,15 +73,15 @@ def _today(parts: tuple[str | None, ...], text: str, now: datetime, zone: tzinfo
             microsecond=int(float(fraction or 0) * 1_000_000),
         )
     except ValueError:
-        raise MomentError(f"{text!r} is no time of day: it should be {FORMS}") from None
+        raise MomentError(f"invalid time of day {text!r}: expected {FORMS}") from None
     if second is None:
-        found += timedelta(seconds=59, microseconds=999_999)  # the whole minute is meant
+        found += timedelta(seconds=59, microseconds=999_999)  # without seconds, the whole minute is included
     elif fraction is None:
         found += timedelta(microseconds=999_999)
     return found if found.replace(second=0, microsecond=0) <= here else found - timedelta(days=1)
 
 
 def _with_days(text: str) -> str:
-    """Go's durations have no days; people do."""
+    """Converts days to hours, because Go's durations have no days."""
     found = re.fullmatch(r"(\d+)d(.*)", text)
     return f"{int(found[1]) * 24}h{found[2]}" if found else text

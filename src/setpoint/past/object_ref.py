@@ -1,4 +1,4 @@
-"""Where one object is, or was."""
+"""References to objects that exist or existed."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,12 +9,12 @@ from setpoint.client.kinds import Kind, KindRef
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.tree import Object
 
-# The category of the kinds that run something.
+# The category of the kinds that run workloads.
 WORKLOADS = "workloads"
 
 
 class Place(NamedTuple):
-    """One object, by kind and name."""
+    """A reference to one object, by kind and name."""
 
     resource: APIResource
     name: str
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As the causes of writes have it: `namespace/name`, or the name."""
+        """The key, as in the causes of writes: `namespace/name`, or the name."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
@@ -46,15 +46,16 @@ class Place(NamedTuple):
 
 
 async def place_at(client: Client, kind: Kind[Any], name: str, namespace: str = "") -> Place:
-    """The place of an object, whether or not it is there. Raises NoMatch where the server has no such kind."""
+    """Returns the reference to an object, whether or not the object exists. Raises NoMatch if the server does not serve
+    the kind."""
     return place_of(await client.resource(kind), name, namespace or client.options.namespace)
 
 
 def place_of(resource: APIResource, name: str, namespace: str) -> Place:
-    """The same, of a resource that is known."""
+    """Returns the reference to an object of a known resource."""
     return Place(resource, name, (namespace or "default") if resource.namespaced else "")
 
 
 def resource_of(resources: Sequence[APIResource], kind: GroupKind) -> APIResource | None:
-    """The resource of a kind, where the server has it."""
+    """Returns the resource of a kind, or None if the server does not serve the kind."""
     return next((each for each in resources if each.gvk.group_kind == kind and "get" in each.verbs), None)

@@ -1,4 +1,4 @@
-"""Asking a server for the past: of an object, and of everything. Only our own servers have one."""
+"""Reads history from a server: of one object, and of all objects. Only Setpoint's own servers have history."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,20 +16,20 @@ from setpoint.past.object_ref import Place
 from setpoint.past.revision import Revision, revisions
 
 _ROOT = "/apis/setpoint.dev/v1"
-# More than this of one object is not read to its beginning.
+# The maximum number of pages to read for one object.
 MOST_PAGES = 20
 
 
-class NoPast(LookupError):  # noqa: N818 - says what it is
-    """The server keeps no past, or not that part of it."""
+class NoPast(LookupError):  # noqa: N818 - named for the state
+    """The server has no history, or not for the requested range."""
 
 
-class NotThere(LookupError):  # noqa: N818 - says what it is
-    """There is no such object, and there never was, as far as the past is kept."""
+class NotThere(LookupError):  # noqa: N818 - named for the state
+    """The object does not exist, and is not in the retained history."""
 
 
 async def who_am_i(client: Client) -> tuple[str, ...]:
-    """The names of the user who asks; none where the server does not say."""
+    """Returns the user name of the client, or an empty tuple if the server does not report the name."""
     try:
         review: Object = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
         return (review["status"]["userInfo"]["username"],)
@@ -40,8 +40,8 @@ async def who_am_i(client: Client) -> tuple[str, ...]:
 async def read_history(
     client: Client, place: Place, *, since: Moment | None = None, until: Moment | None = None
 ) -> list[Revision]:
-    """The revisions of an object between two moments, oldest first; its whole past unless told otherwise. All lives of
-    its name are told. Raises NoPast and NotThere."""
+    """Returns the revisions of an object between two moments, oldest first; by default its whole history, including
+    earlier objects of the same name. Raises NoPast and NotThere."""
     items: list[Object] = []
     query: Mapping[str, str] = {}
     for _ in range(MOST_PAGES):
@@ -57,7 +57,7 @@ async def read_history(
 
 
 async def _base(client: Client, place: Place, items: list[Object]) -> Object | None:
-    """The object before the oldest of some items, where these do not begin with a whole one."""
+    """Returns the object before the oldest item, if the items do not begin with a whole object."""
     oldest = items[-1] if items else None
     patch = oldest.get("patch") if oldest is not None else None
     if oldest is None or not oldest.get("previous") or not patch or patch[0]["path"] == "":
@@ -69,7 +69,7 @@ async def _base(client: Client, place: Place, items: list[Object]) -> Object | N
 
 
 async def read_at(client: Client, place: Place, moment: Moment) -> Object | None:
-    """The object as it was, unmasked; None where there was none. Raises NoPast."""
+    """Returns the object at a moment, unmasked, or None if the object did not exist. Raises NoPast."""
     at = await revision_at(client, moment)
     try:
         return await client.get(place.kind, place.name, place.namespace, at=at)
@@ -78,7 +78,7 @@ async def read_at(client: Client, place: Place, moment: Moment) -> Object | None
 
 
 async def revision_at(client: Client, moment: Moment) -> int | None:
-    """The last revision that had been written at a moment; None for now. Raises NoPast."""
+    """Returns the last revision at a moment, or None for now. Raises NoPast."""
     if moment.time is None:
         return moment.revision
     metadata = (await _ask(client, f"{_ROOT}/revisions", {"time": _text(moment.time)}))["metadata"]
@@ -86,7 +86,7 @@ async def revision_at(client: Client, moment: Moment) -> int | None:
 
 
 async def read_log(client: Client, after: int, most: int = 500) -> list[Object]:
-    """The lines of the log after a revision, of all objects, as the server tells them. Raises NoPast."""
+    """Returns the entries of the log after a revision, for all objects. Raises NoPast."""
     query = {"after": str(max(after, 0)), "limit": str(most)}
     items: list[Object] = (await _ask(client, f"{_ROOT}/revisions", query))["items"]
     return items
@@ -97,16 +97,17 @@ async def _ask(client: Client, path: str, query: Mapping[str, str], place: Place
         return msgspec.json.decode((await client.raw("GET", path, query=list(query.items()))).body)
     except NotFound as error:
         if error.name and place is not None:
-            raise NotThere(f"{place} does not exist, and nothing of it is in the past that is kept") from None
-        raise NoPast("this server keeps no past: only what is there now can be told") from None
+            raise NotThere(f"{place} does not exist, and is not in the retained history") from None
+        raise NoPast("the server has no history: only the current state is available") from None
     except MethodNotAllowed:
-        raise NoPast("this server keeps no past: only what is there now can be told") from None
+        raise NoPast("the server has no history: only the current state is available") from None
     except Forbidden as error:
-        raise NoPast(f"you may not read the past: {error.message}") from None
+        raise NoPast(f"cannot read the history: {error.message}") from None
 
 
 async def purge(client: Client, place: Place, reason: str, through: str = "", *, cluster_wide: bool = False) -> Object:
-    """Removes the past values of an object for good; the server's answer. Raises NoPast, NotThere and APIErrors."""
+    """Removes the past values of an object permanently, and returns the server's answer. Raises NoPast, NotThere and
+    APIErrors."""
     body: Object = {"reason": reason}
     if through:
         body["through"] = through
@@ -117,10 +118,10 @@ async def purge(client: Client, place: Place, reason: str, through: str = "", *,
         answer = await client.raw("POST", _path(place, "purge"), headers=headers, body=msgspec.json.encode(body))
     except NotFound as error:
         if error.name:
-            raise NotThere(f"{place} does not exist, and nothing of it is in the past that is kept") from None
-        raise NoPast("this server keeps no past: there is nothing to purge") from None
+            raise NotThere(f"{place} does not exist, and is not in the retained history") from None
+        raise NoPast("the server has no history to purge") from None
     except MethodNotAllowed:
-        raise NoPast("this server keeps no past: there is nothing to purge") from None
+        raise NoPast("the server has no history to purge") from None
     result: Object = msgspec.json.decode(answer.body)
     return result
 

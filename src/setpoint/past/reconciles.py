@@ -1,5 +1,5 @@
-"""Asks for reconciles: those of an object, or one by its id; the log for what they wrote and why, and the controllers
-beside the server for what they remember."""
+"""Reads reconciles: those of an object, or one by its id. The log supplies their writes and triggers, the controllers
+of the server supply their recorded details."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -19,20 +19,21 @@ from setpoint.past.revision import Revision
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import Trace, kind_name, traces
 
-# Of objects that do not belong to the one asked about, so many are looked into.
+# The maximum number of unrelated objects to read.
 _MOST_OTHERS = 20
 _NOTHING = Reconciles([])
 
 
 async def read_reconciles(client: Client, wanted: Wanted) -> Reconciles:
-    """What the controllers beside a server remember; nothing where there is nobody to be asked."""
+    """Returns the reconciles that the controllers of a server have recorded; empty if the server does not support the
+    request."""
     query = [("kind", wanted.kind), ("object", wanted.object), *(("id", each) for each in wanted.ids)]
     query.append(("limit", str(wanted.limit)))
     try:
         answer = await client.raw("GET", PATH, query=[(name, value) for name, value in query if value])
         return msgspec.json.decode(answer.body, type=Reconciles)
     except (APIError, TransportError, msgspec.MsgspecError):
-        return _NOTHING  # another server, or one who asks may not: what the log tells is told
+        return _NOTHING  # another server, or a missing permission: the log is still used
 
 
 async def read_traces(
@@ -44,8 +45,8 @@ async def read_traces(
     since: Moment | None = None,
     until: Moment | None = None,
 ) -> list[Trace]:
-    """The reconciles of an object, and those that wrote it or what it owns, oldest first, with all that they wrote.
-    Raises NoPast."""
+    """Returns the reconciles of an object, and those that wrote the object or its dependents, oldest first, with all
+    their writes. Raises NoPast."""
     places = [place, *(await related.owned(tree, place) if tree is not None else ())]
     found = await timeline(client, places, since=since, until=until)
     ids = _ids(found)
@@ -54,28 +55,29 @@ async def read_traces(
     return await _completed(client, related, found, known, places)
 
 
-async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noqa: A002 - what it is
-    """One reconcile, by its id or the beginning of it. Raises NotThere, ValueError where it may be several, NoPast."""
+async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noqa: A002 - the established name
+    """Returns one reconcile, by its id or a prefix of the id. Raises NotThere, ValueError if the prefix is ambiguous,
+    and NoPast."""
     told = (await read_reconciles(client, Wanted(ids=(id,)))).items
-    # The log may be long: it is read where no controller knows of it.
+    # The log may be long, so it is read only if no controller has the reconcile.
     log = [] if told else [line for line in await _whole_log(client) if _reconcile_id(line).startswith(id)]
     ids = {each.id for each in told} | {_reconcile_id(line) for line in log}
     if len(ids) > 1:
-        raise ValueError(f"several reconciles begin with {id}: {', '.join(sorted(ids))}")
+        raise ValueError(f"the id {id} is ambiguous: {', '.join(sorted(ids))}")
     if not ids:
-        raise NotThere(f"no reconcile {id} is known: it wrote nothing, or too long ago")
+        raise NotThere(f"reconcile {id} not found: it made no writes, or is no longer retained")
     wrote = (related.place(each.kind, each.object) for one in told for each in one.writes)
     places = [*_places(related, (line["object"] for line in log)), *(each for each in wrote if each is not None)]
     found = [each for each in await timeline(client, places) if each.cause is not None and each.cause.id in ids]
     same = [each for each in await _completed(client, related, found, told, ()) if each.cause.id in ids]
-    # Anybody may claim the id of a reconcile that there was: what is known for certain comes first.
+    # Any client can claim the id of an existing reconcile: verified ones come first.
     return min(same, key=lambda each: bool(each.claimed_by))
 
 
 async def _completed(
     client: Client, related: Related, found: list[Revision], told: Sequence[Reconciled], places: Collection[Place]
 ) -> list[Trace]:
-    """Traces with all that they wrote, and the writes that they ran for, wherever these are."""
+    """Returns the traces with all their writes, and with the writes that triggered them, in any object."""
     ids = _ids(found) | {each.id for each in told}
     others = await _elsewhere(client, related, found, told, ids)
     more = await timeline(client, [each for each in others if each not in places][:_MOST_OTHERS])
@@ -86,8 +88,8 @@ async def _completed(
 async def _elsewhere(
     client: Client, related: Related, found: Sequence[Revision], told: Sequence[Reconciled], ids: Collection[str]
 ) -> list[Place]:
-    """The other objects that some reconciles wrote, read or ran for: as they tell it, and as the log does from their
-    first write on."""
+    """Returns the other objects that some reconciles wrote, read or were triggered by, according to the controllers and
+    to the log since their first write."""
     named = [place for each in told for place in _named(each)]
     causes = {each.cause.id: each.cause for each in found if each.cause is not None and each.cause.id in ids}
     named += [(each.kind, each.object) for cause in causes.values() for each in cause.because]
@@ -96,13 +98,13 @@ async def _elsewhere(
         try:
             log = await read_log(client, found[0].number - 1)
         except NoPast:
-            log = []  # who may not read the log sees what belongs to the object
+            log = []  # without permission for the log, only related objects are shown
         places += _places(related, (line["object"] for line in log if _reconcile_id(line) in ids))
     return list(dict.fromkeys(places))
 
 
 def _named(told: Reconciled) -> list[tuple[str, str]]:
-    """The kinds and keys of the objects that a reconcile tells of."""
+    """Returns the kinds and keys of the objects in a recorded reconcile."""
     return [
         *((each.kind, each.object) for each in told.because),
         *((each.kind, each.object) for each in told.reads),
@@ -111,7 +113,7 @@ def _named(told: Reconciled) -> list[tuple[str, str]]:
 
 
 async def _whole_log(client: Client) -> list[Object]:
-    """The log, as long as it is. Raises NoPast."""
+    """Returns the whole log. Raises NoPast."""
     found: list[Object] = []
     while page := await read_log(client, int(found[-1]["revision"]) if found else 0):
         found += page
@@ -127,14 +129,15 @@ def _ids(found: Iterable[Revision]) -> set[str]:
 
 
 def _reconcile_id(line: Object) -> str:
-    """Which reconcile a line of the log is from; empty for a request."""
+    """Returns the id of the reconcile of a log entry, or an empty string for other requests."""
     cause = line.get("cause") or {}
     found: str = cause.get("id", "") if cause.get("controller") else ""
     return found
 
 
 def _is_between(told: Reconciled, since: Moment | None, until: Moment | None) -> bool:
-    """Whether one that wrote nothing falls between two moments: of revisions nobody can say that."""
+    """Returns True if a reconcile without writes falls between two times. Returns False for revisions, which cannot be
+    compared."""
     began = parse_micro_time(told.began)
     limits = [each for each in (since, until) if each is not None and not each.is_now]
     if any(each.time is None for each in limits):

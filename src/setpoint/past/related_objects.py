@@ -1,4 +1,4 @@
-"""What belongs together: an object, those it owns, and those that own it."""
+"""Finds related objects: the dependents and the owners of an object."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ from setpoint.workload.kinds.api_names import APP_LABEL
 
 _OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
 _SECONDS = 5.0
-# Who owns whom does not go deeper than this; a circle would.
+# The maximum depth of ownership, which also ends cycles.
 _DEEPEST = 10
-# They tell of objects, and are none of their own; there may be very many.
+# Resources without ownership that may have very many objects.
 _UNOWNED = frozenset({"events", "componentstatuses"})
 
 
 class Related:
-    """Finds what belongs to objects. What was listed once is not listed again."""
+    """Finds related objects, and caches the lists."""
 
     def __init__(self, client: Client, resources: Sequence[APIResource]) -> None:
         self._client = client
@@ -33,7 +33,7 @@ class Related:
         self._listed: dict[tuple[APIResource, str], list[Object]] = {}
 
     async def owned(self, tree: Object, place: Place) -> list[Place]:
-        """The objects that one owns, directly or not; each after its owner."""
+        """Returns the direct and indirect dependents of an object, each after its owner."""
         found: list[Place] = []
         uids = {(tree.get("metadata") or {}).get("uid", "")} - {""}
         having_owners = await self._having_owners(place.namespace)
@@ -52,7 +52,8 @@ class Related:
         return found
 
     async def _having_owners(self, namespace: str) -> list[tuple[APIResource, Object]]:
-        """The objects that have owners. Our own servers tell of all in one answer; others are asked kind by kind."""
+        """Returns the objects with owner references. Our own servers return all in one answer; others are listed kind
+        by kind."""
         try:
             told = await self._told_by_server()
         except (APIError, TransportError):
@@ -75,7 +76,7 @@ class Related:
         return found
 
     async def of_app(self, app: str) -> list[Place]:
-        """The objects that are labelled as those of an app."""
+        """Returns the objects with the label of an app."""
         return [
             _place(resource, item)
             for resource, item in await self._everything("")
@@ -83,17 +84,17 @@ class Related:
         ]
 
     async def inside(self, namespace: str) -> list[tuple[Place, Object]]:
-        """The objects in a namespace, by their metadata; those first that something still holds."""
+        """Returns the objects in a namespace with their metadata, those with finalizers first."""
         found = [(_place(resource, item), item) for resource, item in await self._everything(namespace)]
         return sorted(found, key=lambda each: not each[1]["metadata"].get("finalizers"))
 
     async def workloads(self) -> list[Place]:
-        """All workloads there are."""
+        """Returns all workloads."""
         kinds = [each for each in self._resources if WORKLOADS in each.categories and "list" in each.verbs]
         return [_place(resource, item) for resource, item in await self._of(kinds, "")]
 
     async def owners(self, tree: Object, namespace: str) -> list[tuple[Place, Object | None]]:
-        """The chain of controllers above an object, the nearest first; None for one that is gone."""
+        """Returns the chain of controllers above an object, the nearest first; None for a deleted one."""
         found: list[tuple[Place, Object | None]] = []
         here: Object | None = tree
         while here is not None and len(found) < _DEEPEST:
@@ -111,13 +112,13 @@ class Related:
         return found
 
     def place(self, kind: str, key: str) -> Place | None:
-        """The place of an object that is named as reasons name it: by `Kind.group` and `namespace/name`."""
+        """Returns the reference to an object from the notation of triggers: `Kind.group` and `namespace/name`."""
         resource = resource_of(self._resources, GroupKind.parse(kind)) if kind else None
         namespace, _, name = key.rpartition("/")
         return None if resource is None else Place(resource, name, namespace)
 
     def place_of(self, reference: Object) -> Place | None:
-        """The place that a line of the log tells of; None for a kind that is not there any more."""
+        """Returns the reference to the object of a log entry, or None if the kind is not served any more."""
         return self._of_reference(reference, reference.get("namespace", ""))
 
     def _of_reference(self, reference: Object, namespace: str) -> Place | None:
@@ -128,7 +129,7 @@ class Related:
         return Place(resource, reference.get("name", ""), namespace if resource.namespaced else "")
 
     async def _everything(self, namespace: str) -> list[tuple[APIResource, Object]]:
-        """The objects of every kind, in a namespace or everywhere."""
+        """Returns the objects of every kind, in a namespace or in all."""
         groups = {each.gvk.group_kind: each for each in reversed(self._resources) if "list" in each.verbs}
         kinds = [each for each in groups.values() if each.plural not in _UNOWNED]
         return await self._of([each for each in kinds if not namespace or each.namespaced], namespace)
@@ -146,7 +147,7 @@ class Related:
                 client = self._client.with_options(namespace="") if not namespace else self._client
                 self._listed[key] = (await client.list(ref, namespace)).items
             except APIError:
-                self._listed[key] = []  # what one may not see is not told of
+                self._listed[key] = []  # objects without read permission are left out
         return self._listed[key]
 
 

@@ -1,8 +1,8 @@
-"""One revision of one object: when, who, out of what, and what it changed.
+"""One revision of one object: the time, the writer, the cause, and the changes.
 
-A server tells of each revision as a patch of the one before. Rolled forward from the oldest, these are the object at
-every revision; what cannot be rolled (nothing that our server would send) is a revision of which only the fact is
-known. Pure; `past.queries` does the asking.
+A server sends each revision as a patch of the previous one. Applied from the oldest on, the patches yield the object at
+every revision; a revision with a patch that does not apply (our server sends none) has no changes. Has no side effects;
+`past.queries` sends the requests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _VERBS = {ADDED: "created", DELETED: "deleted"}
 
 
 class Revision(msgspec.Struct, frozen=True):
-    """A line of the log, about one object. The trees are as they are stored: `tree` masks them."""
+    """An entry of the log for one object. The trees are unmasked; `tree` is masked."""
 
     place: Place
     number: int
@@ -34,26 +34,26 @@ class Revision(msgspec.Struct, frozen=True):
     cause: Cause | None = None
     changes: tuple[FieldChange, ...] = ()
     raw: Object | None = None
-    # How many more there were just like it, up to this one.
+    # The number of similar earlier revisions that are folded into this one.
     folded: int = 0
-    # The revision that it took the place of; 0 for the first.
+    # The previous revision of the object; 0 for the first.
     previous: int = 0
-    # The tombstone of a value that was purged: user, time and reason.
+    # The tombstone of a purged value: user, time and reason.
     purged: Object | None = None
 
     @property
     def tree(self) -> Object | None:
-        """The object as of this revision; None: it was deleted, or its value was purged."""
+        """The masked object at this revision; None if the object was deleted, or its value was purged."""
         return None if self.raw is None else masked(self.raw)
 
     @property
     def claimant(self) -> str:
-        """The user who claims the reconcile that it came from; empty for a fact, and where it came from none."""
+        """The user who claims the reconcile of this write; empty if the reconcile is verified, or there was none."""
         return "" if self.cause is None else self.cause.claimant(self.actor)
 
     @property
     def told(self) -> tuple[FieldChange, ...]:
-        """What is worth telling: without noise, unless there is nothing else."""
+        """The significant changes; all changes if none is significant."""
         return tuple(change for change in self.changes if not change.noise) or self.changes
 
     @property
@@ -62,16 +62,16 @@ class Revision(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """What happened, in a line."""
+        """The change in one line."""
         if self.type in _VERBS:
             return _VERBS[self.type]
         if self.purged is not None:
             return f"value purged by {self.purged['user']}: {self.purged['reason']}"
         if not self.changes:
-            return "written, with nothing in it that counts changed"
+            return "written without significant changes"
         if any(change.path == "metadata.deletionTimestamp" for change in self.changes):
             return "deletion began"
-        times = f" ({self.folded} times more before)" if self.folded else ""
+        times = f" ({self.folded} more times before)" if self.folded else ""
         return f"{', '.join(map(str, self.told))}{times}"
 
     def to_json(self) -> Object:
@@ -100,7 +100,7 @@ class _Because(msgspec.Struct, omit_defaults=True):
 
 
 class _Told(msgspec.Struct, omit_defaults=True):
-    """A cause as JSON has it."""
+    """The JSON form of a cause."""
 
     id: str
     controller: str = ""
@@ -117,8 +117,8 @@ class _Told(msgspec.Struct, omit_defaults=True):
 
 
 def cause_of(item: Object) -> Cause | None:
-    """The cause of a line of the log, as a server tells it. A reconcile that the server does not call verified is a
-    claim, also where an older server does not say whose."""
+    """Returns the cause of a log entry. A reconcile that the server does not mark as verified is a claim, even if an
+    older server does not name the claimant."""
     told = item.get("cause")
     if not told:
         return None
@@ -131,7 +131,7 @@ def cause_of(item: Object) -> Cause | None:
 
 
 def actor_of(item: Object) -> Actor:
-    """The actor of a line of the log, as a server tells it."""
+    """Returns the actor of a log entry."""
     told = item.get("actor") or {}
     return Actor(
         told.get("user", ""),
@@ -143,8 +143,8 @@ def actor_of(item: Object) -> Actor:
 
 
 def revisions(place: Place, items: Iterable[Object], base: Object | None = None) -> list[Revision]:
-    """The revisions of an object, oldest first, from the items of its history, newest first. `base` is the object just
-    before the oldest of them, where that is not its first."""
+    """Returns the revisions of an object, oldest first, from the items of its history, newest first. `base` is the
+    object before the oldest item, if that item is not the first revision."""
     found: list[Revision] = []
     before = base
     for item in reversed(list(items)):
@@ -185,7 +185,7 @@ def _rolled(before: Object | None, item: Object) -> Object | None:
 
 
 def folded(found: Sequence[Revision]) -> list[Revision]:
-    """The same, with runs of revisions that say nothing, by one actor, as the last of them."""
+    """Returns the revisions with successive insignificant ones of the same actor folded into the last."""
     kept: list[Revision] = []
     for revision in found:
         last = kept[-1] if kept else None

@@ -1,7 +1,7 @@
-"""What must not be shown: the data of Secrets, variables that hold secrets by their names, passwords in URLs.
+"""Masks secrets: the data of Secrets, variables with secret-like names, passwords in URLs.
 
-Everything that the past tells goes through here: trees, changes, lines of output. That something changed may be known,
-what it was and is may not. Pure.
+All output about the past is masked: trees, changes, log lines. The fact of a change is shown, the old and new values
+are not. Has no side effects.
 """
 
 import re
@@ -12,10 +12,10 @@ from setpoint.objects.tree import Json, Object
 from setpoint.past.change import ABSENT, FieldChange
 
 MASK = "***"
-# What stands in the place of a secret.
+# Returns the replacement of a secret.
 Hide: TypeAlias = Callable[[str], str]
 _SECRET_FIELDS = ("data", "stringData")
-# The whole object once more, as a text, with all its secrets.
+# Contains the whole object as text, with all secrets.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _named_like_secrets = re.compile(
     r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|signing|encryption)[_-]?key", re.IGNORECASE
@@ -33,13 +33,13 @@ _in_secret = re.compile(rf"(?:{'|'.join(_SECRET_FIELDS)})(?:$|[.\[])").match
 
 
 def may_hide(encoded: bytes) -> bool:
-    """Whether there may be something to hide in an object, by its JSON: most have nothing, and need not be decoded."""
+    """Returns True if the JSON of an object may contain secrets. Most objects contain none, and need not be decoded."""
     return _may_hide(encoded) is not None
 
 
 def masked(tree: Object, mask: str | Hide = MASK) -> Object:
-    """An object as it may be shown. `mask` is what is shown in the place of a secret, or says that for each of them.
-    What comes in stays as it is."""
+    """Returns a masked copy of an object. `mask` is the replacement of secrets, or a function that returns the
+    replacement."""
     hide = _constant(mask) if isinstance(mask, str) else mask
     found: Object = _masked(tree, hide)
     if tree.get("kind") == "Secret":
@@ -54,14 +54,14 @@ def _constant(mask: str) -> Hide:
 
 
 def masked_pair(old: Object, new: Object) -> tuple[Object, Object]:
-    """Two states of one object as they may be shown beside each other: what differs is seen to differ."""
+    """Returns two masked states of one object. Masked values that differ are marked."""
     before, after = masked(old), masked(new)
     _tell_apart(before, after, old, new)
     return before, after
 
 
 def masked_change(change: FieldChange, *, is_secret: bool) -> FieldChange:
-    """A change as it may be shown."""
+    """Returns a masked change."""
     hidden = _LAST_APPLIED in change.path or (is_secret and bool(_in_secret(change.path)))
     if not hidden and (variable := _value_of_variable(change.path)):
         hidden = bool(_named_like_secrets(variable["name"]))
@@ -76,7 +76,7 @@ def masked_change(change: FieldChange, *, is_secret: bool) -> FieldChange:
 
 
 def _masked_at(path: str, value: Any) -> Any:
-    """The value of a field, which may be a list of variables, or one of them."""
+    """Masks the value of a field, which may be a list of variables, or a single one."""
     hide = _constant(MASK)
     if _variable_list(path):
         return _variables(value, hide)
@@ -86,7 +86,7 @@ def _masked_at(path: str, value: Any) -> Any:
 
 
 def masked_text(text: str, hide: Hide | None = None) -> str:
-    """A line of output, or a message, without the passwords of URLs."""
+    """Masks the passwords of URLs in a line of output, or in a message."""
     if "://" not in text:
         return text
     return _in_url.sub(lambda found: found["before"] + (hide(found["secret"]) if hide else MASK), text)
@@ -107,7 +107,7 @@ def _masked_below(key: str, value: Json, hide: Hide) -> Json:
 
 
 def _variables(value: Json, hide: Hide) -> Json:
-    """A list of variables, as containers and Executables have it."""
+    """Masks a list of variables, as in containers and Executables."""
     if not isinstance(value, list):
         return _masked(value, hide)
     found = [_masked(item, hide) for item in value]
@@ -118,7 +118,7 @@ def _variables(value: Json, hide: Hide) -> Json:
 
 
 def _tell_apart(before: Any, after: Any, old: Any, new: Any) -> None:
-    """Marks what is masked on both sides and differs."""
+    """Marks values that are masked on both sides and differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys: Any = before.keys() & after.keys()
     elif isinstance(before, list) and isinstance(after, list):

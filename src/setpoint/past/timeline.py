@@ -1,4 +1,4 @@
-"""The pasts of several objects as one, in the order in which things happened."""
+"""The combined history of several objects, in chronological order."""
 
 import asyncio
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from setpoint.past.object_ref import Place
 from setpoint.past.queries import NotThere, read_history
 from setpoint.past.revision import Revision, folded
 
-# How many histories are asked for at once.
+# The number of concurrent requests.
 _AT_ONCE = 8
 
 
 async def timeline(
     client: Client, places: Iterable[Place], *, since: Moment | None = None, until: Moment | None = None
 ) -> list[Revision]:
-    """What happened to some objects, oldest first; noise folded. Raises NoPast."""
+    """Returns the revisions of some objects, oldest first, with insignificant ones folded. Raises NoPast."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def read(place: Place) -> list[Revision]:

@@ -1,8 +1,8 @@
-"""The reconciles of an object, put together again: from the log why each ran and what it wrote, and from what its
-controller remembers how long it took, what it read and how it ended.
+"""Reconstructs the reconciles of an object: triggers and writes from the log; duration, reads and result from the
+record of the controller.
 
-A reconcile is known to the log by the cause of its writes; one that wrote nothing is known only to a controller that
-still remembers it. Pure; `reconciles` reads them.
+The log identifies a reconcile by the cause of its writes; a reconcile without writes is known only to a controller that
+still has the record. Has no side effects; `reconciles` reads the data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,27 +19,27 @@ from setpoint.past.revision import DELETED, Revision
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """One reconcile, as far as it is known."""
+    """One reconcile, as far as known."""
 
     cause: Cause
     writes: tuple[Revision, ...]
-    # The writes that it ran for, where they are known.
+    # The triggers, each with its write, if known.
     because: tuple[tuple[Reason, Revision | None], ...] = ()
-    # What its controller remembers; None: it is not there to be asked, or has forgotten.
+    # The controller's record; None if the controller is not available, or the record has expired.
     told: Reconciled | None = None
-    # What it saw in the cache, though something newer had been written when it began.
+    # Reads from the cache that were outdated when the reconcile began, each with the newer write.
     behind: tuple[tuple[Seen, Revision], ...] = ()
-    # The user who claims that there was such a reconcile; empty where it is a fact.
+    # The user who claims the reconcile; empty if the reconcile is verified.
     claimed_by: str = ""
 
     @property
     def time(self) -> datetime:
-        """When it began, or as far as that is not known, when it wrote first."""
+        """The start of the reconcile, or the time of its first write if the start is unknown."""
         return parse_micro_time(self.told.began) if self.told is not None else self.writes[0].time
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """For each reason what had changed, as the controller saw it."""
+        """The changed fields for each trigger, as seen by the controller."""
         return tuple(", ".join(each.fields) for each in self.told.because) if self.told is not None else ()
 
     def to_json(self) -> Object:
@@ -71,9 +71,9 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def traces(found: Iterable[Revision], told: Iterable[Reconciled] = ()) -> list[Trace]:
-    """The reconciles that made some revisions, and those that controllers tell of, in the order of their times."""
+    """Returns the reconciles of some revisions, and those that controllers have recorded, in chronological order."""
     revisions = list(found)
-    # A claim may name the id of a reconcile that there was: by its user it is told apart.
+    # A claim may use the id of an existing reconcile: the claimant distinguishes the two.
     by_id: dict[tuple[str, str], list[Revision]] = {}
     for revision in revisions:
         if revision.cause is not None and revision.cause.controller:
@@ -95,7 +95,7 @@ def _trace(
 ) -> Trace:
     cause = writes[0].cause if writes else None
     if told is not None:
-        # The log keeps the first few reasons only.
+        # The log has only the first few triggers.
         reasons = tuple(map(_reason, told.because))
         cause = Cause.reconcile(told.controller, cause.key if cause is not None else told.object, told.id, reasons)
     assert cause is not None
@@ -116,7 +116,7 @@ def _by_object(revisions: Iterable[Revision]) -> dict[tuple[str, str], list[Revi
 
 
 def _behind(told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]) -> Iterable[tuple[Seen, Revision]]:
-    """What was older in the cache than what had been written by then."""
+    """Yields the reads from the cache that were older than the writes at that time."""
     began = parse_micro_time(told.began)
     for each in told.reads:
         if each.source == "cache" and each.object:
@@ -127,7 +127,7 @@ def _behind(told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]
 
 
 def written(reason: Reason, revisions: Iterable[Revision]) -> Revision | None:
-    """The write that was the reason for a reconcile, if it is among some."""
+    """Returns the write that triggered a reconcile, if the write is among some revisions."""
     if not reason.revision.isdigit():
         return None
     number = int(reason.revision)
@@ -139,5 +139,5 @@ def written(reason: Reason, revisions: Iterable[Revision]) -> Revision | None:
 
 
 def kind_name(place: Place) -> str:
-    """The kind of an object as reasons have it: `Kind.group`."""
+    """Returns the kind of an object in the notation of triggers: `Kind.group`."""
     return str(place.gvk.group_kind)

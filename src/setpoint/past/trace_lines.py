@@ -1,4 +1,4 @@
-"""A reconcile in lines for people: because of what it ran, what it read and wrote, how current its view was. Pure."""
+"""Formats a reconcile: its triggers, reads and writes, and the freshness of its view. Has no side effects."""
 
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
@@ -10,13 +10,13 @@ from setpoint.past.secret_mask import masked_text
 from setpoint.past.trace import Trace, kind_name
 from setpoint.past.who import told as who
 
-# How a reconcile ended, where the word of the metrics says too little.
-_ENDS = {"terminal": "failed for good", "error": "failed", "timeout": "took too long", "requeue_after": "success"}
+# Texts for results with unclear names in the metrics.
+_ENDS = {"terminal": "failed permanently", "error": "failed", "timeout": "timed out", "requeue_after": "success"}
 _MOST_SEEN = 8
 
 
 def heading(trace: Trace, shown: Callable[[datetime], str]) -> str:
-    """Which one it is, when it was, how long it took and how it ended."""
+    """Returns the heading: controller, object, time, duration and result."""
     told, cause = trace.told, trace.cause
     time = f"{shown(trace.time)}.{trace.time.microsecond // 1000:03d}"
     if told is None:
@@ -28,7 +28,7 @@ def heading(trace: Trace, shown: Callable[[datetime], str]) -> str:
 
 
 def lines(trace: Trace, me: Collection[str] = ()) -> Iterator[str]:
-    """What there is to tell of it. `me` are the names of who asks."""
+    """Yields the lines about a reconcile. `me` are the names of the current user."""
     yield from _titled("because", _because(trace, me))
     told = trace.told
     if told is None:
@@ -48,7 +48,7 @@ def _end(told: Reconciled) -> str:
 
 
 def _titled(title: str, texts: Iterator[str] | list[str]) -> Iterator[str]:
-    """Lines below a word that stands before the first of them."""
+    """Yields lines with a title before the first of them."""
     for text in texts:
         yield f"  {title:<7}  {text}"
         title = ""
@@ -98,13 +98,13 @@ def _writes(trace: Trace, told: Reconciled) -> Iterator[str]:
         yield f"{each.verb} {_object(each)}{revision}"
     skipped = sum(each.skipped for each in told.writes)
     if skipped:
-        yield f"left out {skipped} that would have changed nothing"
+        yield f"skipped {skipped} without changes"
     elif not told.writes and not trace.writes:
         yield "nothing"
 
 
 def _sent(write: Revision, sent: Collection[Wrote]) -> Wrote | None:
-    """What a controller did that made a revision."""
+    """Returns the recorded write of a controller that made a revision."""
     about = kind_name(write.place), write.place.key
     same = [each for each in sent if (each.kind, each.object) == about]
     exact = next((each for each in same if each.revision == str(write.number)), None)
@@ -123,17 +123,17 @@ def _object(wrote: Wrote) -> str:
 
 
 def _view(trace: Trace, told: Reconciled) -> Iterator[str]:
-    """Whether what it saw in the cache was what there was; and how long it had been due."""
+    """Yields whether the reads from the cache were current, and the time in the queue."""
     for seen, newer in trace.behind:
         before = measured((trace.time - newer.time).total_seconds())
         what = f"{_kind(seen.kind)}/{seen.object}"
         was = f"{what}@{seen.revision} was read" if seen.revision else f"{what} was not seen"
-        yield f"behind: {was}, and rv {newer.number} had been written {before} before"
+        yield f"behind: {was}, but rv {newer.number} had been written {before} before"
     waited = f", after {measured(told.waited_seconds)} in the queue" if told.waited_seconds > 0 else ""
     if not trace.behind:
         yield f"current{waited}"
 
 
 def _kind(name: str) -> str:
-    """`Kind` of `Kind.group`."""
+    """Returns `Kind` of `Kind.group`."""
     return name.partition(".")[0]

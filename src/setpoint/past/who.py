@@ -1,18 +1,19 @@
-"""Writers in words: `you (kubectl)`, `executable controller`, `jane`, `jane (claimed: web controller)`. Pure."""
+"""Formats writers: `you (kubectl)`, `executable controller`, `jane`, `jane (claimed: web controller)`. Has no side
+effects."""
 
 from collections.abc import Collection
 
 from setpoint.objects.provenance import Actor, Cause
 
-# What our own clients write as, unless told otherwise: it says nothing of who it was.
+# The default field managers of clients, which do not identify the writer.
 _UNSAID = frozenset({"", "setpoint", "unknown", "Go-http-client"})
 _ACCOUNT = "system:serviceaccount:"
 _SYSTEM = "kube-system"
 
 
 def told(actor: Actor, cause: Cause | None, me: Collection[str] = ()) -> str:
-    """Names the writer of something. `me` are the names of the user who asks. A controller that a user merely claims to
-    be is told after the name of that user."""
+    """Returns the name of a writer. `me` are the names of the current user. An unverified controller is shown after the
+    name of the user."""
     claimed = ""
     if cause is not None and cause.controller:
         name = cause.controller if cause.controller.endswith("controller") else f"{cause.controller} controller"
@@ -33,6 +34,6 @@ def told(actor: Actor, cause: Cause | None, me: Collection[str] = ()) -> str:
 def _short(user: str) -> str:
     if user.startswith(_ACCOUNT):
         namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
-        # Every namespace may have an account of that name; those of the system are well known.
+        # Any namespace may have a service account of that name; those of kube-system are well known.
         return (name if namespace == _SYSTEM else f"{namespace}/{name}") if name else user
-    return user.removeprefix("system:") if user.startswith("system:") else user or "somebody"
+    return user.removeprefix("system:") if user.startswith("system:") else user or "unknown user"

@@ -24,10 +24,10 @@ def test_what_was_found_and_guessed_is_told_line_by_line_with_the_next_command(
         ["web", "service", "python3", "web.py"],
         ["worker", "service", "no-such-program"],
     ]
-    assert any("It gets a free port as $PORT" in line for line in lines)
+    assert any("Gets a free port as $PORT" in line for line in lines)
     assert "wrote setpoint.yaml: 2 services" in lines
     [missing] = [line for line in lines if line.startswith("  setpoint.yaml:")]
-    assert "services.worker.run: there is no program no-such-program in PATH" in missing
+    assert "services.worker.run: program no-such-program not found in PATH" in missing
     assert lines[-1] == "next: setpoint up"
 
 

@@ -56,7 +56,7 @@ def test_a_changed_file_is_told_in_its_own_words(tmp_path: Path) -> None:
     assert change_lines(found, Terminal()) == [
         "  + clean added",
         "  ~ api: env LEVEL · restarts one by one",
-        "  ~ db: image · is made anew",
+        "  ~ db: image · is recreated",
         "  - tidy removed",
     ]
     assert max(map(len, change_lines(found, Terminal(30)))) < 30
@@ -75,7 +75,7 @@ def test_fields_that_changed_have_the_names_of_the_app_file(tmp_path: Path) -> N
     )
     assert sorted(change_lines(changes(old.objects, new.objects), Terminal())) == [
         "  ~ a: run, stop · restarts",
-        "  ~ b: after · goes on running",
+        "  ~ b: after · keeps running",
         "  ~ t: run, after · from its next run on",
         "  ~ u: args · from its next run on",
     ]
@@ -86,5 +86,5 @@ def test_a_part_that_gets_replicas_or_loses_them_is_told_of_once(tmp_path: Path)
         loaded(tmp_path, f"app: shop\nservices: {{ api: {{ run: sleep 600{more} }} }}\n").objects
         for more in ("", ", replicas: 3")
     )
-    assert change_lines(changes(one, three), Terminal()) == ["  ~ api: replicas 3 · is made anew"]
-    assert change_lines(changes(three, one), Terminal()) == ["  ~ api: a single process · is made anew"]
+    assert change_lines(changes(one, three), Terminal()) == ["  ~ api: replicas 3 · is recreated"]
+    assert change_lines(changes(three, one), Terminal()) == ["  ~ api: a single process · is recreated"]

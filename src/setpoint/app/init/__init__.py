@@ -1,2 +1,2 @@
-"""`setpoint init`: an app file from what a directory has, with comments that say what was guessed. Pure functions; only
-`listing` looks at the disk."""
+"""`setpoint init`: generates an app file from the files of a directory, with comments about guesses. All functions
+except those of `directory` are pure."""

@@ -1,4 +1,5 @@
-"""Compose files: services, volumes, networks and secrets. What cannot be taken over is said."""
+"""Converts Compose files: services, volumes, networks and secrets. Notes name every setting that cannot be
+converted."""
 
 import re
 import shlex
@@ -22,14 +23,14 @@ _PORT = re.compile(
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmg])b?", re.I)
 _CONDITIONS = {"service_started": "started", "service_healthy": "ready", "service_completed_successfully": "done"}
 _PULLS = {"always": "always", "never": "never", "missing": "missing", "if_not_present": "missing"}
-# What has the same name and the same form here.
+# Settings with the same name and form in the app file.
 _SAME = ("image", "user", "privileged", "cap_add", "cap_drop", "devices", "profiles")
-# What says nothing that has to be done.
+# Settings that need no conversion.
 _IDLE = ("container_name", "hostname", "init", "logging", "build", "networks", "expose")
 
 
 def take(listing: Listing, draft: Draft) -> None:
-    """Takes over a Compose file, if there is one."""
+    """Converts the Compose file of the directory, if there is one."""
     file = next((name for name in COMPOSE_FILES if name in listing), None)
     if file is None:
         return
@@ -37,7 +38,7 @@ def take(listing: Listing, draft: Draft) -> None:
         tree = typedyaml.read(listing[file], file).tree
         as_written(tree, listing[file], ("environment", "args"))
     except Mistakes as mistakes:
-        draft.note(f"{mistakes.found[0]}; nothing was taken from it")
+        draft.note(f"{mistakes.found[0]}; the file was ignored")
         return
     if not isinstance(tree, dict):
         return
@@ -52,11 +53,11 @@ def take(listing: Listing, draft: Draft) -> None:
             draft.sections[section] = {name: fields or None for name, fields in made.items()}
     for word in sorted(tree.keys() - {"services", "volumes", "networks", "secrets", "version", "name"}):
         if not word.startswith("x-"):
-            draft.note(f"{word} of {file} was not taken over")
+            draft.note(f"{word} of {file} was not converted")
 
 
 def interpolated(text: str) -> str:
-    """A text with Compose's variables as references. A variable that is not set is empty there."""
+    """Replaces Compose's variables by references. An unset variable is empty in Compose."""
 
     def one(found: re.Match[str]) -> str:
         name, operator, rest, bare = found.groups()
@@ -70,13 +71,13 @@ def interpolated(text: str) -> str:
 
 
 class _Service:
-    """One service of a Compose file on its way."""
+    """The conversion of one Compose service."""
 
     def __init__(self, name: str, fields: Object, draft: Draft, file: str) -> None:
         self._name, self._fields, self._draft, self._file = app_name(name), fields, draft, file
         self._made: Object = {}
         if self._name != name:
-            draft.note(f"the service {name} is called {self._name} here, and so it is to other containers")
+            draft.note(f"the service {name} was renamed to {self._name}, also for other containers")
 
     def take(self) -> None:
         takers: Mapping[str, Callable[[Any], None]] = {
@@ -126,7 +127,7 @@ class _Service:
             self._made.setdefault(word, {})[inner] = value
 
     def _lost(self, what: str) -> None:
-        self._draft.note(f"{what} of {self._name} was not taken over from {self._file}")
+        self._draft.note(f"{what} of {self._name} was not converted from {self._file}")
 
     def _build(self, value: Any) -> None:
         if isinstance(value, str):
@@ -214,7 +215,7 @@ class _Service:
         self._inner("resources", "memory", memory(limits["memory"]) if "memory" in limits else None)
         self._inner("resources", "pids", limits.get("pids"))
         if deploy.get("replicas") not in (None, 1):
-            self._draft.note(f"{self._name} is one container here; Compose had {deploy['replicas']} replicas")
+            self._draft.note(f"{self._name} has one container; Compose had {deploy['replicas']} replicas")
 
     def _networks(self, value: Any) -> None:
         names = [app_name(name) for name in _list(list(value) if isinstance(value, dict) else value)]
@@ -254,7 +255,7 @@ def _short_port(port: Object) -> Any:
 
 
 def memory(value: Any) -> str:
-    """An amount of memory as Kubernetes writes it."""
+    """Converts an amount of memory to the notation of Kubernetes."""
     found = _MEMORY.fullmatch(str(value).strip())
     return f"{found[1]}{ {'b': '', 'k': 'Ki', 'm': 'Mi', 'g': 'Gi'}[found[2].lower()] }" if found else str(value)
 
@@ -268,7 +269,8 @@ def _command(value: Any) -> str:
 
 
 def _variables(value: Any) -> Object:
-    """Variables given as a map, or as `NAME=value`; one without a value has that of the environment."""
+    """Returns variables given as a map, or as `NAME=value`; a variable without a value is taken from the
+    environment."""
     if isinstance(value, dict):
         return {name: None if each is None else interpolated(_text(each)) for name, each in value.items()}
     found: Object = {}
@@ -287,7 +289,7 @@ def _pairs(value: Any, separator: str) -> list[str]:
 def _volume(name: str, fields: Object) -> Object:
     taken = {word: fields[word] for word in ("driver", "driver_opts") if fields.get(word)}
     given = fields.get("name") or (name if fields.get("external") else "")
-    # Compose leaves volumes where they are when an app ends; what is in them is nothing that `init` may give up.
+    # Compose keeps volumes when an app ends, so `init` must not propose to delete their data.
     return {**({"name": given} if given else {}), "keep": True, **taken}
 
 

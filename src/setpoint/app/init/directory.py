@@ -1,10 +1,10 @@
-"""What a directory has that says how its app is run: the texts of some files, and that others are there."""
+"""Reads the files of a directory that tell how its app is run."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-# Texts by path, relative to the directory; of what only has to be there, the text is empty.
+# The texts of files by relative path; empty for files that only need to exist.
 Listing: TypeAlias = Mapping[str, str]
 
 COMPOSE_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -20,7 +20,7 @@ _PASSED_OVER = frozenset(("node_modules", "venv", "build", "dist", "target", "ve
 
 
 def look(directory: Path) -> dict[str, str]:
-    """The listing of a directory, and of those in it."""
+    """Returns the listing of a directory and its direct subdirectories."""
     found = _of(directory, "")
     inner = sorted(each for each in directory.iterdir() if each.is_dir() and not each.name.startswith("."))
     for place in inner[:_MAX_FILES]:

@@ -1,4 +1,4 @@
-"""A proposal for an app file while it is made: services and tasks as trees, with where they come from, and notes."""
+"""The draft of an app file: services and tasks as trees, with comments about their origin, and notes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ _SECTIONS = ("volumes", "networks", "secrets")
 
 
 class Proposed(NamedTuple):
-    """A service or task that is proposed: what it runs, where that is from, and what was guessed."""
+    """A proposed service or task: its command, and comments about the origin and guesses."""
 
     name: str
     is_task: bool
@@ -20,14 +20,14 @@ class Proposed(NamedTuple):
 
 
 def python_files(directory: str) -> Json:
-    """What to watch of a program in Python: of a whole project not its tests, nor controllers, which are replaced by
-    themselves."""
+    """Returns the files to watch for a Python program. For a whole project, excludes the tests, and the controllers,
+    which are reloaded separately."""
     files = f"{directory}**/*.py"
     return [files] if directory else {"paths": [files], "ignore": ["test_*", "controllers/"]}
 
 
 class Proposal(NamedTuple):
-    """An app file, and what its author should know. `found` are the files that something was taken from."""
+    """A proposed app file, and notes for its author. `found` are the files that were used."""
 
     text: str
     notes: tuple[str, ...]
@@ -37,7 +37,7 @@ class Proposal(NamedTuple):
 
 @dataclass
 class Draft:
-    """What was found by now. Names are those of the app file."""
+    """The content of the draft, with the names of the app file."""
 
     services: dict[str, Object] = field(default_factory=dict)
     tasks: dict[str, Object] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Draft:
     # Comments by the name of the service or task.
     comments: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    # The files that something was taken from.
+    # The files that were used.
     found: list[str] = field(default_factory=list)
 
     def service(self, name: str, fields: Object, *comments: str) -> None:
@@ -56,7 +56,7 @@ class Draft:
 
     def _add(self, section: dict[str, Object], name: str, fields: Object, comments: tuple[str, ...]) -> None:
         if name in self.services or name in self.tasks:
-            self.note(f"there are two {name}; the second was left out")
+            self.note(f"duplicate name {name}; the second was left out")
             return
         section[name] = fields
         self.comments[name] = list(comments)
@@ -70,7 +70,7 @@ class Draft:
             self.found.append(file)
 
     def proposal(self, app: str) -> Proposal:
-        """The file as a text."""
+        """Returns the file as text."""
         lines = [f"# Written by `setpoint init`{f', from {_listed(self.found)}' if self.found else ''}."]
         lines += (f"# Note: {note}." for note in self.notes)
         lines += ["", f"app: {app}"]

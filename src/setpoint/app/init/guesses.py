@@ -1,4 +1,4 @@
-"""Guesses from what a program is written in and what it needs: packages of JavaScript, Python, Go and Rust."""
+"""Guesses the services of JavaScript, Python, Go and Rust programs from their project files."""
 
 import re
 import tomllib
@@ -12,7 +12,7 @@ from setpoint.app.reader import app_name
 from setpoint.objects.tree import Object
 
 PORT = "${port.http}"
-# How a tool is told its port; others look at the variable PORT.
+# The option that passes the port to a tool; other tools read the variable PORT.
 _NODE_PORTS = {
     "vite": f"--port {PORT} --strictPort",
     "next": f"-p {PORT}",
@@ -30,7 +30,7 @@ _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9._-]+)")
 
 
 def take(listing: Listing, draft: Draft) -> None:
-    """Proposes services and tasks for the programs of a directory and of those in it."""
+    """Proposes services and tasks for the programs of a directory and its direct subdirectories."""
     prefixes = dict.fromkeys(f"{path.rpartition('/')[0]}/".removeprefix("/") for path in listing if ".venv" not in path)
     for prefix in sorted(prefixes):
         here = {path.removeprefix(prefix): text for path, text in listing.items() if _is_in(path, prefix)}
@@ -42,7 +42,7 @@ def take(listing: Listing, draft: Draft) -> None:
             draft.service(
                 _name(prefix, "app"),
                 {"build": prefix.rstrip("/") or ".", "ports": {"http": 8080}},
-                "Guessed from its Dockerfile; which port it listens on is a guess, too.",
+                "Guessed from the Dockerfile; the port is a guess, too.",
             )
 
 
@@ -65,7 +65,7 @@ def _node(here: Listing, prefix: str, draft: Draft) -> None:
     try:
         package: Any = msgspec.json.decode(here["package.json"])
     except msgspec.DecodeError:
-        draft.note(f"{prefix}package.json is no JSON; nothing was taken from it")
+        draft.note(f"{prefix}package.json is not valid JSON and was ignored")
         return
     scripts = package.get("scripts") if isinstance(package, dict) else None
     if not isinstance(scripts, dict):
@@ -79,13 +79,13 @@ def _node(here: Listing, prefix: str, draft: Draft) -> None:
         separator = " --" if manager == "npm" else ""
         run = f"{manager} run {script}{f'{separator} {_NODE_PORTS[tool]}' if tool else ''}"
         env = {} if tool else {"env": {"PORT": PORT}}
-        how = f"{tool}, which takes its port as an argument" if tool else "a program that looks at $PORT"
-        comment = f"The script {script} of {prefix}package.json; guessed: it is {how}."
+        how = f"{tool}, which takes its port as an argument" if tool else "a program that reads $PORT"
+        comment = f"The script {script} of {prefix}package.json; guessed: {how}."
         draft.service(_name(prefix, "web"), _placed(prefix, {"run": run, **env, **_WEB}), comment)
     test = scripts.get("test")
     if isinstance(test, str) and "no test specified" not in test:
         name = f"{_name(prefix, 'web')}-test" if prefix else "test"
-        draft.task(name, _placed(prefix, {"run": f"{manager} test"}), f"`setpoint run {name}` runs it.")
+        draft.task(name, _placed(prefix, {"run": f"{manager} test"}), f"`setpoint run {name}` runs this task.")
 
 
 def _runs(tool: str, script: Any) -> bool:
@@ -128,7 +128,7 @@ def _python(here: Listing, prefix: str, draft: Draft) -> None:
             draft.service(_name(prefix, "web"), _placed(prefix, {"run": run, **_WEB}), comment)
     if "pytest" in needs:
         name = f"{service}-test" if prefix else "test"
-        draft.task(name, _placed(prefix, {"run": f"{runner}pytest -q"}), f"`setpoint run {name}` runs it.")
+        draft.task(name, _placed(prefix, {"run": f"{runner}pytest -q"}), f"`setpoint run {name}` runs this task.")
 
 
 def _of_framework(kind: str, module: str, variable: str, runner: str, needs: set[str]) -> Object:
@@ -152,7 +152,7 @@ def _runner(here: Listing) -> str:
 
 
 def _requirements(here: Listing) -> set[str]:
-    """The names of the packages that the program needs."""
+    """Returns the names of the required packages."""
     lines = here.get("requirements.txt", "").splitlines()
     try:
         project = tomllib.loads(here.get("pyproject.toml", ""))
@@ -175,7 +175,7 @@ def _go(here: Listing, prefix: str, draft: Draft) -> None:
     if "go.mod" in here and "main.go" in here:
         draft.took(f"{prefix}go.mod")
         fields = {"run": "go run .", "env": {"PORT": PORT}, **_WEB}
-        comment = "Guessed from main.go; that it looks at $PORT is a guess, too."
+        comment = "Guessed from main.go; that the program reads $PORT is a guess, too."
         draft.service(_name(prefix, "api"), _placed(prefix, fields), comment)
 
 
@@ -183,5 +183,5 @@ def _rust(here: Listing, prefix: str, draft: Draft) -> None:
     if "Cargo.toml" in here:
         draft.took(f"{prefix}Cargo.toml")
         fields = {"run": "cargo run", "env": {"PORT": PORT}, **_WEB}
-        comment = "Guessed from Cargo.toml; that it looks at $PORT is a guess, too."
+        comment = "Guessed from Cargo.toml; that the program reads $PORT is a guess, too."
         draft.service(_name(prefix, "api"), _placed(prefix, fields), comment)

@@ -1,4 +1,4 @@
-"""Procfiles, as foreman, honcho and overmind read them: a name and a command a line."""
+"""Converts Procfiles, as read by foreman, honcho and overmind: a name and a command per line."""
 
 import re
 
@@ -12,7 +12,7 @@ _LINE = re.compile(r"([A-Za-z0-9_-]+)\s*:\s*(.+)")
 _PORT = re.compile(r"\$(PORT\b|\{PORT[}:])")
 
 
-# Programs that look for changes by themselves.
+# Commands that reload by themselves after changes.
 _RELOADS = re.compile(
     r"--reload\b|--watch\b|--debug\b|\bnodemon\b|\bwatchexec\b|\bentr\b|\bair\b|runserver(?!.*--noreload)"
 )
@@ -20,7 +20,7 @@ _SOURCE = re.compile(r"(?:^|\s)([\w./-]+\.py)(?=\s|$)")
 
 
 def take(listing: Listing, draft: Draft) -> None:
-    """Takes over the processes of a Procfile, if there is one."""
+    """Converts the processes of the Procfile, if there is one."""
     file = next((name for name in PROCFILES if name in listing), None)
     if file is None:
         return
@@ -33,16 +33,16 @@ def take(listing: Listing, draft: Draft) -> None:
         name, run = app_name(found[1]), written(found[2].strip())
         fields: Object = {"run": run}
         if ".env" in listing:
-            # What runs Procfiles gives them the variables of .env.
+            # The tools that run Procfiles load the variables of .env.
             fields["env_file"] = ".env"
         if name == "release":
             release = name
-            draft.task(name, {**fields, "auto": True}, "The release phase: it runs before the others.")
+            draft.task(name, {**fields, "auto": True}, "The release phase: runs before the services.")
             continue
         comments = []
         if name == "web" or _PORT.search(found[2]):
             fields |= {"env": {"PORT": "${port.http}"}, "ports": {"http": "auto"}}
-            comments.append("It gets a free port as $PORT; `setpoint url` says where it is reached.")
+            comments.append("Gets a free port as $PORT; `setpoint url` shows the address.")
         if (watched := _sources(found[2], listing)) is not None:
             fields["watch"] = python_files(watched)
             comments.append("Restarted when a file changes.")
@@ -53,8 +53,7 @@ def take(listing: Listing, draft: Draft) -> None:
 
 
 def _sources(command: str, listing: Listing) -> str | None:
-    """The directory with the files whose change should restart what runs one of them; None where the command sees to
-    that itself."""
+    """Returns the directory of the source files to watch, or None if the command reloads by itself."""
     found = _SOURCE.search(command)
     if found is None or found[1].removeprefix("./") not in listing or _RELOADS.search(command):
         return None

@@ -1,4 +1,4 @@
-"""The app file that a directory seems to want."""
+"""Proposes an app file for a directory."""
 
 from setpoint.app.init import compose, guesses, procfile
 from setpoint.app.init.directory import Listing
@@ -10,8 +10,8 @@ _SHOWN = 8
 
 
 def propose(listing: Listing, directory_name: str) -> Proposal:
-    """An app file from a Compose file and a Procfile, if there are any; from guesses, where those run no program of the
-    directory; and where there is nothing at all, one to begin with."""
+    """Returns an app file converted from the Compose file and the Procfile, if there are any; with guesses if those run
+    no program of the directory; or a minimal example."""
     draft = Draft()
     compose.take(listing, draft)
     builds = any("build" in fields for fields in draft.services.values())
@@ -28,7 +28,7 @@ def propose(listing: Listing, directory_name: str) -> Proposal:
 
 
 def _begin(draft: Draft) -> None:
-    draft.note("nothing was found that says how the app is run; this is one to begin with")
+    draft.note("no known project file was found; this is an example")
     draft.service(
         "web",
         {"run": "python3 -m http.server ${port.http}", "ports": {"http": "auto"}, "ready": "/"},
@@ -37,14 +37,14 @@ def _begin(draft: Draft) -> None:
 
 
 def _wait_for_containers(draft: Draft, from_compose: bool) -> None:
-    """Programs beside the containers of a Compose file come after those."""
+    """Makes programs wait for the containers of a Compose file."""
     containers = [name for name, fields in draft.services.items() if "run" not in fields and not fields.get("profiles")]
     if not from_compose or not containers:
         return
     for name, fields in draft.services.items():
         if "run" in fields and "after" not in fields:
             fields["after"] = containers
-            draft.comments[name].append(f"Guessed: it needs {', '.join(containers)}; see ${{services.NAME.url}}.")
+            draft.comments[name].append(f"Guessed: depends on {', '.join(containers)}; see ${{services.NAME.url}}.")
 
 
 def _mention_variables(listing: Listing, draft: Draft) -> None:
@@ -53,9 +53,9 @@ def _mention_variables(listing: Listing, draft: Draft) -> None:
     try:
         names = list(dotenv.parse(listing[".env"], {}))
     except dotenv.DotenvError as error:
-        draft.note(f".env cannot be read: {error}")
+        draft.note(f"cannot read .env: {error}")
         return
     if names:
         more = "" if len(names) <= _SHOWN else f" and {len(names) - _SHOWN} more"
         shown = ", ".join(f"${{env.{name}}}" for name in names[:_SHOWN])
-        draft.note(f"what .env says can be used as {shown}{more}")
+        draft.note(f"the variables of .env can be used as {shown}{more}")

@@ -1,1 +1,1 @@
-"""Why an object is as it is: facts are gathered from a server, and explained in words."""
+"""Explains the state of an object: collects facts from a server, and describes them."""

@@ -1,6 +1,6 @@
-"""What the controllers of an object remember of their work at it: who fails, and what took long. Pure.
+"""The reconciles of an object's controllers: failures and slow runs. Has no side effects.
 
-A reconcile that fails before it writes leaves nothing in the log: only its controller can tell of it.
+A reconcile that fails before its first write is not in the log: only the record of its controller has the failure.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from setpoint.past.trace import kind_name
 from setpoint.past.why.facts import Facts
 
 _FAILED = {"error": "fails", "terminal": "has given up", "timeout": "takes too long"}
-# Reasons which say of a status that it knows nothing of the last change.
+# Reasons of a status that does not reflect the last change.
 UNSEEN = frozenset({"LatestGenerationNotObserved", "NotObserved"})
-# What takes longer is told.
+# Slower reconciles are reported.
 _LONG_SECONDS = 1.0
 
 
 def failing(facts: Facts) -> Iterator[Reconciled]:
-    """The last reconcile of each controller that did not get through when it last tried."""
+    """Returns the last reconcile of each controller with a failed last attempt."""
     about = kind_name(facts.place), facts.place.key
     last: dict[str, Reconciled] = {}
     for each in facts.reconciles:  # the newest first
@@ -32,7 +32,7 @@ def failing(facts: Facts) -> Iterator[Reconciled]:
 
 
 def failures(facts: Facts) -> Iterator[str]:
-    """Which controllers did not get through when they last tried."""
+    """Yields a line for each controller with a failed last attempt."""
     for each in failing(facts):
         ago = measured(max((facts.now - parse_micro_time(each.began)).total_seconds(), 0.0))
         tries = f", {each.attempt + 1} times in a row" if each.attempt else ""
@@ -41,7 +41,7 @@ def failures(facts: Facts) -> Iterator[str]:
 
 
 def failing_since(facts: Facts) -> datetime | None:
-    """When the first of the attempts began that failed one after the other; None where nobody remembers it."""
+    """Returns the start of the first of the consecutive failures, or None if unknown."""
     for last in failing(facts):
         tries = [each for each in facts.reconciles if (each.controller, each.object) == (last.controller, last.object)]
         first = tries[last.attempt] if last.attempt < len(tries) else None
@@ -50,6 +50,6 @@ def failing_since(facts: Facts) -> datetime | None:
 
 
 def took(facts: Facts, cause: Cause) -> str:
-    """How long a reconcile took, where that was long."""
+    """Returns the duration of a slow reconcile, or an empty string."""
     seconds = next((each.seconds for each in facts.reconciles if each.id == cause.id), 0.0)
     return f" (which took {measured(seconds)})" if seconds >= _LONG_SECONDS else ""

@@ -1,4 +1,4 @@
-"""Explains: from facts to a story. Pure: the same facts always make the same story."""
+"""Explains facts as a story. A pure function of the facts."""
 
 import re
 from collections.abc import Iterator
@@ -15,25 +15,25 @@ from setpoint.past.why.hints import hints
 from setpoint.past.why.story import Step, Story, Verdict
 from setpoint.past.why.times import ago, moment_of, span
 
-# Of what there may be very many, so many are told.
+# The maximum number of similar details.
 _MOST = 3
 _MOST_OUTPUT = 5
 _MOST_CHANGES = 1
-# An event that is older may have been mended since.
+# The problem of an older event may be solved.
 _LONG_AGO_SECONDS = 60.0
-# Of several lines that a program ended with the last says what it was; the others are among the output.
+# Of several last lines of a program, the final one has the reason; the others are part of the output.
 _LINES_BEFORE_THE_LAST = re.compile(r"(last output: )(?:.*\n)+")
 _TEMPLATED_HOST = re.compile(r"^\w+://[^/]*\{\{.*?\}\}[^/]*(?=/|$)")
-# What woke a controller and is no object, in words.
+# Texts for triggers that are not objects.
 _SOURCES = {
-    "processes": "its process told of a change",
-    "requeue": "it was time to look again",
-    "retry": "it was to be tried again",
-    "timer": "it was time",
+    "processes": "its process reported a change",
+    "requeue": "a requeue was due",
+    "retry": "a retry was due",
+    "timer": "a timer fired",
     "initial": "the controller started",
-    "resync": "everything was looked at again",
+    "resync": "a resync was due",
 }
-# Reasons of Ready that are no trouble although it is False.
+# Reasons of Ready=False that are not a problem.
 _DONE = {
     "Completed": "has finished",
     "Succeeded": "has finished",
@@ -44,7 +44,7 @@ _DONE = {
 
 
 def explain(facts: Facts) -> Story:
-    """The story of an object."""
+    """Returns the story of an object."""
     if facts.tree is None:
         return _gone(facts)
     verdict, headline = _headline(facts)
@@ -65,7 +65,7 @@ def _in_short(text: str) -> str:
 
 
 def _gone(facts: Facts) -> Story:
-    """Of what is not there: since when, and by whom."""
+    """Returns the story of a deleted object: the time and the user."""
     last = facts.history[-1] if facts.history else None
     if last is None or last.type != DELETED:
         return Story(str(facts.place), "gone", f"{facts.place.name} does not exist", hints=hints(facts))
@@ -78,7 +78,7 @@ def _begins_deletion(revision: Revision) -> bool:
     return any(change.path == "metadata.deletionTimestamp" for change in revision.changes)
 
 
-# What it is
+# The headline
 
 
 def _headline(facts: Facts) -> tuple[Verdict, str]:
@@ -110,7 +110,7 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
 
 
 def _waited_for(wait: Wait, facts: Facts) -> str:
-    """What is waited for; where that is one thing, with all that it waits for in turn."""
+    """Returns the text for a dependency; for a single one, including its own dependencies."""
     text = f"{wait.kind} {wait.name} to be {wait.condition}"
     if len(facts.waits) > 1:
         return text
@@ -124,7 +124,8 @@ def _is_going(tree: Object) -> bool:
 
 
 def _since(facts: Facts, verdict: Verdict) -> datetime | None:
-    """Since when it has been so: by the condition that says it, by its deletion, or by its last change of state."""
+    """Returns the time since which the object is in its state: from a condition, the deletion, or the last change of
+    state."""
     tree = facts.tree or {}
     moment = (tree.get("metadata") or {}).get("deletionTimestamp")
     keeps_ending = verdict != "ready" and (tree.get("status") or {}).get("restartCount")
@@ -142,7 +143,7 @@ def _since(facts: Facts, verdict: Verdict) -> datetime | None:
 
 
 def _first_end(facts: Facts) -> datetime | None:
-    """When what keeps ending ended first since somebody last changed what it should be."""
+    """Returns the time of the first exit since the last change of the spec, for a workload that keeps exiting."""
     first: datetime | None = None
     for revision in facts.history:
         paths = [change.path for change in revision.changes]
@@ -153,11 +154,11 @@ def _first_end(facts: Facts) -> datetime | None:
     return first
 
 
-# What more there is to know
+# Details
 
 
 def _details(facts: Facts, headline: str) -> Iterator[str]:
-    """What the headline has not said yet, each once."""
+    """Yields the details that the headline does not contain, without duplicates."""
     said = headline
     for text, words in _all_details(facts):
         if words not in said:
@@ -166,7 +167,7 @@ def _details(facts: Facts, headline: str) -> Iterator[str]:
 
 
 def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Everything, each with the words by which one sees that it was said already."""
+    """Yields all details, each with the text that identifies duplicates."""
     tree = facts.tree or {}
     yield from ((text, text) for text in _suspension(tree))
     yield from ((text, text) for text in failures(facts))
@@ -190,16 +191,16 @@ def _suspension(tree: Object) -> Iterator[str]:
     annotations = (tree.get("metadata") or {}).get("annotations") or {}
     is_told = conditions.of(tree, "Ready").get("reason") == "Suspended"
     if not is_told and (spec.get("suspend") is True or spec.get("paused") is True):
-        yield f"spec.{'suspend' if spec.get('suspend') else 'paused'} is true: nothing is done for it"
+        yield f"spec.{'suspend' if spec.get('suspend') else 'paused'} is true: the object is not reconciled"
     for name, value in annotations.items():
         if name.rpartition("/")[2] in ("paused", "suspend", "suspended") and str(value).lower() not in ("", "false"):
-            yield f"the annotation {name}={value} asks to leave it alone"
+            yield f"the annotation {name}={value} pauses the object"
 
 
 def _deeper(wait: Wait, name: str) -> Iterator[tuple[str, str]]:
-    """What is waited for, down to what waits for nothing."""
+    """Yields the dependencies, down to the last one."""
     text = f"{wait.kind} {wait.name} to be {wait.condition}"
-    # Who waits for others has no more to say than what those have.
+    # A workload with dependencies has no reason besides those.
     why = text if wait.deeper else f"{text}: {wait.why}"
     yield f"{name} waits for {why}", why
     for each in wait.deeper:
@@ -222,7 +223,7 @@ def _probe(result: Object, tree: Object) -> str:
 
 
 def _asks(probe: Object) -> str:
-    """What a probe does. Where an address is a template, what came of it is in its answer."""
+    """Returns the text for a probe. If the address is a template, the result has the actual address."""
     kind = probe.get("type", "")
     if kind == "HTTP":
         return f"GET {_TEMPLATED_HOST.sub('', (probe.get('httpProbe') or {}).get('url', '')) or '/'}"
@@ -255,7 +256,7 @@ def _restarts(facts: Facts) -> Iterator[str]:
 
 
 def _last_restart(facts: Facts) -> Iterator[str]:
-    """What the last restart was for that was no mere attempt: a changed file, a probe, somebody who asked for it."""
+    """Yields the cause of the last restart that was not a retry: a changed file, a probe, or a user's request."""
     for revision in reversed(facts.history):
         ready = conditions.of(revision.raw or {}, "Ready")
         if ready.get("reason") == "Restarting" and ready.get("message"):
@@ -270,7 +271,7 @@ def _finalizers(facts: Facts) -> Iterator[str]:
         return
     for name in metadata.get("finalizers") or ():
         by = next((told(each.actor, each.cause, facts.me) for each in facts.history if _set_finalizer(each, name)), "")
-        yield f"the finalizer {name}{f', set by {by},' if by else ''} is still there: its owner has to remove it"
+        yield f"the finalizer {name}{f', set by {by},' if by else ''} is still set: its owner must remove the finalizer"
 
 
 def _set_finalizer(revision: Revision, name: str) -> bool:
@@ -279,7 +280,7 @@ def _set_finalizer(revision: Revision, name: str) -> bool:
 
 
 def _conditions(tree: Object) -> Iterator[tuple[str, str]]:
-    """Conditions that say what is wrong."""
+    """Yields the conditions that report a problem."""
     for each in (tree.get("status") or {}).get("conditions") or ():
         if not isinstance(each, dict) or not each.get("message"):
             continue
@@ -289,7 +290,7 @@ def _conditions(tree: Object) -> Iterator[tuple[str, str]]:
 
 
 def _after_name(message: str) -> str:
-    """A message without the name of the probe it may begin with: of one that fails the rest was said already."""
+    """Returns a message without a leading probe name: the rest may be a duplicate."""
     return message.partition(": ")[2] or message
 
 
@@ -300,7 +301,7 @@ def _is_negative(kind: str) -> bool:
 def _owners(facts: Facts) -> Iterator[str]:
     for owner in facts.owners:
         if owner.tree is None:
-            yield f"its owner {owner.place} is gone: the garbage collector will delete it, too"
+            yield f"its owner {owner.place} is deleted: the garbage collector will delete this object"
             return
 
 
@@ -309,7 +310,7 @@ def _owned(facts: Facts) -> Iterator[str]:
     for each in troubled[:_MOST]:
         yield _child(each)
     if len(troubled) > _MOST:
-        yield f"{len(troubled) - _MOST} more of what it owns are not ready"
+        yield f"{len(troubled) - _MOST} more dependents are not ready"
 
 
 def _child(each: Neighbour) -> str:
@@ -318,15 +319,15 @@ def _child(each: Neighbour) -> str:
 
 
 def _events(facts: Facts) -> Iterator[tuple[str, str]]:
-    """The last warning for each reason; what the conditions say already is not told again, and what was before it got
-    ready not either."""
+    """Yields the last warning event for each reason, except those that the conditions report, and those before the
+    object became ready."""
     told_already = {facts.summary.reason} if facts.summary is not None else set()
     ready = conditions.of(facts.tree or {}, "Ready")
     mended = moment_of(ready.get("lastTransitionTime") or "") if ready.get("status") == "True" else None
     last = {each.get("reason", ""): each for each in facts.events if each.get("type") == "Warning"}
     for reason, each in list(last.items())[-_MOST:]:
         happened = _happened(each)
-        # Conditions know whole seconds.
+        # Conditions have whole seconds.
         is_past = mended is not None and happened is not None and happened.replace(microsecond=0) <= mended
         if reason not in told_already and not is_past:
             words = each.get("message") or each.get("note", "")
@@ -334,13 +335,13 @@ def _events(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _happened(event: Object) -> datetime | None:
-    """When an event happened last."""
+    """Returns the time of an event's last occurrence."""
     series = event.get("series") or {}
     return moment_of(event.get("lastTimestamp") or series.get("lastObservedTime") or event.get("eventTime") or "")
 
 
 def _often_and_when(event: Object, now: datetime) -> str:
-    """How often it happened, and when last if that is long ago: it may have been mended since."""
+    """Returns the number of occurrences, and the last time if long ago: the problem may be solved since."""
     count = event.get("count") or (event.get("series") or {}).get("count") or 1
     last = _happened(event)
     is_old = last is not None and (now - last).total_seconds() >= _LONG_AGO_SECONDS
@@ -348,7 +349,7 @@ def _often_and_when(event: Object, now: datetime) -> str:
     return f" ({', '.join(filter(None, found))})" if any(found) else ""
 
 
-# How it came to that
+# Steps
 
 
 def _steps(facts: Facts) -> Iterator[Step]:
@@ -379,7 +380,7 @@ def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[
 
 
 def _led_to(write: Revision, facts: Facts) -> str:
-    """Returns what a change led to: the reconcile that made a write, or the claim that there was one."""
+    """Returns the effect of a change: the reconcile that made a write, or the claim of a reconcile."""
     cause = write.cause
     if cause is None:
         return ""
@@ -395,7 +396,7 @@ def _claim(write: Revision) -> str:
 
 
 def _woken(link: Link) -> str:
-    """What had a controller write that was no write itself."""
+    """Returns the trigger of a write, if the trigger was not itself a write."""
     for reason, earlier in link.because:
         if earlier is None:
             words = _SOURCES.get(reason.object) or _SOURCES.get(reason.event)
@@ -405,7 +406,7 @@ def _woken(link: Link) -> str:
 
 
 def _what(write: Revision) -> str:
-    """What a write did, in few words: the first changes that count."""
+    """Returns a short text for a write, with the first significant changes."""
     if write.type != MODIFIED or len(write.told) <= _MOST_CHANGES or write.summary == "deletion began":
         return write.summary
     more = len(write.told) - _MOST_CHANGES

@@ -1,6 +1,6 @@
-"""Gathers the facts about an object from a server: what it has, and of our own servers the past as well.
+"""Collects the facts about an object from a server: its state, and from our own servers also its history.
 
-What one may not read, or what is not there, is left out: a story with gaps is better than none.
+Missing data and data without read permission are left out: an incomplete story is better than none.
 """
 
 import asyncio
@@ -32,21 +32,21 @@ from setpoint.workload.service_producers import cannot_listen, serves
 
 _OUTPUT_LINES = 5
 _OUTPUT_SECONDS = 2.0
-# How far chains of causes and of waiting are followed, and how many writes they begin with.
+# The maximum depth of chains of causes and dependencies, and the number of writes they start with.
 _DEEPEST = 6
 _TURNS = 3
 _MOST_RECONCILES = 20
-# What an object should be, whoever says so.
+# Fields of the desired state.
 _WANTED = ("spec", "data", "metadata.annotations", "metadata.deletionTimestamp", "metadata.labels")
-# What runs by itself, and what only says something, owns nothing that is worth asking for.
+# Kinds without relevant dependents.
 _OWNLESS = frozenset({"ConfigMap", "Secret", "Pod", "Executable", "Container", "Service", "Endpoint", "Event"})
 
 
 async def gather(
     client: Client, place: Place, *, me: Collection[str] = (), at: int | None = None, now: datetime | None = None
 ) -> Facts:
-    """The facts about an object, now or as of a revision, when it was `now`. Raises NotThere where there is none, and
-    never was."""
+    """Collects the facts about an object, now or at a revision; `now` is the time of that revision. Raises NotThere if
+    the object does not exist and never existed."""
     if at is not None:
         client = as_of(client, at)
     moment = now or client.clock.now()
@@ -54,7 +54,7 @@ async def gather(
 
 
 class _Gathering:
-    """One round of asking. No history is read twice."""
+    """One collection of facts. Reads each history once."""
 
     def __init__(self, client: Client, resources: Sequence[APIResource], now: datetime, at: int | None) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class _Gathering:
         self._resources = resources
         self._histories: dict[Place, list[Revision]] = {}
         self._trees: dict[tuple[str, str], Object | None] = {}
-        # One write may be the reason for many: what led to it is told once.
+        # One write may trigger many others: its causes are included once.
         self._links: dict[tuple[Place, int], Link] = {}
 
     async def facts(self, place: Place, me: Collection[str]) -> Facts:
@@ -126,7 +126,7 @@ class _Gathering:
     # Causes
 
     async def _chain(self, history: list[Revision]) -> tuple[Link, ...]:
-        """The writes that made an object what it is, and what led to each."""
+        """Returns the writes that led to the current state, and the causes of each."""
         return tuple([await self._link(each, 0) for each in turns(history)])
 
     async def _link(self, write: Revision, depth: int) -> Link:
@@ -143,7 +143,7 @@ class _Gathering:
         return Link(write, tuple(found))
 
     async def _written(self, reason: Reason) -> Revision | None:
-        """The write that a reconcile ran for, from the history of its object."""
+        """Returns the write that triggered a reconcile, from the history of its object."""
         kind, _, group = reason.kind.partition(".")
         resource = resource_of(self._resources, GroupKind(group, kind)) if kind and reason.revision else None
         if resource is None:
@@ -154,7 +154,7 @@ class _Gathering:
         except (NoPast, NotThere):
             return None
 
-    # What it waits for
+    # Dependencies
 
     async def _waits(self, tree: Object, depth: int = 0) -> tuple[Wait, ...]:
         from setpoint.workload.dependencies import requirements, waiting_for
@@ -172,7 +172,7 @@ class _Gathering:
         return tuple(found)
 
     def _word(self, tree: Object) -> str:
-        """What an object says of itself."""
+        """Returns the message of an object that is not ready."""
         summary = self._summary(tree)
         return "" if summary.ready else summary.message
 
@@ -182,7 +182,7 @@ class _Gathering:
         found = [each for each in self._resources if each.gvk.kind == kind and WORKLOADS in each.categories]
         self._trees[kind, name] = await self._get(Place(found[0], name)) if found else None
 
-    # What is around it
+    # Related data
 
     async def _output(self, place: Place) -> tuple[str, ...]:
         path = place.resource.path(place.namespace, place.name, "log")
@@ -216,7 +216,7 @@ class _Gathering:
         )
 
     async def _services(self) -> dict[str, Object]:
-        """The Services of workloads, by name."""
+        """Returns the Services of workloads, by name."""
         kind = GroupVersionKind(GROUP, VERSION, "Service")
         try:
             listed: list[Any] = (await self._client.list(KindRef(kind))).items
@@ -226,14 +226,14 @@ class _Gathering:
 
 
 def _port(service: Object) -> int:
-    """Where a Service is, or is to be; 0 while that is not known."""
+    """Returns the port of a Service, or 0 if unknown."""
     port = (service.get("status") or {}).get("effectivePort") or (service.get("spec") or {}).get("port")
     return port if isinstance(port, int) else 0
 
 
 def turns(history: Sequence[Revision]) -> list[Revision]:
-    """The revisions that made an object what it is, the newest first: its last changes of state, and the last change of
-    what it should be. Where its status says nothing of a state, its last change counts as one."""
+    """Returns the revisions that led to the current state, the newest first: the last changes of state, and the last
+    change of the desired state. For a status without a state, its last change counts."""
     has_state = any(_is_state(change.path) for revision in history for change in revision.told)
     found: list[Revision] = []
     for revision in reversed(history):

@@ -1,4 +1,4 @@
-"""What is known of an object when it is asked why it is as it is. `gathering` finds it out, `explain` tells it."""
+"""The facts about an object for an explanation. `fact_collector` collects them, `explain` describes them."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ from setpoint.past.revision import Revision
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Something that an object waits for, and what that in turn waits for."""
+    """A dependency that an object waits for, and the dependencies of that one."""
 
     kind: str
     name: str
@@ -24,15 +24,15 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A write in a chain of causes, and the writes for which the reconcile ran that made it."""
+    """A write in a chain of causes, and the writes that triggered its reconcile."""
 
     write: Revision
-    # Each with the reason; reasons that are no writes, or whose writes are not known, have none.
+    # Each trigger with its write; None if the trigger was not a write, or the write is unknown.
     because: tuple[tuple[Reason, "Link | None"], ...] = ()
 
 
 class Neighbour(msgspec.Struct, frozen=True):
-    """An object that belongs to the one that is asked about; without a tree it is gone."""
+    """A related object; without a tree the object is deleted."""
 
     place: Place
     tree: Object | None = None
@@ -40,31 +40,31 @@ class Neighbour(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """All that is known. What nobody could find out is empty."""
+    """All known facts. Unknown ones are empty."""
 
     place: Place
     now: datetime
-    # As it is now; None: it is not there.
+    # The current object; None if the object does not exist.
     tree: Object | None = None
     summary: Summary | None = None
-    # Its revisions, oldest first.
+    # The revisions, oldest first.
     history: tuple[Revision, ...] = ()
-    # Why there is no history, where there is none.
+    # The reason for a missing history.
     no_past: str = ""
-    # The writes that made it what it is, the newest first.
+    # The writes that led to the current state, the newest first.
     chain: tuple[Link, ...] = ()
     waits: tuple[Wait, ...] = ()
-    # The last lines of its output.
+    # The last lines of output.
     output: tuple[str, ...] = ()
-    # Events about it, oldest first.
+    # The events of the object, oldest first.
     events: tuple[Object, ...] = ()
     owners: tuple[Neighbour, ...] = ()
     owned: tuple[Neighbour, ...] = ()
-    # The ports at which services can be reached, by name.
+    # The ports of services, by name.
     ports: Mapping[str, int] = {}
-    # Why nobody can reach it, however well it runs: somebody else listens at a port of it.
+    # The reason for which a running object cannot be reached: another process listens at one of its ports.
     unreachable: str = ""
-    # What its controllers remember of their work at it, the newest first.
+    # The recorded reconciles of the controllers, the newest first.
     reconciles: tuple[Reconciled, ...] = ()
-    # The names of the user who asks.
+    # The names of the current user.
     me: Collection[str] = ()

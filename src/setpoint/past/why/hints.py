@@ -1,6 +1,7 @@
-"""Hints: what may be the matter and what to do, by a table of rules and by the services. Pure.
+"""Hints about the cause of a problem and the solution, from a table of rules and from the services. Has no side
+effects.
 
-The rules are written in `hints.yaml` and shipped as JSON, which is read in a moment (`tools.rule_tables`).
+The rules are in `hints.yaml`, and are shipped as JSON, which loads faster (`tools.rule_tables`).
 """
 
 import re
@@ -23,7 +24,7 @@ _refused = re.compile(
 
 
 class _Rule(msgspec.Struct, forbid_unknown_fields=True):
-    """A rule as it is written."""
+    """A rule of the table."""
 
     hint: str
     kinds: list[str] = []
@@ -38,30 +39,30 @@ def _rules() -> list[_Rule]:
 
 
 def hints(facts: Facts) -> tuple[str, ...]:
-    """What may be the matter, the most certain first."""
+    """Returns the hints, the most certain first."""
     found = [*_wrong_ports(facts), *_who_to_ask(facts), *filter(None, (_of_rule(rule, facts) for rule in _rules()))]
     return tuple(masked_text(text) for text in dict.fromkeys(found))[:_MOST]
 
 
 def _who_to_ask(facts: Facts) -> Iterator[str]:
-    """Where to go on: at the end of what waits for each other, and at what an object is made of."""
+    """Yields the next objects to examine: the last one of a chain of dependencies, and dependents."""
     for first in facts.waits:
         wait = first
         while wait.deeper:
             wait = wait.deeper[0]
         if wait.why == "it does not exist":
-            yield f"{wait.kind} {wait.name} was never created: create it, or correct the name where it is waited for"
+            yield f"{wait.kind} {wait.name} does not exist: create the object, or correct the name in the dependency"
         else:
-            yield f"ask on: setpoint why {wait.kind.lower()}/{wait.name}"
+            yield f"next: setpoint why {wait.kind.lower()}/{wait.name}"
     for each in facts.owned:
         if each.summary is not None and (each.summary.error or each.summary.state == "removing"):
             namespace = f" -n {each.place.namespace}" if each.place.namespace not in ("", "default") else ""
-            yield f"ask on: setpoint why {each.place.gvk.kind.lower()}/{each.place.name}{namespace}"
+            yield f"next: setpoint why {each.place.gvk.kind.lower()}/{each.place.name}{namespace}"
             return
 
 
 def _of_rule(rule: _Rule, facts: Facts) -> str:
-    """The hint of a rule, if it fits."""
+    """Returns the hint of a rule, or an empty string if the rule does not match."""
     if rule.kinds and facts.place.gvk.kind not in rule.kinds:
         return ""
     if rule.reasons and not _reasons(facts) & set(rule.reasons):
@@ -87,7 +88,7 @@ def _field(tree: Object, path: str) -> Json:
 def _reasons(facts: Facts) -> set[str]:
     found = set(_reasons_of(facts.tree, facts.summary.reason if facts.summary else ""))
     if any(failing(facts)):
-        found -= UNSEEN  # it was seen: its controller does not get on with it
+        found -= UNSEEN  # the change was observed, but its controller fails
     found |= {event.get("reason", "") for event in facts.events if event.get("type") == "Warning"}
     for each in facts.owned:
         found |= set(_of_neighbour(each))
@@ -112,7 +113,7 @@ def _conditions(tree: Object | None) -> list[Object]:
 
 
 def _said(facts: Facts) -> Iterator[str]:
-    """Everything that anybody said of it."""
+    """Yields all texts about the object."""
     for each in _conditions(facts.tree):
         yield str(each.get("message", ""))
     if facts.summary is not None:
@@ -126,7 +127,7 @@ def _said(facts: Facts) -> Iterator[str]:
 
 
 def _wrong_ports(facts: Facts) -> Iterator[str]:
-    """A connection was refused at a port that a variable names, while the service is somewhere else."""
+    """Yields a hint if a connection was refused at a port in a variable, while the service has another port."""
     for line in _said(facts):
         if (match := _refused(line)) is None:
             continue
@@ -136,7 +137,7 @@ def _wrong_ports(facts: Facts) -> Iterator[str]:
                 continue
             meant = _meant(name, value, facts)
             if meant and str(facts.ports[meant]) != port:
-                yield f"{name} points to port {port}, and Service {meant} is at {facts.ports[meant]}: use its address"
+                yield f"{name} has port {port}, but Service {meant} has {facts.ports[meant]}: use its address"
                 return
 
 
@@ -148,7 +149,7 @@ def _variables(tree: Object) -> Iterator[tuple[str, str]]:
 
 
 def _meant(variable: str, value: str, facts: Facts) -> str:
-    """The service that a variable is about: by its name, or because there is only one."""
+    """Returns the service that a variable refers to: by name, or the only other service."""
     words = set(re.split(r"[^a-z0-9]+", f"{variable} {value}".lower()))
     named = [name for name in facts.ports if set(re.split(r"[^a-z0-9]+", name.lower())) & words]
     if named:

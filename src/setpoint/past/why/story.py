@@ -1,4 +1,4 @@
-"""The answer to why: what an object does, what it waits for, how it came to that, and what one may do."""
+"""The explanation of an object: its state, its dependencies, the causes, and hints."""
 
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -11,7 +11,7 @@ Verdict: TypeAlias = Literal["ready", "progressing", "failed", "gone"]
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that happened. `caused` says what it led to: the reconcile, and what that did."""
+    """A change. `caused` describes its effect: the reconcile, and its write."""
 
     time: datetime
     what: str
@@ -23,20 +23,20 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """Why an object is as it is."""
+    """The explanation of an object's state."""
 
     object: str
     verdict: Verdict
-    # What it is, and why, in a line.
+    # The state and the reason, in one line.
     headline: str
     since: datetime | None = None
-    # What more there is to know, the most important first: what it waits for, which probe fails, how often it ended.
+    # Details, the most important first: dependencies, failing probes, restarts.
     details: tuple[str, ...] = ()
-    # How it came to that, the newest first.
+    # The causes, the newest first.
     steps: tuple[Step, ...] = ()
-    # The last lines of its output.
+    # The last lines of output.
     output: tuple[str, ...] = ()
-    # What may be the matter, and what to do.
+    # Hints about the cause and the solution.
     hints: tuple[str, ...] = ()
 
     def to_json(self) -> Object:

@@ -1,4 +1,4 @@
-"""Stories as text for a terminal of any width, with colours or without. Pure."""
+"""Renders stories as text for a terminal of any width, with or without colours. Has no side effects."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,21 +8,21 @@ from typing import Literal, TypeAlias
 from setpoint.past.why.story import Step, Story
 
 Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading"]
-# A text, in the colour of what it means.
+# Returns a text in the colour of its meaning.
 Paint: TypeAlias = Callable[[str, Meaning], str]
 _MEANINGS: Mapping[str, Meaning] = {"ready": "good", "progressing": "pending", "failed": "bad", "gone": "bad"}
 _NARROWEST = 10
-# What happened takes no more lines than this.
+# The maximum number of lines for a change.
 _MOST_LINES = 3
 
 
 def plain(text: str, meaning: Meaning) -> str:
-    """No colours."""
+    """Returns the text without colours."""
     return text
 
 
 def render(story: Story, *, width: int | None, zone: tzinfo, now: datetime, paint: Paint = plain) -> str:
-    """The text of a story; it ends with a newline. Without a width lines are as long as they are."""
+    """Returns the text of a story, ending with a newline. Without a width, lines are not wrapped."""
     return "\n".join(_lines(story, width, zone, now, paint)) + "\n"
 
 
@@ -43,9 +43,9 @@ def _lines(story: Story, width: int | None, zone: tzinfo, now: datetime, paint: 
 def _steps(
     own: str, steps: Sequence[Step], width: int | None, zone: tzinfo, now: datetime, paint: Paint
 ) -> Iterator[str]:
-    """Each with what it led to below it; the names of who did it stand in a column."""
+    """Yields the steps, each with its effect below; the names of the writers form a column."""
     heads = [f" {clock_time(step.time, zone, now)}  rv {step.revision:<5} " for step in steps]
-    # Of whom the story is need not be said each time.
+    # The object of the story is not repeated.
     texts = [f"{'   ' * step.depth}{'' if step.object == own else f'{step.object} '}{step.what}" for step in steps]
     room = max(map(len, texts), default=0)
     if width is not None:
@@ -62,7 +62,7 @@ def _steps(
 
 
 def _broken(text: str, room: int, indent: str) -> list[str]:
-    """A text in as many lines as it takes; what is one word may be cut anywhere."""
+    """Wraps a text; long words may be broken anywhere."""
     if len(text) <= room:
         return [text]
     how = textwrap.TextWrapper(
@@ -77,14 +77,14 @@ def _broken(text: str, room: int, indent: str) -> list[str]:
 
 
 def clock_time(moment: datetime, zone: tzinfo, now: datetime) -> str:
-    """The time of day; with the day, where that is not today."""
+    """Returns the time of day, with the date if not today."""
     here = moment.astimezone(zone)
     is_today = here.date() == now.astimezone(zone).date()
     return here.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S")
 
 
 def wrapped(text: str, width: int | None, first: str = "", following: str = "  ") -> list[str]:
-    """A text in lines of at most a width."""
+    """Wraps a text to lines of at most the given width."""
     if width is None:
         return [f"{first}{text}"]
     how = textwrap.TextWrapper(
@@ -94,5 +94,5 @@ def wrapped(text: str, width: int | None, first: str = "", following: str = "  "
 
 
 def cut(text: str, width: int | None) -> str:
-    """The beginning of a text, with an ellipsis where something is missing."""
+    """Truncates a text, with an ellipsis if truncated."""
     return text if width is None or len(text) <= width else f"{text[: max(width - 1, 1)]}…"
