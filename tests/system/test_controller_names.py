@@ -23,5 +23,5 @@ def test_names_say_which(given: bool | tuple[str, ...], meant: set[str]) -> None
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match="there is no system controller 'garbage'; there are: garbage-collector"):
+    with pytest.raises(ValueError, match="unknown system controller 'garbage': expected one of garbage-collector"):
         chosen(("garbage",))

@@ -1,1 +1,1 @@
-"""The controllers every cluster has: garbage collection, namespaces, service accounts and what belongs to them."""
+"""The system controllers of every cluster: garbage collection, namespaces, service accounts and so on."""

@@ -1,4 +1,5 @@
-"""Where the system controllers live: in the process of a server, which they ask without sockets."""
+"""The environment of the system controllers: they run in the process of a server, and call the server without
+sockets."""
 
 from collections.abc import Sequence
 
@@ -10,13 +11,13 @@ from setpoint.server.ports import TokenIssuer
 
 
 class Home:
-    """A server, as its controllers know it."""
+    """The interface of a server for its controllers."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
-        """A client that asks as this user."""
+        """Returns a client that acts as a user."""
         name = user.rpartition(":")[2]
         transport = LocalTransport(self._server, {"user-agent": f"setpoint/{name}"}, user, groups, is_controller=True)
         return Client(transport, clock=self.clock)
@@ -27,19 +28,19 @@ class Home:
 
     @property
     def issuer(self) -> TokenIssuer:
-        """Who issues the tokens of service accounts."""
+        """The issuer of service account tokens."""
         return self._server.services.issuer
 
     async def revision(self) -> int:
-        """The newest revision of the store."""
+        """Returns the newest revision of the store."""
         return await self._server.services.store.revision()
 
     async def count_quotas(self) -> None:
-        """Has what every quota counts counted anew."""
+        """Recalculates the usage of all quotas."""
         if self._server.services.ledger is not None:
             await self._server.services.ledger.settle_all()
 
     def tell_progress(self) -> None:
-        """Has every watch say how far it has come."""
+        """Makes every watch report its current resource version."""
         for watch in tuple(self._server.services.watches):
             watch.tell_progress()

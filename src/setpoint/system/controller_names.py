@@ -1,4 +1,4 @@
-"""The names of the system controllers: those by which kube-controller-manager knows them."""
+"""The names of the system controllers, as in kube-controller-manager."""
 
 from collections.abc import Collection
 
@@ -27,11 +27,11 @@ NAMES = (
 
 
 def chosen(names: bool | Collection[str]) -> frozenset[str]:
-    """The controllers that are meant: `*` stands for all, `-name` is one to do without, and `-*` alone means none.
-    Raises ValueError for one that is not there."""
+    """Returns the selected controllers: `*` stands for all, `-name` excludes one, and `-*` alone selects none. Raises
+    ValueError for an unknown name."""
     if isinstance(names, bool):
         return frozenset(NAMES if names else ())
     for name in names:
         if name.removeprefix("-") not in ("*", *NAMES):
-            raise ValueError(f"there is no system controller {name!r}; there are: {', '.join(NAMES)}")
+            raise ValueError(f"unknown system controller {name!r}: expected one of {', '.join(NAMES)}")
     return frozenset(name for name in NAMES if (name in names or "*" in names) and f"-{name}" not in names)

@@ -1,4 +1,4 @@
-"""What the controllers have in common that keep an object in every namespace."""
+"""The common part of controllers that maintain an object in every namespace."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,17 +10,17 @@ from setpoint.controller.request import Request
 from setpoint.objects.errors import Forbidden, NotFound
 from setpoint.objects.tree import Object
 
-# A namespace has come, and stays: nothing is made in one that goes.
+# A new namespace that is not terminating: no objects can be created in a terminating one.
 ACTIVE = Predicate(lambda change: change.old is None and change.held.meta.deletion_timestamp is None, "active")
 
 
 def for_namespace(held: Held[Any]) -> tuple[Request]:
-    """What happens to an object concerns its namespace."""
+    """Maps an object to its namespace."""
     return (Request(held.meta.namespace),)
 
 
 async def create_in(client: Client, namespace: str, obj: Object) -> None:
-    """Makes an object in a namespace, if that is there and stays. Raises AlreadyExists."""
+    """Creates an object in a namespace, unless the namespace does not exist or is terminating. Raises AlreadyExists."""
     with suppress(NotFound):
         try:
             await client.create(obj, namespace=namespace)

@@ -1,5 +1,4 @@
-"""Jobs that have ended and say how long they are needed (`ttlSecondsAfterFinished`) are deleted after that time, with
-their pods."""
+"""Deletes finished Jobs with their pods, after the time in `ttlSecondsAfterFinished`."""
 
 from datetime import timedelta
 
@@ -17,12 +16,12 @@ NAME, JOB = "ttl-after-finished-controller", "batch/v1/Job"
 
 
 def finished_jobs(client: Client) -> Controller:
-    """The controller, deleting as the user that `client` is."""
+    """Returns the controller, which deletes as the user of `client`."""
 
     async def reconcile(ctx: Context, request: Request) -> Result | None:
         own = client.with_options(cause=ctx.cause)
         try:
-            # From the server itself: what is deleted for ever should not be judged by what it was.
+            # Read from the server, not from the cache: an outdated state must not lead to a deletion.
             job = await own.get(JOB, request.name, request.namespace)
             left = _seconds_left(job, client)
             if left is None:
@@ -41,7 +40,7 @@ def finished_jobs(client: Client) -> Controller:
         except NotFound:
             return None
         except Conflict:
-            return Result(requeue_after=1.0)  # it was changed meanwhile
+            return Result(requeue_after=1.0)  # the job was changed in between
         return None
 
     counts = Predicate(lambda change: change.new is not None and _is_to_go(change.new.object), "has ended, with a ttl")
@@ -53,7 +52,7 @@ def _is_to_go(job: Object) -> bool:
 
 
 def _ended_at(job: Object) -> str | None:
-    """When a job ended; None: it has not."""
+    """Returns the time at which a job finished, or None."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             found: str | None = condition.get("lastTransitionTime")
@@ -62,7 +61,8 @@ def _ended_at(job: Object) -> str | None:
 
 
 def _seconds_left(job: Object, client: Client) -> float | None:
-    """How long a job is still needed; None: for ever, or it is on its way out already."""
+    """Returns the remaining seconds of a job's TTL, or None if the job has no TTL, is not finished, or is
+    terminating."""
     ttl, ended = job["spec"].get("ttlSecondsAfterFinished"), _ended_at(job)
     if ttl is None or ended is None or job["metadata"].get("deletionTimestamp"):
         return None

@@ -1,12 +1,12 @@
-"""The garbage collector: what belongs to nobody any more goes, in the way its owner was deleted.
+"""The garbage collector: deletes objects without owners, by the deletion policy of their owner.
 
-An object goes when none of its owners is there: owners that are only waiting for their dependents do not keep it. While
-one is there, the references to those that are not are taken away. An owner deleted in the foreground waits for the
-dependents that block it; one that orphans its dependents sets them free first.
+An object is deleted when none of its owners exists; owners that wait for their dependents do not count. While another
+owner exists, only the references to missing owners are removed. An owner that is deleted in the foreground waits for
+its blocking dependents; an owner that orphans its dependents releases them first.
 
-The graph says what to look at; what is done is decided by what the server says then, and every write names the uid
-and the version it was decided by. So nothing is lost when the graph is behind, and nothing harmed: at worst one looks
-again.
+The graph determines the objects to examine. Each decision is based on the current state of the server, and each write
+has the uid and the resource version as preconditions. So an outdated graph causes no lost or wrong deletions, only
+additional checks.
 """
 
 import asyncio
@@ -39,15 +39,15 @@ from setpoint.system.graph import (
 from setpoint.system.ownership_feed import in_steps
 
 WORKERS = 5
-# How long a retry waits at most: a kind that an owner is of may come any time.
+# The longest delay of a retry: the kind of an owner may be installed at any time.
 LONGEST_WAIT_SECONDS = 30.0
-# How often a change of metadata is tried again at once when somebody else was faster.
+# The number of immediate retries of a metadata change after a conflict.
 _TRIES = 5
-# How many owners are asked for before others have a turn: a client in the same process may answer without waiting.
+# The number of owners to look up before other tasks can run: a client in the same process may answer without waiting.
 _OWNERS_PER_TURN = 20
-# How much work is added to the queue before others have a turn.
+# The number of items to add to the queue before other tasks can run.
 _ADDED_PER_TURN = 1000
-# An object with more owners is not told which of them live in another namespace: each takes a list over all namespaces.
+# For an object with more owners, owners in other namespaces are not reported: each check is a list over all namespaces.
 _MOST_LOOKED_FOR = 100
 _INVALID_NAMESPACE = "OwnerRefInvalidNamespace"
 
@@ -55,16 +55,16 @@ _log = logging.getLogger(__name__)
 
 
 class _Owners(NamedTuple):
-    """The references of an object, by what is known of the owners."""
+    """The owner references of an object, by the state of the owners."""
 
     solid: list[Reference]
     dangling: list[Reference]
-    # The owner is there, and waits for its dependents to go.
+    # The owner exists, and waits for the deletion of its dependents.
     waiting: list[Reference]
 
 
 class GarbageCollector:
-    """Collects until it is cancelled, of what a feed tells it (`system.ownership_feed.Listener`)."""
+    """Collects garbage until cancelled, based on the events of a feed (`system.ownership_feed.Listener`)."""
 
     name = "generic-garbage-collector"
 
@@ -76,7 +76,7 @@ class GarbageCollector:
         finished: Callable[[], None] | None = None,
         workers: int = WORKERS,
     ) -> None:
-        """`warn` records an event about an object; `finished` is called whenever something is done."""
+        """`warn` records an event for an object; `finished` is called after each work item."""
         self._client = client
         self._warn = warn
         self._finished = finished
@@ -92,7 +92,7 @@ class GarbageCollector:
         finally:
             self.queue.shut_down()
 
-    # What the feed tells
+    # Called by the feed
 
     def begin(self) -> None:
         self.graph.clear()
@@ -105,7 +105,7 @@ class GarbageCollector:
         await self._follow(self.graph.gone(seen.uid))
 
     async def _follow(self, steps: Steps[list[Work]]) -> None:
-        """Adds the work that follows from what the graph is told."""
+        """Adds the work that results from a change of the graph."""
         await self._add(await in_steps(steps))
 
     async def _add(self, work: list[Work]) -> None:
@@ -114,7 +114,7 @@ class GarbageCollector:
                 try:
                     await asyncio.sleep(0)
                 except asyncio.CancelledError:
-                    # The graph knows of it already: nobody would add it again.
+                    # The graph already contains the change, so the work would not be added again.
                     for rest in work[number:]:
                         self.queue.add(rest)
                     raise
@@ -125,15 +125,15 @@ class GarbageCollector:
     async def _work(self) -> None:
         while True:
             work = (await self.queue.get()).key
-            # Neither the queue nor a client in the same process has to wait for anything: others would have no turn.
+            # Neither the queue nor a client in the same process has to wait, so other tasks would not run.
             await asyncio.sleep(0)
             try:
                 await self.do(work)
             except (APIError, TransportError, NoMatch) as error:
                 wait = self.queue.add_rate_limited(work)
-                _log.debug("%s: %s; again in %.3g s", work, error, wait)
+                _log.debug("%s: %s; retrying in %.3g s", work, error, wait)
             except Exception:
-                _log.exception("looking at %s failed", work)
+                _log.exception("the garbage collection of %s failed", work)
                 self.queue.add_rate_limited(work)
             else:
                 self.queue.forget(work)
@@ -143,7 +143,7 @@ class GarbageCollector:
                     self._finished()
 
     async def do(self, work: Work) -> None:
-        """Does what there is to do. Whatever it raises is a reason to try again."""
+        """Performs a work item. Any exception leads to a retry."""
         if work.owner_at is not None:
             await self._verify(work.uid, work.owner_at)
             return
@@ -158,14 +158,15 @@ class GarbageCollector:
             await self._attempt(node, node.seen)
 
     async def _verify(self, uid: str, at: Coordinates) -> None:
-        """Finds out whether an owner is where it is said to be."""
+        """Checks whether an owner exists at its coordinates."""
         dependents = await in_steps(self.graph.dependents_at(uid, at))
         if not dependents:
             return
         kind = _kind(at)
         resource = await self._client.resource(kind)
         if resource.namespaced and not at.namespace:
-            # Nothing in a namespace can own what is in none. Such a reference is never resolved, and keeps the object.
+            # A cluster-scoped object cannot have a namespaced owner. Such a reference is never resolved, and keeps the
+            # object.
             for dependent in dependents:
                 self._report(dependent, uid, at)
             return
@@ -180,7 +181,7 @@ class GarbageCollector:
         await self._follow(self.graph.missed(uid, at))
 
     async def _find(self, uid: str, at: Coordinates) -> Object | None:
-        """The metadata of the object with that uid, if it is where it is said to be."""
+        """Returns the metadata of the object at the coordinates, if the object has that uid."""
         try:
             metadata: Object = (await self._client.get(_kind(at), at.name, at.namespace))["metadata"]
         except NotFound:
@@ -188,12 +189,12 @@ class GarbageCollector:
         return metadata if metadata["uid"] == uid else None
 
     async def _is_elsewhere(self, uid: str, at: Coordinates, kind: KindRef) -> bool:
-        """Whether the owner lives in another namespace, which deserves a word."""
+        """Returns True if the owner exists in another namespace, which is reported as an event."""
         found = await self._client.list(kind, fields={"metadata.name": at.name})
         return any(each["metadata"]["uid"] == uid for each in found.items)
 
     async def _attempt(self, node: Node, seen: Seen) -> None:
-        """Deletes an object that no owner keeps, or takes away the references that lead nowhere."""
+        """Deletes an object without remaining owners, or removes the references to missing owners."""
         metadata = await self._find(seen.uid, seen.at)
         if metadata is None:
             await self._follow(self.graph.gone(seen.uid))
@@ -211,7 +212,7 @@ class GarbageCollector:
             return
         if owners.waiting and node.dependents:
             if any(dependent.waits_for_dependents for dependent in node.dependents.values()):
-                # It may be a circle: the references no longer make anybody wait.
+                # There may be a cycle: make the references non-blocking.
                 await self._change(seen, _unblocked)
                 metadata = await self._find(seen.uid, seen.at) or metadata
             policy = "Foreground"
@@ -221,7 +222,7 @@ class GarbageCollector:
         await self._delete(seen, metadata, policy)
 
     async def _classify(self, seen: Seen, references: list[Reference]) -> _Owners | None:
-        """What is known of the owners. None: one of them never will be."""
+        """Classifies the owners. Returns None if one of them can never be resolved."""
         owners = _Owners([], [], [])
         for number, reference in enumerate(references):
             if number % _OWNERS_PER_TURN == _OWNERS_PER_TURN - 1:
@@ -244,7 +245,7 @@ class GarbageCollector:
         return owners
 
     async def _delete(self, seen: Seen, metadata: Object, policy: str) -> None:
-        """Deletes an object, if it is still the one that was decided about."""
+        """Deletes an object, if its owner references have not changed since the decision."""
         kind, name, namespace = _kind(seen.at), seen.at.name, seen.at.namespace
         version = metadata["resourceVersion"]
         for _ in range(_TRIES):
@@ -264,10 +265,10 @@ class GarbageCollector:
                 if latest.get("ownerReferences") != metadata.get("ownerReferences"):
                     raise
                 version = latest["resourceVersion"]
-        raise Conflict(f"{name} changes all the time")
+        raise Conflict(f"{name} was changed during every attempt")
 
     async def _wait_for_dependents(self, node: Node, seen: Seen) -> None:
-        """Lets an object go when no dependent blocks it any more; sees to it that they go."""
+        """Removes the finalizer of an object without blocking dependents, or queues those dependents."""
         blocking = await in_steps(node.blocking())
         if not blocking:
             await self._change(seen, _without_finalizer(FOREGROUND))
@@ -275,7 +276,7 @@ class GarbageCollector:
         await self._add([Work(dependent.uid) for dependent in blocking if not dependent.waits_for_dependents])
 
     async def _orphan(self, node: Node, seen: Seen) -> None:
-        """Sets the dependents of an object free, and then the object."""
+        """Removes the owner references of the dependents, then the finalizer of the object."""
         for dependent in list(node.dependents.values()):
             await asyncio.sleep(0)
             if dependent.seen is not None:
@@ -283,7 +284,7 @@ class GarbageCollector:
         await self._change(seen, _without_finalizer(ORPHAN))
 
     async def _change(self, seen: Seen, change: Callable[[Object], Object]) -> None:
-        """Changes the metadata of an object, if it is still there."""
+        """Changes the metadata of an object, if the object still exists."""
         for last in [False] * (_TRIES - 1) + [True]:
             metadata = await self._find(seen.uid, seen.at)
             if metadata is None:
@@ -303,7 +304,7 @@ class GarbageCollector:
                     raise
 
     def _report(self, dependent: Node, uid: str, at: Coordinates) -> None:
-        """Tells that an object names an owner in another namespace."""
+        """Records an event for an object with an owner in another namespace."""
         if self._warn is None or dependent.seen is None:
             return
         seen = dependent.seen
@@ -318,7 +319,7 @@ class GarbageCollector:
 
 
 def _kind(at: Coordinates) -> KindRef:
-    """The kind as the client knows it. Raises NoMatch for what cannot be one."""
+    """Returns the kind for the client. Raises NoMatch for an invalid kind."""
     try:
         return metadata_only(GroupVersion.parse(at.api_version).with_kind(at.kind))
     except ValueError as error:

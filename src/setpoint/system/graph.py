@@ -1,25 +1,24 @@
-"""Who belongs to whom: the garbage collector's picture of the objects, as plain computing.
+"""The ownership graph of the garbage collector, as pure computation.
 
-The graph knows objects that have owners, that others name as their owner, or whose deletion waits for their
-dependents; of all others there is nothing to know. It is told what was seen, in the order of the log, and answers with
-work: objects to look at, and owners of which it is not known whether they are there.
+The graph contains objects that have owners, that are named as owners, or that wait for their dependents; other objects
+are not stored. The graph is updated with the observed objects in the order of the log, and returns work: objects to
+examine, and owners to look up.
 
-An object may have tens of thousands of owners, and an owner as many dependents. What takes time in proportion to them
-is a generator, which yields after every few hundred: others may run then. The graph shows the object as it was before
-until the generator has ended, so that one that is given up can be begun anew.
+An object may have tens of thousands of owners, and an owner as many dependents. Operations that take proportional time
+are generators, which yield after every few hundred items, so that other tasks can run. The graph shows the earlier
+state of the object until the generator ends, so that an abandoned one can be started again.
 
-An owner is known by its uid; a reference also says under which coordinates it is to be found. Only what somebody found
-there counts: a reference with the right uid and the wrong kind, name or namespace leads nowhere. What is gone stays
-gone: a uid never comes back.
+An owner is identified by its uid; a reference also has the coordinates of the owner. Only an owner that was found there
+counts: a reference with the right uid and a wrong kind, name or namespace is dangling. A deleted uid never returns.
 """
 
 from collections.abc import Collection, Generator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-# How many owners are remembered that are known to be absent.
+# The maximum number of absent owners to remember.
 REMEMBERED = 10_000
-# How many owners or dependents are looked at before others may run: some tenths of a millisecond.
+# The number of owners or dependents to process before other tasks can run: a fraction of a millisecond.
 STEP = 256
 
 T = TypeVar("T")
@@ -27,7 +26,7 @@ Steps = Generator[None, None, T]
 
 
 class Coordinates(NamedTuple):
-    """Where an object is to be found. The namespace of an owner is that of the object that names it."""
+    """The coordinates of an object. An owner has the namespace of its dependent."""
 
     api_version: str
     kind: str
@@ -36,13 +35,13 @@ class Coordinates(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """What an object says of one of its owners."""
+    """An owner reference."""
 
     api_version: str
     kind: str
     name: str
     uid: str
-    # The owner's deletion in the foreground waits for this object.
+    # The owner's foreground deletion waits for this object.
     blocks: bool = False
 
     @classmethod
@@ -56,12 +55,12 @@ class Reference(NamedTuple):
         )
 
     def seen_from(self, namespace: str) -> Coordinates:
-        """Where the owner is, if an object of that namespace says so."""
+        """Returns the coordinates of the owner of an object in a namespace."""
         return Coordinates(self.api_version, self.kind, namespace, self.name)
 
 
 def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[Reference]]:
-    """Reads the owner references of an object."""
+    """Parses the owner references of an object."""
     found: list[Reference] = []
     for number, tree in enumerate(trees):
         if number % STEP == STEP - 1:
@@ -71,7 +70,7 @@ def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[Reference]]:
 
 
 def finished(steps: Steps[T]) -> T:
-    """Takes all steps at once and returns their result."""
+    """Runs all steps at once, and returns their result."""
     while True:
         try:
             next(steps)
@@ -81,24 +80,24 @@ def finished(steps: Steps[T]) -> T:
 
 
 class Seen(NamedTuple):
-    """An object as it was seen."""
+    """An observed object."""
 
     uid: str
     at: Coordinates
     owners: tuple[Reference, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_being_deleted: bool = False
-    # The places of the references to owners that whoever saw it found there.
+    # The indexes of the references to owners that the observer found.
     found: Collection[int] = ()
 
     @classmethod
     def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Seen":
-        """Returns the same of an object, or of its metadata with its apiVersion and kind."""
+        """Returns the observation of an object, or of its metadata with apiVersion and kind."""
         return finished(cls.steps_of(tree, found))
 
     @classmethod
     def steps_of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Steps[Seen]":
-        """Does as `of`."""
+        """Returns the observation in steps; see `of`."""
         meta = tree["metadata"]
         owners = yield from references_of(meta.get("ownerReferences") or ())
         return cls(
@@ -114,24 +113,24 @@ class Seen(NamedTuple):
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Whether it is deleted in the foreground: its dependents go first."""
+        """True if the object is deleted in the foreground: its dependents are deleted first."""
         return self.is_being_deleted and FOREGROUND in self.finalizers
 
     @property
     def orphans(self) -> bool:
-        """Whether it is deleted, and its dependents are to be set free first."""
+        """True if the object is being deleted, and its dependents must be released first."""
         return self.is_being_deleted and ORPHAN in self.finalizers
 
 
 class Work(NamedTuple):
-    """Something to do: look at an object, or find out (`owner_at`) whether an owner is where it is said to be."""
+    """A work item: examine an object, or (with `owner_at`) look up an owner at its coordinates."""
 
     uid: str
     owner_at: Coordinates | None = None
 
     @property
     def namespace(self) -> str:
-        """By which work takes turns."""
+        """The namespace for fair queuing."""
         return self.owner_at.namespace if self.owner_at is not None else ""
 
 
@@ -142,14 +141,14 @@ class Node:
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
-        # How it was seen last; None for one that was only heard of.
+        # The last observation; None for a uid that is only known from references.
         self.seen: Seen | None = None
-        # Its references by the uid they name: an object may have tens of thousands, and each owner asks for its own.
+        # The references by uid: an object may have tens of thousands, and each owner needs its own.
         self.named: dict[str, list[Reference]] = {}
-        # Made when it is first asked for: to see an object with very many references takes long enough.
+        # Computed on first use: observing an object with very many references is already slow.
         self._places: set[tuple[str, Coordinates]] | None = None
         self.dependents: dict[str, Node] = {}
-        # Where it was found to be.
+        # The coordinates at which the object was found.
         self.found_at: set[Coordinates] = set()
 
     @property
@@ -157,13 +156,13 @@ class Node:
         return self.seen is not None and self.seen.waits_for_dependents
 
     def see(self, seen: Seen | None, named: dict[str, list[Reference]]) -> None:
-        """Notes how the object was seen last, with its references by the uids they name, or that it is gone."""
+        """Records the last observation with its references by uid, or the deletion of the object."""
         self.seen = seen
         self.named, self._places = named, None
 
     @property
     def places(self) -> set[tuple[str, Coordinates]]:
-        """The uids and places that its references name: thousands of them may name one uid at different places."""
+        """The uids and coordinates of the references: thousands of them may name one uid at different coordinates."""
         if self._places is None:
             owners = self.seen.owners if self.seen is not None else ()
             namespace = self.seen.at.namespace if self.seen is not None else ""
@@ -171,7 +170,7 @@ class Node:
         return self._places
 
     def blocking(self) -> Steps[list["Node"]]:
-        """Finds the dependents that its deletion in the foreground waits for: none waits for itself."""
+        """Finds the dependents that block the foreground deletion, except the object itself."""
         found: list[Node] = []
         for number, dependent in enumerate(list(self.dependents.values())):
             if number % STEP == STEP - 1:
@@ -183,11 +182,11 @@ class Node:
 
 
 class Graph:
-    """The objects by uid. Every method that is told something returns, or ends with, the work that follows."""
+    """The objects by uid. Every update returns the resulting work."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
-        # Uids that were deleted, and places where an owner was looked for in vain; both forget the oldest.
+        # Deleted uids, and coordinates without the expected owner; the oldest are dropped.
         self._gone: dict[str, None] = {}
         self._absent: dict[tuple[str, Coordinates], None] = {}
 
@@ -198,17 +197,17 @@ class Graph:
         return self._nodes.get(uid)
 
     def clear(self) -> None:
-        """Forgets everything: it will be told again."""
+        """Removes everything, before all objects are observed again."""
         self._nodes.clear()
         self._gone.clear()
         self._absent.clear()
 
     def is_absent(self, uid: str, at: Coordinates) -> bool:
-        """Whether an owner is known not to be there."""
+        """Returns True if an owner is known not to exist."""
         return uid in self._gone or (uid, at) in self._absent
 
     def dependents_at(self, uid: str, at: Coordinates) -> Steps[list[Node]]:
-        """Finds the objects that say this owner is there."""
+        """Finds the objects that reference this owner at these coordinates."""
         node = self._nodes.get(uid)
         found: list[Node] = []
         for number, dependent in enumerate(list(node.dependents.values()) if node is not None else ()):
@@ -219,7 +218,7 @@ class Graph:
         return found
 
     def observe(self, seen: Seen) -> Steps[list[Work]]:
-        """Takes note of an object that is there, new or changed."""
+        """Records a new or changed object."""
         node = self._nodes.get(seen.uid)
         before = node.seen if node is not None else None
         if node is None:
@@ -234,7 +233,7 @@ class Graph:
         elif seen.waits_for_dependents and not (before is not None and before.waits_for_dependents):
             yield from _look_at(node, work)
             work[Work(seen.uid)] = None
-        # Others may have pruned it meanwhile, for it said nothing yet.
+        # The node may have been pruned meanwhile, because it had no observation yet.
         self._nodes[seen.uid] = node
         node.see(seen, named)
         node.found_at.add(seen.at)
@@ -243,7 +242,7 @@ class Graph:
         return list(work)
 
     def gone(self, uid: str) -> Steps[list[Work]]:
-        """Takes note that an object was deleted."""
+        """Records the deletion of an object."""
         node = self._nodes.get(uid)
         if node is None:
             return []
@@ -259,13 +258,13 @@ class Graph:
         return list(work)
 
     def found(self, uid: str, at: Coordinates) -> None:
-        """An owner was found where it is said to be. Old news of one that has gone since means nothing."""
+        """Records that an owner was found. Ignored if the owner was deleted since."""
         node = self._nodes.get(uid)
         if node is not None and uid not in self._gone:
             node.found_at.add(at)
 
     def missed(self, uid: str, at: Coordinates) -> Steps[list[Work]]:
-        """Takes note that an owner was looked for where it is said to be, and that something else is there, if any."""
+        """Records that an owner was not found at its coordinates."""
         _remember(self._absent, (uid, at))
         node = self._nodes.get(uid)
         if node is not None:
@@ -285,7 +284,7 @@ class Graph:
         named: dict[str, list[Reference]],
         work: dict[Work, None],
     ) -> Steps[None]:
-        """Puts an object below its owners, and takes it away from those it has no more."""
+        """Links an object to its owners, and unlinks it from former owners."""
         known = yield from _collected(before.owners if before is not None else ())
         stale = known.copy()
         found = frozenset(seen.found)
@@ -313,7 +312,7 @@ class Graph:
     def _leave(
         self, node: Node, references: Sequence[Reference], work: dict[Work, None], kept: Collection[str] = ()
     ) -> Steps[None]:
-        """Takes an object away from owners; those that waited for it may go now."""
+        """Unlinks an object from owners; owners that waited for the object may be deleted now."""
         for number, reference in enumerate(references):
             if number % STEP == STEP - 1:
                 yield
@@ -327,7 +326,7 @@ class Graph:
             self._prune(owner)
 
     def _prune(self, node: Node) -> None:
-        """Forgets a node that nothing is to be known about."""
+        """Removes a node without relevance."""
         if not node.dependents and (node.seen is None or not _matters(node.seen)):
             self._nodes.pop(node.uid, None)
 

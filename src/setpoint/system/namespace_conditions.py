@@ -1,4 +1,4 @@
-"""What a namespace that is being deleted says about how that goes: five conditions, in the words of the real one."""
+"""The conditions of a terminating namespace: five conditions with the texts of kube-controller-manager."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from setpoint.objects.tree import Object
 
-# By type, in the order they are set: the reason and the message while all is well.
+# By type, in the order they are set: the reason and the message without a problem.
 _WELL = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": (
@@ -24,20 +24,20 @@ _WELL = {
 
 @dataclass
 class Outcome:
-    """What one go at the content of a namespace came to."""
+    """The result of one attempt to delete the content of a namespace."""
 
-    # What kept the server from saying which resources there are; and what is no group and version.
+    # The error of discovery, and of parsing a group and version.
     discovery_failure: str = ""
     parsing_failure: str = ""
-    # What went wrong, one text for each resource.
+    # The errors, one text for each resource.
     failures: list[str] = field(default_factory=list)
-    # How many objects are left of each resource (`widgets.example.com`; of the core group with a dot at the end), and
-    # how many each finalizer keeps.
+    # The number of remaining objects by resource (`widgets.example.com`; with a trailing dot for the core group), and
+    # by finalizer.
     remaining: Counter[str] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
 
     def troubles(self) -> dict[str, tuple[str, str]]:
-        """The reasons and messages of the conditions that hold."""
+        """Returns the reasons and messages of the conditions that are true."""
         found = {}
         if self.discovery_failure:
             found["NamespaceDeletionDiscoveryFailure"] = "DiscoveryFailed", self.discovery_failure
@@ -64,7 +64,7 @@ def _counted(counts: Counter[str], verb: str) -> str:
 
 
 def judged(conditions: Sequence[Object], outcome: Outcome, now: str) -> list[Object]:
-    """The conditions after such a go. A condition that says the same as before is left as it was."""
+    """Returns the conditions after an attempt. Unchanged conditions are kept."""
     troubles = outcome.troubles()
     found = [dict(condition) for condition in conditions]
     by_type = {condition.get("type"): condition for condition in found}

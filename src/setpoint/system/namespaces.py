@@ -1,7 +1,8 @@
-"""The end of a namespace: everything in it is deleted, and when nothing is left, the namespace.
+"""Deletes the content of terminating namespaces, then the namespaces.
 
-Pods go first and have their time to end; what has finalizers is waited for. Meanwhile the conditions of the namespace
-say what remains and why. It looks again whenever something in such a namespace goes.
+Pods are deleted first, and have their grace period; objects with finalizers are waited for. The conditions of the
+namespace report the remaining objects and the reasons. The controller runs again whenever an object in such a namespace
+is deleted.
 """
 
 import logging
@@ -28,7 +29,7 @@ from setpoint.system.namespace_conditions import Outcome, judged
 
 NAME = "namespace-controller"
 NAMESPACE, FINALIZER = "v1/Namespace", "kubernetes"
-# How long it is assumed to take until somebody takes a finalizer away.
+# The assumed time until a finalizer is removed.
 FINALIZER_SECONDS = 15
 CONCURRENCY = 4
 _PODS = GroupKind("", "Pod")
@@ -40,11 +41,11 @@ _ENDING = Predicate(lambda change: change.held.meta.deletion_timestamp is not No
 
 
 class NamespaceDeletion:
-    """Deletes namespaces as the user that `client` is."""
+    """Deletes namespaces as the user of `client`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # Those that are under way: something that goes in one of them is a reason to look.
+        # The terminating namespaces: a deletion in one of them triggers a reconcile.
         self._ending: set[str] = set()
         self.controller = Controller(
             NAME,
@@ -55,14 +56,14 @@ class NamespaceDeletion:
             keep_runs=16,
         )
 
-    # What the feed tells
+    # Called by the feed
 
     def begin(self) -> None:
         for namespace in self._ending:
             self.controller.enqueue(Request(namespace))
 
     async def seen(self, seen: Seen) -> None:
-        """What is there is of no interest here."""
+        """Ignores existing objects."""
 
     async def gone(self, seen: Seen) -> None:
         if seen.at.namespace in self._ending:
@@ -90,7 +91,7 @@ class NamespaceDeletion:
         return None
 
     async def _tell(self, client: Client, namespace: Object, outcome: Outcome) -> Object:
-        """Puts into the status how it goes."""
+        """Updates the conditions in the status."""
         status = namespace.get("status") or {}
         known = status.get("conditions") or []
         conditions = judged(known, outcome, format_time(client.clock.now()))
@@ -104,7 +105,7 @@ class NamespaceDeletion:
         return found
 
     async def _finalize(self, client: Client, namespace: Object) -> None:
-        """Nothing is left: the namespace may go, as far as it is for us to say."""
+        """Removes our finalizer after all content is deleted."""
         spec = namespace["spec"]
         left = [finalizer for finalizer in spec["finalizers"] if finalizer != FINALIZER]
         if len(left) == len(spec["finalizers"]):
@@ -116,7 +117,7 @@ class NamespaceDeletion:
 
 
 class _Deletion:
-    """One go at the content of a namespace."""
+    """One attempt to delete the content of a namespace."""
 
     def __init__(self, client: Client, namespace: Object) -> None:
         self._client = client
@@ -125,14 +126,14 @@ class _Deletion:
         self.outcome = Outcome()
 
     async def delete_content(self) -> float:
-        """Deletes what can be deleted. Returns the seconds that the rest may take."""
+        """Deletes the content. Returns the estimated seconds until the rest is deleted."""
         try:
             resources = preferred(await self._client.mapper.resources())
         except (APIError, TransportError) as error:
             self.outcome.discovery_failure = str(error)
             return 0.0
         estimate = 0.0
-        # The programs in pods may need the rest to end well.
+        # Pods first: their programs may need the other objects for a clean shutdown.
         for resource in sorted(resources, key=lambda found: found.gvk.group_kind != _PODS):
             if self.outcome.remaining["pods."]:
                 break
@@ -143,7 +144,7 @@ class _Deletion:
         return estimate
 
     async def _delete(self, resource: APIResource) -> float:
-        """Deletes the objects of a resource. Returns the seconds that those that are left may take."""
+        """Deletes the objects of a resource. Returns the estimated seconds until the remaining ones are deleted."""
         kind = metadata_only(resource.gvk)
         try:
             items = (await self._client.list(kind, self._name)).items
@@ -153,7 +154,7 @@ class _Deletion:
             await self._delete_all(resource, items)
             items = (await self._client.list(kind, self._name)).items
         except (NotFound, MethodNotAllowed, NoMatch):
-            return 0.0  # it is no more, or never was more than a name
+            return 0.0  # the resource does not exist any more, or cannot be listed
         if not items:
             return 0.0
         self.outcome.remaining[f"{resource.plural}.{resource.gvk.group}"] += len(items)
@@ -180,7 +181,7 @@ class _Deletion:
                 continue
 
     async def _grace(self) -> float:
-        """The seconds that the pods may still take to end."""
+        """Returns the remaining grace period of the pods in seconds."""
         longest = 0.0
         for pod in (await self._client.list("v1/Pod", self._name)).items:
             if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
@@ -189,7 +190,7 @@ class _Deletion:
 
 
 class _UnexpectedError(Exception):
-    """Something is left that should have gone."""
+    """Objects remain that should be deleted."""
 
 
 def _seconds_since(then: datetime, now: datetime) -> float:
@@ -197,7 +198,8 @@ def _seconds_since(then: datetime, now: datetime) -> float:
 
 
 def preferred(resources: Any) -> list[APIResource]:
-    """What can be deleted in a namespace, each resource in one version: the one that the server names first."""
+    """Returns the resources that can be deleted in a namespace, each in one version: the first that the server
+    lists."""
     found: dict[tuple[str, str], APIResource] = {}
     for resource in resources:
         if resource.namespaced and "delete" in resource.verbs and "list" in resource.verbs:

@@ -1,7 +1,7 @@
-"""Follows `ownership`, the server's one watch over all kinds, and hands what it tells to those who listen.
+"""Follows `ownership`, the server's single watch over all kinds, and passes the events to listeners.
 
-It begins with everything there is, goes on where it was when the watch ends, and begins anew when the server no longer
-knows that place.
+The feed begins with all existing objects, resumes at the same resource version when the watch ends, and begins again
+when that version has expired.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Expired, Gone
 from setpoint.system.graph import Seen, Steps
 
-# How long it waits after a failure: each time twice as long.
+# The first and the longest delay after a failure; the delay doubles.
 FIRST_SECONDS, LONGEST_SECONDS = 0.1, 30.0
 PATH = "/apis/setpoint.dev/v1/ownership"
 
@@ -28,20 +28,20 @@ _log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
-    """Who is told, in the order of the log."""
+    """Receives the events in the order of the log."""
 
     def begin(self) -> None:
-        """All that was told before counts no more: what is there comes next."""
+        """Discards all earlier events: the existing objects follow."""
 
     async def seen(self, seen: Seen) -> None:
-        """An object is there. A call that is cancelled comes again with the same object."""
+        """An object exists. A cancelled call is repeated with the same object."""
 
     async def gone(self, seen: Seen) -> None:
-        """An object was deleted. A call that is cancelled comes again with the same object."""
+        """An object was deleted. A cancelled call is repeated with the same object."""
 
 
 async def in_steps(steps: Steps[T]) -> T:
-    """Returns the result of steps. Others run between them."""
+    """Runs steps and returns their result. Other tasks run in between."""
     while True:
         try:
             next(steps)
@@ -52,20 +52,20 @@ async def in_steps(steps: Steps[T]) -> T:
 
 
 class OwnershipFeed:
-    """Follows until it is cancelled."""
+    """Follows the watch until cancelled."""
 
     def __init__(self, client: Client, listeners: Sequence[Listener]) -> None:
         self._client = client
         self._listeners = listeners
         self._backoff = Exponential(FIRST_SECONDS, LONGEST_SECONDS)
-        # Everything up to here was told; empty: nothing yet.
+        # The resource version of the last event; empty before the initial events are complete.
         self._version = ""
         self._watching: asyncio.Task[None] | None = None
         self._caught_up: list[tuple[int, asyncio.Future[None]]] = []
 
     async def run(self) -> None:
         while True:
-            # In a task of its own, so that `reach` can have it begun anew.
+            # A separate task, so that `reach` can restart the watch.
             self._watching = asyncio.ensure_future(self._watch())
             try:
                 await asyncio.wait((self._watching,))
@@ -80,13 +80,14 @@ class OwnershipFeed:
                 self._version = ""
             elif isinstance(error, APIError | TransportError):
                 wait = self._backoff.delay(PATH)
-                _log.info("ownership: %s; again in %.1f s", error, wait)
+                _log.info("ownership: %s; retrying in %.1f s", error, wait)
                 await self._client.clock.sleep(wait)
             elif error is not None:
                 raise error
 
     async def reach(self, revision: int) -> None:
-        """Returns when everything up to a revision was told. A watch that begins says how far it has come."""
+        """Waits until all events up to a revision were delivered. Restarts the watch, which then reports its resource
+        version."""
         if self._reached >= revision:
             return
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -117,7 +118,7 @@ class OwnershipFeed:
                     has_begun = True
                 else:
                     await self._tell(event.type, await in_steps(Seen.steps_of(tree, tree.get("found", ()))))
-                if has_begun:  # until then a new beginning is the only way to go on
+                if has_begun:  # before that, the watch can only start from the beginning
                     self._advance(tree["metadata"]["resourceVersion"])
 
     async def _tell(self, event: str, seen: Seen) -> None:

@@ -1,9 +1,7 @@
-"""Pods that nobody will ever end, or needs any more, are deleted: those of nodes that are not there, and the oldest of
-those that have ended, when there are very many.
+"""Deletes pods of missing nodes, and the oldest finished pods if there are very many.
 
-Only a node's agent can finish a pod that is bound to it: without the node such a pod, once deleted, would stay for
-ever, and its namespace with it. A node that is missing has some time to come back. While nothing is written nothing is
-looked at.
+Only the agent of a node can finish a pod that is bound to the node: without the node, a deleted pod and its namespace
+would stay forever. A missing node gets some time to return. Pods are not checked while there are no writes.
 """
 
 import logging
@@ -21,9 +19,9 @@ from setpoint.objects.tree import Object
 
 POD, NODE = "v1/Pod", "v1/Node"
 EVERY_SECONDS = 20.0
-# How long a node may be missing before its pods go.
+# The time that a node may be missing before its pods are deleted.
 PATIENCE_SECONDS = 40.0
-# How many pods that have ended are left alone.
+# The number of finished pods to keep.
 MOST_ENDED = 12_500
 _ENDED = ("Succeeded", "Failed")
 
@@ -31,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Pod(NamedTuple):
-    """What is to be known of a pod. They sort by age."""
+    """The relevant fields of a pod, ordered by age."""
 
     created: str
     namespace: str
@@ -49,13 +47,13 @@ class _Pod(NamedTuple):
 
 
 class PodGarbageCollector:
-    """Looks again and again, as the user that `client` is. `revision` tells whether anything was written."""
+    """Checks periodically, as the user of `client`. `revision` shows whether there were writes."""
 
     def __init__(self, client: Client, revision: Callable[[], Awaitable[int]], *, most_ended: int = MOST_ENDED) -> None:
         self._client = client
         self._revision = revision
         self._most_ended = most_ended
-        # Nodes that pods name and nobody knows, and since when.
+        # Missing nodes of pods, and the time since which they are missing.
         self._missing: dict[str, float] = {}
         self._looked_at = -1
 
@@ -68,12 +66,12 @@ class PodGarbageCollector:
             try:
                 await self.look()
             except (APIError, TransportError) as error:
-                _log.warning("pods could not be looked at: %s", error)
+                _log.warning("the garbage collection of pods failed: %s", error)
             else:
                 self._looked_at = revision
 
     async def look(self) -> None:
-        """Deletes what should go by now."""
+        """Deletes the pods that are due."""
         pods = [_Pod.of(tree) async for tree in self._client.each(POD)]
         gone = await self._gone_nodes({pod.node for pod in pods if pod.node})
         for pod in pods:
@@ -84,7 +82,7 @@ class PodGarbageCollector:
             await self._delete(pod)
 
     async def _gone_nodes(self, named: set[str]) -> set[str]:
-        """Those of the nodes that have been missing for long, and are missing still."""
+        """Returns the nodes that have been missing for long, and still are."""
         known = {node["metadata"]["name"] async for node in self._client.each(metadata_only(NODE))} if named else set()
         now = self._client.clock.monotonic()
         self._missing = {name: self._missing.get(name, now) for name in named - known}
@@ -98,8 +96,8 @@ class PodGarbageCollector:
         return gone
 
     async def _delete(self, pod: _Pod, why: str = "") -> None:
-        """Deletes a pod at once; one that has not ended is said to have failed, and why."""
-        with suppress(NotFound, Conflict):  # it went by itself, or is another one by now
+        """Deletes a pod immediately; an unfinished pod is marked as failed first, with the reason."""
+        with suppress(NotFound, Conflict):  # the pod was deleted meanwhile, or replaced
             if why and not pod.ended:
                 condition = {
                     "type": "DisruptionTarget",

@@ -1,6 +1,7 @@
-"""Storage that is in use stays: claims while a pod uses them, volumes while they are bound.
+"""Protects storage in use: claims that a pod uses, and bound volumes.
 
-Admission puts a finalizer on each. When one is to be deleted and nobody uses it any more, the finalizer is taken away.
+Admission adds a finalizer to each. When an object is being deleted and is not in use any more, the controller removes
+the finalizer.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from setpoint.system.graph import Seen
 
 CLAIM, VOLUME = "v1/PersistentVolumeClaim", "v1/PersistentVolume"
 CLAIM_FINALIZER, VOLUME_FINALIZER = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
-# How often what is in use is looked at again: a pod may end without going.
+# The interval of checks for objects in use: a pod may finish without being deleted.
 AGAIN_SECONDS = 10.0
 
 _ENDING = Predicate(lambda change: change.held.meta.deletion_timestamp is not None, "is being deleted")
@@ -26,14 +27,14 @@ IsUsed = Callable[[Client, Object], Awaitable[bool]]
 
 
 class Protection:
-    """Lets objects of a kind go when they are not used, as the user that `client` is."""
+    """Removes the finalizer of unused objects of a kind, as the user of `client`."""
 
     def __init__(self, name: str, client: Client, kind: str, finalizer: str, is_used: IsUsed) -> None:
         self._client = client
         self._kind = kind
         self._finalizer = finalizer
         self._is_used = is_used
-        # Those that are to go and still used, by namespace.
+        # Objects that are being deleted and still in use, by namespace.
         self._waiting: dict[str, set[str]] = {}
         self.controller = Controller(
             name,
@@ -61,13 +62,13 @@ class Protection:
             return None
         return None
 
-    # What the feed tells
+    # Called by the feed
 
     def begin(self) -> None:
-        """Those that wait are looked at again by themselves."""
+        """Does nothing: waiting objects are checked periodically."""
 
     async def seen(self, seen: Seen) -> None:
-        """What is there is of no interest here."""
+        """Ignores existing objects."""
 
     async def gone(self, seen: Seen) -> None:
         if seen.at.kind == "Pod":
@@ -76,7 +77,7 @@ class Protection:
 
 
 async def is_used_by_pod(client: Client, claim: Object) -> bool:
-    """Whether a pod that has a node, and has not ended, uses a claim."""
+    """Returns True if a scheduled, unfinished pod uses a claim."""
     metadata = claim["metadata"]
     for pod in (await client.list("v1/Pod", metadata["namespace"])).items:
         if not pod["spec"].get("nodeName") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
@@ -90,15 +91,15 @@ async def is_used_by_pod(client: Client, claim: Object) -> bool:
 
 
 async def is_bound(client: Client, volume: Object) -> bool:
-    """Whether a volume belongs to a claim."""
+    """Returns True if a volume is bound to a claim."""
     return (volume.get("status") or {}).get("phase") == "Bound"
 
 
 def claim_protection(client: Client) -> Protection:
-    """The controller of claims."""
+    """Returns the controller for claims."""
     return Protection("pvc-protection-controller", client, CLAIM, CLAIM_FINALIZER, is_used_by_pod)
 
 
 def volume_protection(client: Client) -> Protection:
-    """The controller of volumes."""
+    """Returns the controller for volumes."""
     return Protection("pv-protection-controller", client, VOLUME, VOLUME_FINALIZER, is_bound)

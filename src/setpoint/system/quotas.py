@@ -1,5 +1,5 @@
-"""Quotas are counted anew from time to time. The server's books are right after every request of a client
-(`server.quota.ledger`); what happened without one they learn of here."""
+"""Recalculates quotas periodically. The usage is correct after every request (`server.quota.ledger`); this controller
+catches changes without a request."""
 
 import logging
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_counting(home: Home) -> None:
-    """Counts until it is cancelled; while nothing is written nothing is counted."""
+    """Recalculates until cancelled, if there were writes since the last time."""
     counted_at = -1
     while True:
         await home.clock.sleep(EVERY_SECONDS)
@@ -22,4 +22,4 @@ async def keep_counting(home: Home) -> None:
                 await home.count_quotas()
                 counted_at = revision
         except StoreError as error:
-            _log.warning("quotas could not be counted: %s", error)
+            _log.warning("cannot recalculate the quotas: %s", error)

@@ -1,6 +1,6 @@
-"""The ConfigMap `kube-root-ca.crt` of every namespace: the authority by which programs in it know the API server.
+"""Maintains the ConfigMap `kube-root-ca.crt` of every namespace: the CA certificate for verifying the API server.
 
-It is made with the namespace, and put right when somebody changes or deletes it.
+The ConfigMap is created with the namespace, and restored after changes and deletions.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ _DESCRIPTION = (
 
 
 def root_ca_publisher(client: Client, authority: str) -> Controller:
-    """The controller, writing as the user that `client` is. `authority` is the certificate, in PEM."""
+    """Returns the controller, which writes as the user of `client`. `authority` is the CA certificate in PEM."""
     data = {"ca.crt": authority}
 
     async def reconcile(ctx: Context, request: Request) -> None:
@@ -44,7 +44,7 @@ def root_ca_publisher(client: Client, authority: str) -> Controller:
         try:
             await create_in(own, request.name, config_map)
         except AlreadyExists:
-            # It may say something else; and an update that changes nothing writes nothing.
+            # The content may differ; an update without changes writes nothing.
             try:
                 await own.update(config_map)
             except NotFound:

@@ -1,4 +1,5 @@
-"""The service account `default` of every namespace: made with it, and made again when somebody deletes it."""
+"""Maintains the service account `default` of every namespace: created with the namespace, and again after a
+deletion."""
 
 from setpoint.client.client import Client
 from setpoint.client.kinds import metadata_only
@@ -14,7 +15,7 @@ NAME = "service-account-controller"
 
 
 def default_service_accounts(client: Client) -> Controller:
-    """The controller, writing as the user that `client` is."""
+    """Returns the controller, which writes as the user of `client`."""
 
     async def reconcile(ctx: Context, request: Request) -> None:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}

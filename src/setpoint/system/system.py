@@ -1,8 +1,7 @@
-"""The system controllers of a control plane: which there are, as whom each works, and when all have done their work.
+"""The system controllers of a control plane: their selection, their users, and waiting for their completion.
 
-They are clients like any other: what they read comes by the watches of `system:kube-controller-manager`, and each
-writes as a service account of its own, with the rights that RBAC gives it. They have the names by which
-kube-controller-manager knows them.
+They are ordinary clients: they read with the watches of `system:kube-controller-manager`, and each writes as its own
+service account, with the permissions of RBAC. They have the names of kube-controller-manager.
 """
 
 import asyncio
@@ -45,14 +44,14 @@ if TYPE_CHECKING:
 
 MANAGER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
-# What waits for longer than this waits for somebody else.
+# A longer delay means waiting for another party.
 _SOON_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
 
 class System:
-    """The controllers that run. `start` starts them, `stop` ends them, `settle` waits for them."""
+    """The running controllers. `start` starts them, `stop` stops them, `settle` waits for them."""
 
     def __init__(self, home: Home, names: Collection[str]) -> None:
         self._home = home
@@ -68,7 +67,7 @@ class System:
         self._authority = ""
 
     async def start(self) -> None:
-        """Starts those that need nothing but the server."""
+        """Starts the controllers that depend only on the server."""
         listeners: list[Listener] = []
         if GARBAGE_COLLECTOR in self._names:
             account = self._account("generic-garbage-collector")
@@ -103,11 +102,12 @@ class System:
 
     @property
     def controllers(self) -> Sequence[Controller]:
-        """Those of them that are controllers of the SDK."""
+        """The controllers that are built with the SDK."""
         return self._controllers
 
     async def publish(self, authority: str) -> None:
-        """Has every namespace know the authority of the server, in PEM. Again with the same one does nothing."""
+        """Publishes the CA certificate of the server (in PEM) in every namespace. Has no effect for the same
+        certificate."""
         if authority == self._authority:
             return
         self._authority = authority
@@ -115,7 +115,7 @@ class System:
             await self._control(root_ca_publisher(self._account("root-ca-cert-publisher"), authority))
 
     async def stop(self) -> None:
-        """Ends all of them."""
+        """Stops all controllers."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -125,8 +125,8 @@ class System:
         await self._cache.close()
 
     async def settle(self) -> None:
-        """Returns when there is nothing left to do about all that was written up to now, and about what came of it.
-        What waits for somebody else, or for a time that is far off, does not count."""
+        """Waits until the controllers have processed all writes so far, and the writes that result. Ignores work that
+        waits for other parties, or for a later time."""
         while True:
             revision = await self._home.revision()
             if self._feed is not None:
@@ -141,11 +141,11 @@ class System:
                 return
 
     async def _follow(self, revision: int) -> None:
-        """Returns when the cache has everything up to a revision."""
+        """Waits until the cache has everything up to a revision."""
         waiting = [asyncio.ensure_future(informer.wait_for(str(revision))) for informer in self._cache.informers]
         try:
             while not all(each.done() for each in waiting):
-                # A watch that was just catching up says nothing: it is asked again.
+                # A watch that is still catching up does not report: it is asked again.
                 self._home.tell_progress()
                 await asyncio.sleep(0)
             await asyncio.gather(*waiting)
@@ -173,7 +173,7 @@ class System:
         task.add_done_callback(self._tasks.discard)
 
     def _warn(self, about: Object, reason: str, note: str) -> None:
-        """Records an event. Most planes never do: what it takes is had when it is needed."""
+        """Records an event. The recorder is created on first use, because most planes never need one."""
         if self._events is None:
             from setpoint.controller.recorder import Events
 
@@ -181,13 +181,13 @@ class System:
             self._run(self._events.run)
         self._events.recorder(GARBAGE_COLLECTOR, legacy=True).warning(about, reason, note)
 
-    # What controllers tell: `controller.options.Observer`.
+    # The observer of the controllers: `controller.options.Observer`.
 
     def started(self, run: "Run") -> None:
-        """Nobody asks."""
+        """Ignored."""
 
     def finished(self, run: "Run") -> None:
-        # The queue gets the request back just after this.
+        # The queue is updated just after this call.
         asyncio.get_running_loop().call_soon(self._moved.set)
 
 
@@ -199,5 +199,5 @@ async def _logged(run: Callable[[], Awaitable[None]]) -> None:
     try:
         await run()
     except Exception:
-        _log.exception("a system controller has ended")
+        _log.exception("a system controller has failed")
         raise

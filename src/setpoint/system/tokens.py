@@ -1,7 +1,7 @@
-"""Secrets of the type `kubernetes.io/service-account-token`: filled with a token of the account they name.
+"""Fills Secrets of the type `kubernetes.io/service-account-token` with a token of their service account.
 
-Such a token lasts as long as its secret and its account; a secret whose account is not there, or is another one by now,
-is deleted. Whoever can asks for tokens that end sooner.
+Such a token is valid as long as the Secret and the account exist; a Secret of a missing or replaced account is deleted.
+Prefer tokens with an expiry where possible.
 """
 
 import base64
@@ -21,12 +21,13 @@ from setpoint.objects.tree import Object
 
 NAME, TYPE = "serviceaccount-token-controller", "kubernetes.io/service-account-token"
 ACCOUNT, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
-# The longest that can be asked for, which is as good as for ever.
+# The longest possible expiry, practically unlimited.
 _SECONDS = 2**32
 
 
 def token_controller(client: Client, authority: Callable[[], str]) -> Controller:
-    """The controller, as the user that `client` is. `authority` gives the server's, in PEM, where it is known."""
+    """Returns the controller, which acts as the user of `client`. `authority` returns the server's CA certificate in
+    PEM, if known."""
     tokens = _Tokens(client, authority)
     return Controller(
         NAME,
@@ -39,14 +40,14 @@ def token_controller(client: Client, authority: Callable[[], str]) -> Controller
 
 
 class _Tokens:
-    """The secrets with tokens."""
+    """The Secrets with tokens."""
 
     def __init__(self, client: Client, authority: Callable[[], str]) -> None:
         self._client = client
         self._authority = authority
 
     async def of_account(self, account: Object) -> list[Request]:
-        """The secrets that name an account."""
+        """Returns the Secrets of an account."""
         metadata = account["metadata"]
         found = await self._client.list("v1/Secret", metadata["namespace"], fields={"type": TYPE})
         return [
@@ -83,7 +84,7 @@ class _Tokens:
                 return
 
     async def _account(self, client: Client, namespace: str, annotations: dict[str, str]) -> Object | None:
-        """The account that a secret names, if it is there and the one that is meant."""
+        """Returns the account of a Secret, if the account exists and has the expected uid."""
         try:
             account: Object = await client.get("v1/ServiceAccount", annotations[ACCOUNT], namespace)
         except NotFound:
@@ -91,7 +92,7 @@ class _Tokens:
         return account if annotations.get(ACCOUNT_UID) in (None, "", account["metadata"]["uid"]) else None
 
     async def _missing(self, client: Client, secret: Object, account: Object) -> dict[str, str]:
-        """What a secret does not have, or has wrong."""
+        """Returns the missing or wrong data of a Secret."""
         data: dict[str, Any] = secret.get("data") or {}
         metadata, authority = secret["metadata"], self._authority()
         missing = {}
