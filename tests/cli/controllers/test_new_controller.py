@@ -88,7 +88,7 @@ def test_an_app_file_that_is_not_understood_is_left_as_it_is(project: Path) -> N
     (project / "setpoint.yaml").write_text("{app: demo}\n")
     said = new("shop", code=1)
     assert said.splitlines()[-1] == (
-        "Error: setpoint.yaml was left as it is, for it is written in braces; add it by hand: "
+        "Error: setpoint.yaml was left as it is, for the file uses flow style (braces); add it by hand: "
         "controllers: [controllers/shop.py]"
     )
     assert (project / "setpoint.yaml").read_text() == "{app: demo}\n"
