@@ -302,28 +302,28 @@ def open_up(path: Path, directory: Path) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "another file": (lambda path: _text(path, b"hello"), "is no whole archive"),
-    "another zip": (lambda path: _zip(path, {"a.txt": b"hello"}), "has no setpoint.json"),
-    "cut off": (lambda path: _cut(pack(path, line(1), 1)), "cut off on its way"),
-    "newer": (lambda path: pack(path, line(1), 1, format=2), r"made by a newer Setpoint \(9.9\)"),
-    "no revisions": (lambda path: _zip(path, {MANIFEST: _manifest()}), "it has no revisions.jsonl"),
-    "fewer lines": (lambda path: pack(path, line(1), 2), "has 1 lines, and should have 2"),
-    "no JSON": (lambda path: pack(path, b"{\n", 1), "line 1, is no line of a log"),
+    "another file": (lambda path: _text(path, b"hello"), "is not a complete archive"),
+    "another zip": (lambda path: _zip(path, {"a.txt": b"hello"}), "setpoint.json is missing"),
+    "cut off": (lambda path: _cut(pack(path, line(1), 1)), "copy the file again"),
+    "newer": (lambda path: pack(path, line(1), 1, format=2), r"created by a newer Setpoint \(9.9\)"),
+    "no revisions": (lambda path: _zip(path, {MANIFEST: _manifest()}), "revisions.jsonl is missing"),
+    "fewer lines": (lambda path: pack(path, line(1), 2), "has 1 lines, expected 2"),
+    "no JSON": (lambda path: pack(path, b"{\n", 1), "line 1 is invalid"),
     "backwards": (lambda path: pack(path, line(3) + line(2, previous=3), 2), "does not follow 3"),
     "beyond the end": (lambda path: pack(path, line(10), 1), "does not follow 0"),
-    "a gap": (lambda path: pack(path, line(1) + line(5, previous=3), 2), "and there was 1"),
+    "a gap": (lambda path: pack(path, line(1) + line(5, previous=3), 2), "expected 1"),
     "twice": (lambda path: pack(path, line(1) + line(1, previous=1), 2), "twice"),
     "no object": (lambda path: pack(path, line(1, value=[]), 1), "line 1"),
     "no name": (lambda path: pack(path, line(1, value={"apiVersion": "v1", "kind": "A", "metadata": {}}), 1), "line 1"),
     "no key": (lambda path: pack(path, line(1, key=""), 1), "must not be empty"),
     "no time": (lambda path: pack(path, line(1, time="soon"), 1), "line 1"),
-    "upwards": (lambda path: pack(path, line(1), 1, {"../../evil": b""}), "would lead out of the archive"),
-    "absolute": (lambda path: pack(path, line(1), 1, {"/etc/evil": b""}), "would lead out of the archive"),
+    "upwards": (lambda path: pack(path, line(1), 1, {"../../evil": b""}), "is outside of the archive"),
+    "absolute": (lambda path: pack(path, line(1), 1, {"/etc/evil": b""}), "is outside of the archive"),
     "a log without times": (
         lambda path: pack(path, line(1), 1, {"logs/a-b/stdout.log": b"x\n"}),
         "does not begin with a time",
     ),
-    "bounds": (lambda path: pack(path, line(1), 1, oldest=10), "oldest revision after its last"),
+    "bounds": (lambda path: pack(path, line(1), 1, oldest=10), "oldest revision is after the last"),
 }
 
 
@@ -369,7 +369,7 @@ def test_what_is_no_archive_is_refused_with_what_is_wrong(case: str, tmp_path: P
 def test_a_small_file_that_would_become_a_huge_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("setpoint.session.archive.unpack._LARGE", 1 << 20)
     path = pack(tmp_path / "bomb", line(1), 1, {"logs/a/stdout.log": bytes(8 << 20)})
-    with pytest.raises(BadArchive, match="would become"):
+    with pytest.raises(BadArchive, match="would expand to"):
         open_up(path, tmp_path)
 
 

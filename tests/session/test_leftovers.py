@@ -83,11 +83,11 @@ def test_what_a_guardian_still_stops_is_left_to_it(tmp_path: Path, environ: dict
         os.kill(guardian, signal.SIGSTOP)
         lost.kill(guardian=False)
         result = setpoint(environ, "ps")
-        assert "what it ran is being stopped" in result.stderr
+        assert "its workloads are being stopped" in result.stderr
         assert Sessions.of(environ).dead() == [lost.session], "it is looked at again"
         os.kill(guardian, signal.SIGCONT)
         eventually(lambda: not lost.cookies())
-        assert "nothing of it was left running" in setpoint(environ, "ps").stderr
+        assert "no process was left running" in setpoint(environ, "ps").stderr
 
 
 def test_two_that_clear_at_once_tell_of_it_once(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -215,7 +215,7 @@ async def test_a_past_that_cannot_be_read_is_no_riddle(tmp_path: Path) -> None:
     async with app(tmp_path / "shop", services(api="")) as shop:
         await shop.end()
     shop.places.store.write_bytes(b"nonsense" * 1000)
-    with pytest.raises(StartFailed, match=r"cannot be read .*`setpoint clean` removes it"):
+    with pytest.raises(StartFailed, match=r"cannot be read; remove it with `setpoint clean`"):
         await start("shop", shop.file, os.environ)
     cleaning = Cleaning(os.environ, SystemClock())
     await cleaning.clean(await cleaning.plan(tmp_path / "shop", kept=False))

@@ -1,1 +1,1 @@
-"""An app that runs: the process that hosts it, what is applied to it, and its end."""
+"""Sessions: the host process of a running app, applying its objects, and its shutdown."""

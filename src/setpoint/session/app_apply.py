@@ -1,7 +1,7 @@
-"""An app file applied to its session: what is new is made, what changed is changed, what is gone goes.
+"""Applies an app file to its session: creates, changes and deletes objects.
 
-What was applied last is kept beside the store, so that a changed file is a difference: whatever did not change in it is
-not touched. Two who apply at once take turns.
+The objects applied last are stored beside the store, so that only the differences of a changed file are applied.
+Concurrent applies are serialized with a lock.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,23 +31,23 @@ _APP = "App"
 _DEFINITION = "CustomResourceDefinition"
 _ESTABLISHED_SECONDS = 30.0
 _GONE_SECONDS = 120.0
-# How long the controllers of an app may take to define the kinds of its objects.
+# The time limit for the controllers of an app to define the kinds of its objects.
 _SERVED_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What was applied last: the objects as they were rendered."""
+    """The rendered objects that were applied last."""
 
     objects: list[Object] = []
-    # When some were asked to restart for what is not in themselves, by `_key`.
+    # The times of restart requests whose reason is not in the object itself, by `_key`.
     stamps: dict[str, str] = {}
-    # What an apply was about to make: if it was interrupted, they may be there.
+    # Objects that an apply was about to create. After an interruption they may exist.
     pending: list[Object] = []
 
 
 def read_applied(places: Places) -> Applied:
-    """Nothing, if nothing was."""
+    """Returns the objects applied last; empty if there are none."""
     try:
         return msgspec.json.decode(places.applied.read_bytes(), type=Applied)
     except (OSError, msgspec.DecodeError):
@@ -55,7 +55,7 @@ def read_applied(places: Places) -> Applied:
 
 
 def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
-    """What leads from what was applied last to the objects of an app."""
+    """Returns the changes from the objects applied last to the objects of an app."""
     known = {_key(tree) for tree in (*before.objects, *objects)}
     unfinished = [tree for tree in before.pending if _key(tree) not in known]
     return changes([*before.objects, *unfinished], objects)
@@ -64,8 +64,9 @@ def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
 async def apply_app(
     client: "Client", places: Places, objects: Sequence[Object], on_wait: Callable[[str], None] = lambda _: None
 ) -> list[Change]:
-    """Leads a session to the objects of an app; what that took. `on_wait` is told who has to end first. Raises
-    APIError, TransportError, OSError."""
+    """Applies the objects of an app to a session and returns the changes. Calls `on_wait` with the name of each object
+    that must be deleted first. Raises APIError, TransportError, OSError.
+    """
     client = client.with_options(field_manager=FIELD_MANAGER)
     async with turn(places.data / "applying", client.clock):
         before = read_applied(places)
@@ -90,13 +91,14 @@ def _goes(change: Change) -> bool:
 
 
 def _is_asked_for(change: Change) -> bool:
-    """Whether a restart has to be asked for, since nothing in the object brings it about."""
+    """Returns True if a restart must be requested, because no field of the object causes one."""
     return change.effect == "restart" or (change.effect == "rolling" and not change.fields)
 
 
 def _stamped(tree: Object, stamps: Mapping[str, str]) -> Object:
-    """An object with the request to restart. Of a set of replicas it is part of the template, and stays there: without
-    it they would restart once more."""
+    """Returns the object with the restart annotation. For replica sets the annotation is part of the template and must
+    stay there: its removal would restart the replicas again.
+    """
     stamp = stamps.get(_key(tree))
     if stamp is None:
         return tree
@@ -107,8 +109,9 @@ def _stamped(tree: Object, stamps: Mapping[str, str]) -> Object:
 
 
 async def _apply(client: "Client", objects: Iterable[Object], patience: float) -> None:
-    """One after the other, on one connection: they stand in the order in which they can be made. Kinds that are not
-    there yet are waited for."""
+    """Applies the objects sequentially, in the order in which they can be created. Waits for kinds that do not exist
+    yet.
+    """
     defined: list[Object] = []
     for tree in objects:
         if defined and tree["kind"] != _DEFINITION:
@@ -121,7 +124,7 @@ async def _apply(client: "Client", objects: Iterable[Object], patience: float) -
 
 
 async def _applied(client: "Client", tree: Object, patience: float) -> Object:
-    """Applies an object; of a kind that the app's own controllers define, as soon as one of them has."""
+    """Applies an object. If its kind is missing, waits until a controller of the app has defined the kind."""
     deadline = client.clock.monotonic() + patience
     while True:
         try:
@@ -129,10 +132,10 @@ async def _applied(client: "Client", tree: Object, patience: float) -> Object:
         except NoMatch as error:
             if not patience:
                 raise
-            # Who cannot run defines nothing, however long we wait.
+            # A controller that failed to load defines no kinds.
             known = await ask(client)
             if known.failures or client.clock.monotonic() > deadline:
-                why = "; ".join(known.failures) or "none of the app's controllers has defined it"
+                why = "; ".join(known.failures) or "no controller of the app has defined the kind"
                 raise NoMatch(f"{error} {why}") from None
             await client.clock.sleep(_LOOK_SECONDS)
 
@@ -149,7 +152,7 @@ async def _established(client: "Client", definitions: Iterable[Object]) -> None:
 
 
 async def _delete(client: "Client", objects: Iterable[Object], on_wait: Callable[[str], None]) -> None:
-    """Returns when all are gone, so that what comes finds their names and ports free."""
+    """Deletes the objects and waits until they are gone, so that their names and ports are free."""
     waiting = []
     for tree in objects:
         kind, name, namespace = ref_of(tree), meta.name(tree), meta.namespace(tree)

@@ -1,4 +1,4 @@
-"""Who a session lives for: the process that shows it in a terminal, until that says that it can go on alone."""
+"""The attachment of a session to a terminal: the session ends with the attached process, until detached."""
 
 import asyncio
 from pathlib import Path
@@ -10,17 +10,17 @@ from setpoint.workload.process.identity import Identity, parse
 
 
 def attend(path: Path, process: str) -> None:
-    """The session ends with this process, from now on. Raises OSError."""
+    """Attaches the session to a process. Raises OSError."""
     secret_files.write(path, process.encode())
 
 
 def detach(path: Path) -> None:
-    """The session ends only when it is told to. Raises OSError."""
+    """Detaches the session, so that only a request stops the session. Raises OSError."""
     path.unlink(missing_ok=True)
 
 
 def attendant(path: Path) -> Identity | None:
-    """The process that the session ends with, if there is one."""
+    """Returns the attached process, or None."""
     try:
         return parse(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
@@ -28,7 +28,7 @@ def attendant(path: Path) -> Identity | None:
 
 
 async def deserted(path: Path, clock: Clock) -> None:
-    """Returns when the one it lives for has gone without a word; never, when there is none any more."""
+    """Waits until the attached process exits without detaching; waits forever once detached."""
     while (found := attendant(path)) is not None:
         await wait_gone(found, clock)
         if attendant(path) == found:

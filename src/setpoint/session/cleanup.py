@@ -1,5 +1,6 @@
-"""Clears away what sessions that have ended left: what still runs of them, their stores and logs, and what was kept on
-purpose when that is asked for. First a plan, then the work, then a look whether it is done."""
+"""Removes leftovers of ended sessions: processes, stores and logs, and on request kept objects. Makes a plan, executes
+the plan, and checks the result.
+"""
 
 import asyncio
 import os
@@ -24,17 +25,17 @@ from setpoint.workload.process.process_table import Table
 from setpoint.workload.process.session import is_dead
 from setpoint.workload.records import Records, records_path
 
-# How long a guardian may take that is still at it.
+# The time limit for a guardian that is still cleaning up.
 _PATIENCE_SECONDS = 15.0
 _NEW_SECONDS = 60.0
-# Of the directories that servers without one of their own have.
+# The prefix of temporary directories of servers.
 _PREFIX = "setpoint-"
 _VOLUME = "ContainerVolume"
 _WORDS = {"Executable": "process", "Container": "container", "ContainerNetwork": "network", _VOLUME: "volume"}
 
 
 class Directory(NamedTuple):
-    """A directory that nobody needs any more, and how many bytes are in it."""
+    """An unused directory and its size in bytes."""
 
     name: str
     path: str
@@ -42,7 +43,7 @@ class Directory(NamedTuple):
 
 
 class KeptThing(NamedTuple):
-    """Something that was to outlive its session."""
+    """An object that was kept beyond the end of its session."""
 
     kind: str
     name: str
@@ -50,13 +51,13 @@ class KeptThing(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to go."""
+    """The sessions, directories and objects to remove."""
 
     crashed: tuple[Session, ...]
     left: Left
     directories: tuple[Directory, ...]
     kept: tuple[KeptThing, ...] = ()
-    # How many sessions run, and are not touched.
+    # The number of running sessions, which are not touched.
     running: int = 0
 
     @property
@@ -65,19 +66,19 @@ class Plan(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """What went."""
+    """The result of a cleanup."""
 
     left: Left
-    # What was kept on purpose and is gone, how many of each.
+    # The number of removed kept objects, by kind.
     removed: Mapping[str, int]
-    # What was looked at afterwards, and what was found to be left.
+    # The number of checked resources by kind, and those that are left.
     checked: Mapping[str, int]
     still: Left
     problems: tuple[str, ...] = ()
 
 
 class Cleaning:
-    """Clears away for one user."""
+    """The cleanup for one user."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
         self._environ, self._clock, self._ids = environ, clock, SystemIds()
@@ -85,7 +86,9 @@ class Cleaning:
         self._leftovers = Leftovers(self._sessions, clock, self._ids, environ)
 
     async def plan(self, here: Path | None, *, kept: bool) -> Plan:
-        """What can go: of the app of a directory, and whatever ended unexpectedly; of all, without one."""
+        """Returns the plan for crashed sessions and the app of a directory, or for all ended sessions if `here` is
+        None.
+        """
         running = self._sessions.alive()
         ended = [*self._sessions.past(), *self._sessions.dead()]
         meant = [session for session in ended if here is None or session.is_at(here)]
@@ -98,7 +101,7 @@ class Cleaning:
         )
 
     async def clean(self, plan: Plan) -> Cleaned:
-        """Does it."""
+        """Executes the plan."""
         left, problems = Left(), list[str]()
         for session in plan.crashed:
             cleared = await self._leftovers.clear(session, _PATIENCE_SECONDS)
@@ -124,13 +127,13 @@ class Cleaning:
             if session.data and Path(session.data).is_dir()
         ]
         found += [
-            Directory("a server that was killed", str(path), _size(path))
+            Directory("a killed server", str(path), _size(path))
             for path in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
             if is_dead(path.name.removeprefix(_PREFIX))
         ]
         if everything:
             known = {each.path for each in found} | {session.data for session in self._sessions.all()}
-            # One that is new may be of a session that is about to begin.
+            # A new directory may belong to a starting session.
             latest = self._clock.now().timestamp() - _NEW_SECONDS
             found += [
                 Directory(path.name, str(path), _size(path))
@@ -140,8 +143,9 @@ class Cleaning:
         return found
 
     async def _kept(self, meant: list[Session], running: list[Session], *, everything: bool) -> list[KeptThing]:
-        """What is kept of some sessions, or of all that do not run. Whose it is that bears no name can only be known
-        when none runs."""
+        """Returns the kept objects of the given sessions, or of all sessions that are not running. Objects without a
+        workload id are included only if no session is running, because their session is unknown.
+        """
         path = records_path(self._environ)
         found: list[KeptThing] = []
         if path.exists():
@@ -157,7 +161,7 @@ class Cleaning:
         ]
 
     async def _volumes(self) -> list[tuple[str, str]]:
-        """The volumes that are kept, and of which workload each is."""
+        """Returns the kept volumes with their workload ids."""
         wanted: dict[str, str | None] = {labels.PERSISTENT: "true", labels.GROUP_VERSION: None}
         async with self._leftovers.engine() as engine:
             if isinstance(engine, Unavailable):
@@ -198,7 +202,7 @@ class Cleaning:
         return removed, problems
 
     async def _in_engine(self) -> dict[str, int]:
-        """How many things of ours an engine has, if there is one."""
+        """Returns the number of resources of Setpoint in the container engine."""
         ours: dict[str, str | None] = {labels.SESSION: None}
         async with self._leftovers.engine() as engine:
             if isinstance(engine, Unavailable):
@@ -220,15 +224,15 @@ def _size(directory: Path) -> int:
             try:
                 total += os.lstat(os.path.join(place, name)).st_size
             except OSError:
-                continue  # it went meanwhile
+                continue  # deleted in the meantime
     return total
 
 
 def _remove(directory: Path) -> str:
-    """Removes a directory, unless a session has begun in it since; why not."""
+    """Removes a directory unless a session is using the directory. Returns the error, or an empty string."""
     with Places(directory).held() as free:
         if not free:
-            return f"{directory}: a session has begun in it"
+            return f"{directory}: in use by a new session"
         try:
             shutil.rmtree(directory)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The process that hosts an app: a control plane with workloads, until it is told to end or is deserted.
+"""The host process of an app: runs a control plane with workloads until stopped or abandoned by its terminal.
 
-It is started by `starting.start`, says on its standard output that it serves or what keeps it from it, and from then on
-speaks to its log alone. A second one for the same session finds the first and gives way.
+`startup.start` starts the host, which reports readiness or an error on its standard output, and writes to its log from
+then on. A second host of the same session detects the first and exits.
 """
 
 import argparse
@@ -32,29 +32,31 @@ if TYPE_CHECKING:
 
 READY = "ready"
 TAKEN = "taken"
-# Of so many objects that are gone the output is kept: `setpoint export` tells of it.
+# The number of deleted objects with kept logs, for `setpoint export`.
 _KEPT_LOGS = 100
-# How often a host shows that it lives.
+# The interval of the heartbeat.
 _SIGN_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
 class HostError(Exception):
-    """It cannot be hosted; says why, and what to do."""
+    """Raised if the app cannot be hosted, with the reason and remedy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Hosts an app to its end. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="setpoint-host", description="Hosts an app; started by `setpoint up`.")
-    parser.add_argument("app", help="its name")
-    parser.add_argument("file", help="its file", type=Path)
-    parser.add_argument("--profile", action="append", default=[], help="a variant that was chosen")
-    parser.add_argument("--attendant", default="", help="the process that it ends with")
+    parser = argparse.ArgumentParser(
+        prog="setpoint-host", description="Host process of an app; started by `setpoint up`."
+    )
+    parser.add_argument("app", help="name of the app")
+    parser.add_argument("file", help="path of the app file", type=Path)
+    parser.add_argument("--profile", action="append", default=[], help="enabled profile")
+    parser.add_argument("--attendant", default="", help="process whose exit ends the session")
     given = parser.parse_args(arguments)
     directory = given.file.parent
     places = Places.of(os.environ, session_id(given.app, str(directory)))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    # Hardly anything of what a start makes is garbage.
+    # Startup creates hardly any garbage.
     gc.disable()
     try:
         with _alone(places):
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Host:
-    """One app's host."""
+    """The host of one app."""
 
     def __init__(self, app: str, file: Path, profiles: tuple[str, ...], places: Places) -> None:
         self._app, self._file, self._profiles, self._places = app, file, profiles, places
@@ -75,7 +77,7 @@ class Host:
         self._sessions = Sessions.of(os.environ)
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Raises HostError."""
+        """Serves the control plane until the session ends. Raises HostError."""
         from setpoint.plane import ControlPlane, PlaneError
         from setpoint.session.controllers.page import ControllersPage
         from setpoint.session.controllers.supervisor import hosting
@@ -94,7 +96,7 @@ class Host:
             kept_logs=_KEPT_LOGS,
         )
         try:
-            # What it holds is of use while this machine is up, and a developer's disk has better things to do.
+            # The data is needed only until the next reboot, so that durable writes are not worth their cost.
             store = f"sqlite:{places.store}?durability=off"
             async with ControlPlane(store, workloads=settings, system=False, pages=[page]) as plane:
                 url = await _listen(plane, self._last_port())
@@ -111,8 +113,10 @@ class Host:
                         await process.until_ended(
                             plane,
                             {
-                                "its files were removed, and nobody could find it": show_life(places.lock, self._clock),
-                                "a signal came": stop.wait(),
+                                ("state directory deleted; no client could reach this session"): show_life(
+                                    places.lock, self._clock
+                                ),
+                                "received a signal": stop.wait(),
                                 "its terminal is gone": deserted(places.attended, self._clock),
                             },
                         )
@@ -121,7 +125,7 @@ class Host:
                     self._sessions.remove(session, ended=format_time(self._clock.now()))
         except (Damaged, UnknownLayout) as error:
             raise HostError(
-                f"what is kept of its past cannot be read ({places.store}); `setpoint clean` removes it"
+                f"the stored history {places.store} cannot be read; remove it with `setpoint clean`"
             ) from error
         except (PlaneError, StoreError, OSError) as error:
             raise HostError(str(error)) from error
@@ -140,7 +144,7 @@ class Host:
         )
 
     def _last_port(self) -> int:
-        """Where the session before was served: what still has its kubeconfig should find this one."""
+        """Returns the port of the previous session, so that existing kubeconfigs stay valid; 0 if unknown."""
         try:
             last = msgspec.json.decode(self._places.record.read_bytes(), type=Session)
             return int(last.url.rpartition(":")[2])
@@ -149,15 +153,14 @@ class Host:
 
 
 async def show_life(path: Path, clock: Clock) -> None:
-    """Leaves a sign of life from time to time: should it be killed, it is known until when it lived. Returns when there
-    is no place for it any more."""
+    """Touches the lock file regularly, so that the time of a crash is known. Returns when the file was deleted."""
     while True:
         try:
             os.utime(path)
         except FileNotFoundError:
             return
         except OSError:
-            pass  # a disk that is full, or out of reach for a while
+            pass  # the disk is full or unreachable for a while
         await clock.sleep(_SIGN_SECONDS)
 
 
@@ -166,19 +169,19 @@ async def _listen(plane: "ControlPlane", port: int) -> str:
         try:
             return await plane.listen("127.0.0.1", port)
         except OSError:
-            _log.info("port %d, where it was served before, is taken", port)
+            _log.info("the previous port %d is in use", port)
     return await plane.listen("127.0.0.1")
 
 
 @contextmanager
 def _alone(places: Places) -> Iterator[None]:
-    """Nobody else hosts this session meanwhile. Raises HostError."""
+    """Holds the lock of the session. Raises HostError if another host holds the lock."""
     with ExitStack() as held:
         try:
             make_directory(places.data)
             ours = held.enter_context(locked(places.lock))
         except OSError as error:
-            remedy = "set XDG_STATE_HOME to a directory of yours"
+            remedy = "set XDG_STATE_HOME to a writable directory"
             raise HostError(f"{error.filename}: {error.strerror}; {remedy}") from error
         if not ours:
             raise HostError(TAKEN)
@@ -186,10 +189,10 @@ def _alone(places: Places) -> Iterator[None]:
 
 
 def _begin(places: Places, attendant: str) -> None:
-    """Raises HostError."""
+    """Truncates the log and attaches the session. Raises HostError."""
     try:
-        with suppress(OSError):  # it is no file
-            os.ftruncate(2, 0)  # what an earlier one had to say
+        with suppress(OSError):  # not a file
+            os.ftruncate(2, 0)  # the messages of an earlier host
         if attendant:
             attend(places.attended, attendant)
         else:
@@ -199,12 +202,13 @@ def _begin(places: Places, attendant: str) -> None:
 
 
 def _make_room(places: Places) -> None:
-    """The past of sessions that came to their end goes on; that of one that did not is put aside, for it ends in the
-    middle of something that is no more."""
+    """Keeps the store of a session that ended normally. Moves the data of a crashed session aside, because its state no
+    longer matches reality.
+    """
     if places.applied.exists():
         shutil.rmtree(places.crashed, ignore_errors=True)
         places.crashed.mkdir(mode=0o700)
-        # The keys stay: clients go on with the credentials they have.
+        # The keys stay, so that clients can keep their credentials.
         stores = [left for left in places.data.glob(f"{places.store.name}*") if not left.is_dir()]
         for left in (*stores, places.workloads, places.applied):
             if left.exists():
@@ -213,7 +217,7 @@ def _make_room(places: Places) -> None:
 
 
 def say(text: str) -> None:
-    """Tells whoever started it, who then listens no longer."""
+    """Reports to the starting process, and redirects standard output to the log."""
     with open(1, "wb", closefd=False) as out:
         out.write(text.encode())
     os.dup2(2, 1)

@@ -1,8 +1,8 @@
-"""What a session left that ended without being asked to: processes, containers, networks and volumes, its record.
+"""Finds and removes leftovers of crashed sessions: processes, containers, networks, volumes, and the session record.
 
-Most of it goes by itself, for the guardian of a host that was killed stops what it ran; this is for what is left when
-that one was killed too, or the machine went down. What is marked to be kept, and what belongs to another session, is
-never touched. Whoever comes first clears; who comes meanwhile goes on, and who comes later finds nothing.
+The guardian of a killed host stops most of them; this module is for cases where the guardian was killed, too, or the
+machine crashed. Objects marked to be kept and those of other sessions are never touched. A lock ensures that only one
+process cleans up; others skip the cleanup.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ from setpoint.workload.process.processes import Processes
 from setpoint.workload.process.session import GUARDIAN, is_dead
 from setpoint.workload.process.termination import program_of
 
-# How long an engine may take to answer before it is done without.
+# The time limit for connecting to a container engine.
 _ENGINE_SECONDS = 2.0
 _LOOK_SECONDS = 0.05
-# How long the system may take to end what was killed.
+# The time limit for killed processes to exit.
 _KILL_SECONDS = 5.0
 _LOCK = ".clearing"
 _is_only_news = re.compile(r"\d{4}-\d\d-\d\d \S+ (DEBUG|INFO|WARNING) ").match
@@ -45,7 +45,7 @@ Connect = Callable[[], Awaitable[Engine | Unavailable]]
 
 
 class Left(NamedTuple):
-    """Things of control planes that are no more: processes as `pid program`, and what an engine has, by name."""
+    """The leftovers of stopped control planes: processes as `pid program`, engine resources by name."""
 
     processes: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
@@ -57,25 +57,25 @@ class Left(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each, by what one of it is called."""
+        """The number of leftovers by kind."""
         return dict(zip(("process", "container", "network", "volume"), map(len, self), strict=True))
 
 
 class Cleared(NamedTuple):
-    """What was found of a session that had ended unexpectedly, and removed."""
+    """The result of cleaning up after a crashed session."""
 
     session: Session
     ended: datetime | None
     left: Left = Left()
-    # Its guardian was still stopping what it ran when our patience ended.
+    # The guardian was still stopping workloads at the end of the time limit.
     pending: bool = False
     problems: tuple[str, ...] = ()
-    # The last line of its host's log.
+    # The last line of the host's log.
     last_words: str = ""
 
 
 class Leftovers:
-    """Looks for what is left of control planes, and removes it. `connect` finds the engine, should one be needed."""
+    """Finds leftovers of control planes and removes them. `connect` connects to the container engine if needed."""
 
     def __init__(
         self, sessions: Sessions, clock: Clock, ids: Ids, environ: Mapping[str, str], connect: Connect | None = None
@@ -87,7 +87,7 @@ class Leftovers:
         return connect(self._clock, self._environ, seconds=_ENGINE_SECONDS)
 
     async def look(self, session: Session | None = None, *, in_engine: bool = True) -> Left:
-        """What is left of a session; of every control plane that is no more, recorded or not, without one."""
+        """Returns the leftovers of a session; without one, of all stopped control planes."""
         table = await asyncio.to_thread(_carried)
         found = Left(processes=_processes(table, _names(table, session)))
         if not in_engine:
@@ -96,13 +96,14 @@ class Leftovers:
             return found if isinstance(engine, Unavailable) else found.plus(await _in_engine(engine, session))
 
     async def clear(self, session: Session, patience: float = 0.0, *, crashed: bool = True) -> Cleared | None:
-        """Removes what a dead session left, and its record; what happened in it stays in its directory. None: somebody
-        else does that, or has. A guardian that is still at it is given some time. One that was killed on request is
-        not `crashed`."""
+        """Removes the leftovers and the record of a dead session; its history stays in its directory. Waits up to
+        `patience` seconds for a guardian. Returns None if another process cleans up. A session killed on request is not
+        `crashed`.
+        """
         if session not in self._sessions.dead():
             return None
         with _alone(self._sessions.directory) as alone:
-            # Somebody may have been quicker.
+            # Another process may have been faster.
             if not alone or session not in self._sessions.dead() or _is_hosted(session):
                 return None
             ended = last_sign(session)
@@ -116,8 +117,9 @@ class Leftovers:
             return Cleared(session, ended, left, problems=problems, last_words=words)
 
     async def sweep(self) -> tuple[Left, tuple[str, ...]]:
-        """Removes what all control planes left that are no more, recorded or not: what it was, and what would not go.
-        What a guardian still takes care of is left to it."""
+        """Removes the leftovers of all stopped control planes. Returns them and the errors. Leftovers that a guardian
+        is still cleaning up are skipped.
+        """
         return await self._remove(None)
 
     async def _remove(self, session: Session | None) -> tuple[Left, tuple[str, ...]]:
@@ -129,10 +131,10 @@ class Leftovers:
             try:
                 stops = await asyncio.gather(*(processes.stop_marked(f"{name}/") for name in names))
             except StartError as error:
-                problems.append(f"processes could not be stopped: {error}")
+                problems.append(f"could not stop processes: {error}")
             else:
                 found = Left(processes=_processes(table, names))
-                problems += [f"process {each} did not end" for stop in stops for each in stop.left]
+                problems += [f"process {each} did not exit" for stop in stops for each in stop.left]
             finally:
                 await processes.close()
         async with self.engine() as engine:
@@ -142,7 +144,9 @@ class Leftovers:
         return found, tuple(problems)
 
     async def kill(self, session: Session) -> None:
-        """Kills what is left of a session whose host is gone. A guardian that gives it time finds that it has ended."""
+        """Kills the remaining processes of a session without host. A waiting guardian then finds that they have
+        exited.
+        """
         deadline = self._clock.monotonic() + _KILL_SECONDS
         while self._clock.monotonic() < deadline:
             table = await asyncio.to_thread(_carried)
@@ -151,7 +155,7 @@ class Leftovers:
             await self._clock.sleep(_LOOK_SECONDS)
 
     async def guarded_until_gone(self, session: Session, patience: float) -> bool:
-        """Waits while a guardian cleans up after a session; whether none does any more."""
+        """Waits while a guardian cleans up after a session. Returns True if no guardian is left."""
         deadline = self._clock.monotonic() + patience
         while True:
             table = await asyncio.to_thread(_carried)
@@ -163,7 +167,7 @@ class Leftovers:
 
     @asynccontextmanager
     async def engine(self) -> AsyncIterator[Engine | Unavailable]:
-        """The engine, or why there is none."""
+        """Yields the container engine, or the reason why there is none."""
         engine = await self._connect()
         try:
             yield engine
@@ -173,7 +177,7 @@ class Leftovers:
 
 
 def _is_hosted(session: Session) -> bool:
-    """Whether its host lives where we cannot see its process: in a container that shares our files."""
+    """Returns True if the host runs in a container that shares our files, where its process is not visible."""
     if not session.data:
         return False
     with Places.of_session(session).held() as free:
@@ -181,7 +185,7 @@ def _is_hosted(session: Session) -> bool:
 
 
 def last_sign(session: Session) -> datetime | None:
-    """When a session that has ended last wrote something."""
+    """Returns the time at which an ended session last wrote a file."""
     if not session.data:
         return None
     try:
@@ -192,39 +196,39 @@ def last_sign(session: Session) -> datetime | None:
 
 
 def last_words(session: Session) -> str:
-    """The last line that the host of a session logged, if it says why it ended: what is only worth knowing does not."""
+    """Returns the last line of the host's log if that is an error; an empty string otherwise."""
     last = Places.of_session(session).last_line() if session.data else ""
     return "" if _is_only_news(last) else last
 
 
 def _alone(directory: Path) -> AbstractContextManager[bool]:
-    """Whether nobody else clears at this moment; holds them off meanwhile."""
-    from setpoint.store.files import make_directory  # a command that finds nothing dead needs no more than it has
+    """Takes the cleanup lock; yields False if another process holds the lock."""
+    from setpoint.store.files import make_directory  # not needed by commands without dead sessions
 
     make_directory(directory)
     return locked(directory / _LOCK)
 
 
 def _carried() -> dict[str, set[int]]:
-    """All cookies, and who carries them."""
+    """Returns all cookies with the processes that carry them."""
     return Table().cookies()
 
 
 def _names(table: Iterable[str], session: Session | None) -> list[str]:
-    """The control planes that cookies name: those of a session, or all that are no more."""
+    """Returns the control planes in the cookies that belong to a session, or all stopped ones."""
     found = {cookie.partition("/")[0] for cookie in table}
     return sorted(name for name in found if (_is_of(name, session) if session is not None else is_dead(name)))
 
 
 def _is_of(name: str, session: Session) -> bool:
-    """Whether the control plane with a name ran in the process of a session."""
+    """Returns True if the control plane of this name ran in the process of the session."""
     pid, _, rest = session.process.partition(":")
     started, _, boot = rest.partition(":")
     return name.startswith(f"{pid}-{started}-{boot[:8]}-")
 
 
 def _carriers(table: Mapping[str, set[int]], names: Iterable[str]) -> list[int]:
-    """The processes of control planes, without their guardians."""
+    """Returns the processes of control planes, without guardians."""
     wanted = tuple(f"{name}/" for name in names)
     carried = [pids for cookie, pids in table.items() if cookie.startswith(wanted) and not cookie.endswith(GUARDIAN)]
     return sorted({pid for pids in carried for pid in pids})
@@ -238,12 +242,12 @@ def _kill(pid: int) -> bool:
     try:
         os.kill(pid, signal.SIGKILL)
     except OSError:
-        return False  # it has ended, or is somebody else's
+        return False  # already exited, or owned by another user
     return True
 
 
 async def _in_engine(engine: Engine, session: Session | None) -> Left:
-    """What is in an engine of a session, or of any control plane that is no more."""
+    """Returns the engine resources of a session, or of all stopped control planes."""
     wanted = {labels.SESSION: None, NAMESPACE: pid_namespace()}
 
     def is_wanted(found: Mapping[str, str]) -> bool:
@@ -258,11 +262,11 @@ async def _in_engine(engine: Engine, session: Session | None) -> Left:
             volumes=tuple(each.name for each in await engine.volumes.list(labels=wanted) if is_wanted(each.labels)),
         )
     except EngineError:
-        return Left()  # what cannot be asked is looked at by the next control plane that uses it
+        return Left()  # the next control plane that uses the engine checks again
 
 
 async def _remove_from(engine: Engine, left: Left) -> tuple[Left, list[str]]:
-    """Removes what is left in an engine: what went, and what did not and why."""
+    """Removes leftovers from the engine. Returns the removed ones and the errors."""
     removed: dict[str, tuple[str, ...]] = {}
     problems = []
     for field, remove in (
@@ -275,7 +279,7 @@ async def _remove_from(engine: Engine, left: Left) -> tuple[Left, list[str]]:
             try:
                 await remove(name)
             except EngineError as error:
-                problems.append(f"{field[:-1]} {name} could not be removed: {error.message}")
+                problems.append(f"could not remove {field[:-1]} {name}: {error.message}")
             else:
                 gone.append(name)
         removed[field] = tuple(gone)

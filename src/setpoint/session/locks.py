@@ -1,4 +1,4 @@
-"""Locks between processes. They are the operating system's: one vanishes with its holder, however that ended."""
+"""Locks between processes, by flock: the operating system releases a lock when its holder exits."""
 
 import fcntl
 import os
@@ -13,10 +13,10 @@ _LOOK_SECONDS = 0.05
 
 @contextmanager
 def locked(path: Path, *, make: bool = True) -> Iterator[bool]:
-    """Whether the lock of a file is ours until the end of the block; if not, somebody else has it, or had it just now
-    and removed the file. With `make` it is made where there is none; without, nobody has the lock then.
-
-    Raises OSError."""
+    """Yields True if the lock of the file was taken, until the end of the block; False if another process holds the
+    lock or has just removed the file. With `make`, creates a missing file; without, a missing file counts as unlocked.
+    Raises OSError.
+    """
     descriptor = _opened(path, make)
     if descriptor is None:
         yield True
@@ -29,7 +29,7 @@ def locked(path: Path, *, make: bool = True) -> Iterator[bool]:
 
 @asynccontextmanager
 async def turn(path: Path, clock: Clock) -> AsyncIterator[None]:
-    """Waits until nobody else has the lock of a file, and takes it. Raises OSError."""
+    """Waits for the lock of a file and takes it. Raises OSError."""
     while True:
         with locked(path) as ours:
             if ours:
@@ -56,7 +56,7 @@ def _takes(descriptor: int) -> bool:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the open file is the one under that name."""
+    """Returns True if the path still refers to the open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Parts of an app that runs, stopped, started and restarted: what is written into their objects for it.
+"""Stops, starts and restarts parts of a running app by patching their objects.
 
-Whoever does so may wait for it: a stop shows in the condition Ready, by its reason Suspended; a request for a restart,
-or for a run of a task, in `status.observedRestart`.
+Callers can wait for the effect: a stop sets the reason Suspended in the Ready condition; a requested restart or task
+run appears in `status.observedRestart`.
 """
 
 from collections.abc import Sequence
@@ -34,18 +34,18 @@ _KINDS = (
 
 
 async def stop(client: "Client", tree: Object) -> None:
-    """Stops a workload for the time being. A task only starts no further run by itself."""
+    """Suspends a workload. A suspended task starts no run by itself."""
     await _patch(client, tree, {"spec": {"suspend": True}})
 
 
 async def start(client: "Client", tree: Object) -> None:
-    """Starts a workload that was stopped, or was not to be started yet."""
+    """Starts a workload that was suspended or had `start: false`."""
     spec = {"suspend": None, **({"start": True} if tree["spec"].get("start") is False else {})}
     await _patch(client, tree, {"spec": spec, "metadata": {"annotations": {SUSPENDED_WITH_SET: None}}})
 
 
 async def restart(client: "Client", tree: Object) -> str:
-    """Asks for a restart, or for a run of a task, also of what has ended or was stopped. The request."""
+    """Requests a restart, or a run of a task, also for ended or stopped workloads. Returns the request."""
     request = format_micro_time(client.clock.now())
     annotations: Object = {RESTART_REQUESTED: request}
     if tree["kind"] == "Task":
@@ -56,13 +56,15 @@ async def restart(client: "Client", tree: Object) -> str:
 
 
 async def end_run(client: "Client", run: Object, why: str) -> None:
-    """Ends a run of a task, by the object of its last attempt; it is not tried again."""
+    """Stops a run of a task by the object of its last attempt. The run is not retried."""
     change: Object = {"metadata": {"annotations": {STOPPED_BECAUSE: f"Stopped: {why}"}}, "spec": {"stop": True}}
     await _patch(client, run, change)
 
 
 async def start_stopped(client: "Client", objects: Sequence[Object]) -> list[Object]:
-    """Starts whatever of an app somebody stopped, given its objects as they were rendered; what that was."""
+    """Starts the parts of an app that a user has stopped, given the rendered objects of the app. Returns the started
+    ones.
+    """
     app = next((meta.labels(tree).get(APP_LABEL, "") for tree in objects), "")
     meant = {(tree["kind"], meta.name(tree)) for tree in objects if (tree.get("spec") or {}).get("suspend")}
     found: list[Object] = []

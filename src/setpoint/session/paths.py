@@ -1,4 +1,4 @@
-"""What a session keeps on disk, and where. The directory outlives the session: it holds the past of the app."""
+"""The files of a session. The directory outlives the session, because the directory holds the history of the app."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 from setpoint.session.locks import locked
 from setpoint.session.registry import TOLD, Session, state_directory
 
-# As much of a log as its last line may take.
+# The maximum length of a last line.
 _LAST_BYTES = 4096
 
 
@@ -31,58 +31,57 @@ class Places(NamedTuple):
 
     @property
     def store(self) -> Path:
-        """Every revision, of this session and of those before it."""
+        """The store with all revisions of this and earlier runs."""
         return self.data / "store.sqlite3"
 
     @property
     def workloads(self) -> Path:
-        """The output of what runs."""
+        """The logs of workloads."""
         return self.data / "workloads"
 
     @property
     def applied(self) -> Path:
-        """What was applied last; it is there from the first time on until all of it has come to an end."""
+        """The objects applied last; exists from the first apply until the session has ended completely."""
         return self.data / "applied.json"
 
     @property
     def attended(self) -> Path:
-        """Whose end is the end of the session, too: the process that shows it in a terminal. None when detached."""
+        """The process that the session is attached to; missing if detached."""
         return self.data / "attended"
 
     @property
     def record(self) -> Path:
-        """What the session was, once it has ended."""
+        """The record of an ended session."""
         return self.data / TOLD
 
     @property
     def lock(self) -> Path:
-        """Held by the host for as long as it runs."""
+        """The lock that the host holds while running."""
         return self.data / "lock"
 
     @property
     def log(self) -> Path:
-        """What the host has to say."""
+        """The log of the host."""
         return self.data / "host.log"
 
     @property
     def crashed(self) -> Path:
-        """The past of a session that was not ended, moved aside by the next one."""
+        """The data of a crashed session, moved here by the next one."""
         return self.data / "crashed"
 
     def held(self) -> AbstractContextManager[bool]:
-        """Whether no host has the session, whatever its process is called where we are; none that had it before can
-        take it meanwhile."""
-        # Made where there is none, it would look like a sign of life.
+        """Yields True if no host holds the session, even one in another container, and keeps hosts out meanwhile."""
+        # Creating the file would look like a heartbeat.
         return locked(self.lock, make=False)
 
     def last_line(self) -> str:
-        """The last line of the log; nothing where there is none."""
+        """Returns the last line of the log; empty if there is none."""
         lines = end_of(self.log, _LAST_BYTES).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def end_of(path: Path, most: int) -> str:
-    """The text of a file, or so many bytes of its end where it is longer; nothing where it cannot be read."""
+    """Returns the last `most` bytes of a file as text; empty if the file cannot be read."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - most))

@@ -1,8 +1,8 @@
-"""Sessions: which apps run on this machine, in which directory, and how to reach each.
+"""The registry of sessions: the apps that run on this machine, their directories and addresses.
 
-Every session is a file of its own in the user's state directory, written at once and readable by its user alone. It
-names the process that serves it so that no other process with the same pid is ever taken for it; a session whose
-process is gone is dead, and whoever comes by may clear it away.
+Each session is a file in the user's state directory, written atomically and readable by its user only. The file
+identifies the host process uniquely, even if its pid is reused. A session without its process is dead, and any command
+may clean up after the session.
 """
 
 import os
@@ -16,32 +16,32 @@ import msgspec
 from setpoint.workload.process.identity import identity_of, is_alive, parse
 
 _SUFFIX = ".json"
-# What the directory of a session that has ended says of it.
+# The name of the record in the directory of an ended session.
 TOLD = "session.json"
 
 
 class Session(msgspec.Struct, frozen=True, rename="camel"):
-    """One app that runs, or ran."""
+    """A running or ended app."""
 
     app: str
-    # Where its file is; commands in this directory or below it mean this session.
+    # The directory of the app file. Commands in this directory or below use this session.
     directory: str
-    # The process that serves it, as `Identity.text` writes it.
+    # The host process, as written by `Identity.text`.
     process: str
     kubeconfig: str
     url: str
     dashboard: str = ""
     # RFC 3339.
     started: str = ""
-    # The directory of its own, with its store and its logs.
+    # The directory with the store and logs.
     data: str = ""
-    # The app file, and the variants of it that were chosen.
+    # The app file and the enabled profiles.
     file: str = ""
     profiles: tuple[str, ...] = ()
-    # The archive it was opened from, to be read only, and the moment that was made at: there it is always that late.
+    # The archive of an imported session, and the time of its export, at which its clock stands.
     imported: str = ""
     exported: str = ""
-    # Of one that is no more: when it ended, as far as that is known, and whether somebody had asked for it.
+    # For ended sessions: the end time if known, and whether the session crashed.
     ended: str = ""
     crashed: bool = False
 
@@ -55,55 +55,55 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process still runs."""
+        """True if the host process is running."""
         found = parse(self.process)
         return found is not None and is_alive(found)
 
     def is_called(self, name: str) -> bool:
-        """Whether a name means it: its app's, or its id."""
+        """Returns True if the name is the app or the id of the session."""
         return name in (self.app, self.id)
 
     def is_at(self, directory: Path) -> bool:
-        """Whether it is of a directory, or of one above it."""
+        """Returns True if the session belongs to the directory or one of its parents."""
         place = directory.resolve()
         return Path(self.directory) in (place, *place.parents)
 
 
 def session_id(app: str, directory: str) -> str:
-    """A name that no other session has: the app's, and four digits that stand for the directory."""
+    """Returns the unique id of a session: the app and four hex digits of the directory's hash."""
     return f"{app}-{sha256(directory.encode()).hexdigest()[:4]}"
 
 
 def process_identity() -> str:
-    """This very process, for a session that it serves."""
+    """Returns the identity of the current process."""
     found = identity_of(os.getpid())
     return found.text() if found is not None else f"{os.getpid()}:0:"
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
-    """Where Setpoint keeps what it knows of this user's sessions."""
+    """Returns the state directory of the user."""
     state = environ.get("XDG_STATE_HOME") or Path(environ.get("HOME") or Path.home()) / ".local" / "state"
     return Path(state) / "setpoint"
 
 
 class Sessions:
-    """All sessions of a user, by the files in a directory."""
+    """All sessions of a user, stored as files in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "sessions"
 
     @property
     def directory(self) -> Path:
-        """Where their files are, and each one's directory by its id."""
+        """The directory of the session files, and of each session's data directory."""
         return self._directory
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:
-        """Those of the user whose environment this is."""
+        """Returns the sessions of the user with this environment."""
         return cls(state_directory(environ))
 
     def add(self, session: Session) -> None:
-        """Records a session, in the place of an earlier one of the same app and directory. Raises OSError."""
+        """Records a session. Replaces an earlier one of the same app and directory. Raises OSError."""
         from setpoint.server import secret_files
         from setpoint.store.files import make_directory
 
@@ -111,8 +111,9 @@ class Sessions:
         secret_files.write(self._path(session), msgspec.json.encode(session))
 
     def remove(self, session: Session, *, ended: str = "", crashed: bool = False) -> None:
-        """Forgets that a session runs, unless another one has taken its place since. Its own directory, if it has one,
-        tells from then on what it was: `past` finds it. Raises OSError."""
+        """Removes a session from the running ones, unless another has replaced it. Writes the record of the ended
+        session to its data directory, where `past` finds it. Raises OSError.
+        """
         from setpoint.server import secret_files
 
         if self._read(self._path(session)) != session:
@@ -123,7 +124,7 @@ class Sessions:
         self._path(session).unlink(missing_ok=True)
 
     def all(self) -> list[Session]:
-        """Every session that is recorded, dead ones too, the oldest first. A file that is none is passed over."""
+        """Returns all recorded sessions, including dead ones, oldest first. Invalid files are skipped."""
         try:
             paths = [path for path in self._directory.iterdir() if path.suffix == _SUFFIX]
         except OSError:
@@ -138,7 +139,7 @@ class Sessions:
         return [session for session in self.all() if not session.is_alive]
 
     def past(self) -> list[Session]:
-        """Those that have ended and left a directory, the oldest first."""
+        """Returns the ended sessions with a data directory, oldest first."""
         running = {session.id for session in self.all()}
         try:
             paths = [path / TOLD for path in self._directory.iterdir() if path.is_dir()]
@@ -148,7 +149,7 @@ class Sessions:
         return sorted(found, key=lambda session: (session.started, session.id))
 
     def here(self, directory: Path, app: str = "") -> list[Session]:
-        """The running sessions of a directory: those of the nearest one at or above it that has any."""
+        """Returns the running sessions of the nearest directory, at or above the given one, that has any."""
         running = [session for session in self.alive() if app in ("", session.app)]
         for place in (directory.resolve(), *directory.resolve().parents):
             if found := [session for session in running if Path(session.directory) == place]:
@@ -156,7 +157,7 @@ class Sessions:
         return []
 
     def named(self, name: str) -> list[Session]:
-        """The running sessions that a name means."""
+        """Returns the running sessions with this app name or id."""
         return [session for session in self.alive() if session.is_called(name)]
 
     def _path(self, session: Session) -> Path:

@@ -1,4 +1,4 @@
-"""Runs of tasks that somebody asks for: each is known by its request, and so never taken for another one."""
+"""Requested runs of tasks. Each run is identified by its request."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,12 +32,13 @@ _LOOK_SECONDS = 0.05
 
 
 class Busy(Exception):  # noqa: N818 - it says what is so
-    """Another run of the task is under way, and it is not to run twice at once."""
+    """Raised if another run of the task is active and the task does not allow concurrent runs."""
 
 
 async def request_run(client: "Client", name: str, arguments: Sequence[str] = ()) -> str:
-    """Asks for a run of a task, with these arguments behind its own; the request. One that somebody else has asked for
-    and that has not begun yet is waited for. Raises Busy, NotFound and other APIErrors."""
+    """Requests a run of a task with additional arguments and returns the request. Waits while an earlier request has
+    not begun. Raises Busy, NotFound and other APIErrors.
+    """
     given = msgspec.json.encode(list(arguments)).decode() if arguments else None
     while True:
         task: Object = await client.get(TASK, name)
@@ -54,21 +55,21 @@ async def request_run(client: "Client", name: str, arguments: Sequence[str] = ()
         try:
             await client.patch(TASK, merge(change), name)
         except Conflict:
-            continue  # somebody was quicker
+            continue  # another client was faster
         return request
 
 
 async def withdraw(client: "Client", name: str, request: str) -> None:
-    """Takes a request back, should the run not have begun."""
+    """Withdraws a request if the run has not begun."""
     task: Object = await client.get(TASK, name)
     if meta.annotations(task).get(RESTART_REQUESTED) == request:
         locked = {"annotations": {RESTART_REQUESTED: None}, "resourceVersion": task["metadata"]["resourceVersion"]}
-        with suppress(Conflict):  # it has begun, or somebody else asks for one
+        with suppress(Conflict):  # the run has begun, or another client has requested one
             await client.patch(TASK, merge({"metadata": locked}), name)
 
 
 async def attempts_of(client: "Client", task: Object, request: str) -> list[Object]:
-    """The objects of the attempts of a run, the first one first."""
+    """Returns the objects of a run's attempts, oldest first."""
     found: list[Object] = []
     for kind in _ATTEMPTS:
         listed = await client.list(kind, labels={OWNER_LABEL: meta.uid(task)})
@@ -77,12 +78,12 @@ async def attempts_of(client: "Client", task: Object, request: str) -> list[Obje
 
 
 def run_of(task: Object, request: str) -> Object | None:
-    """What a task says of a run; None while there is none."""
+    """Returns the status of a run in its task, or None."""
     runs = (task.get("status") or {}).get("runs") or ()
     return next((run for run in runs if run.get("request") == request), None)
 
 
 def was_left_out(task: Object, request: str) -> bool:
-    """Whether a request came to nothing: another run was under way by then."""
+    """Returns True if a request was skipped because another run was active."""
     status = task.get("status") or {}
     return status.get("observedRestart") == request and run_of(task, request) is None

@@ -1,7 +1,7 @@
-"""The end of a session: everything stopped in its order, and then a look whether that is true.
+"""Stops a session: stops all workloads in order, and checks that none is left.
 
-The host does the work (`workload/shutdown.py`); it is asked, followed, and, should it not come to an end, killed: its
-guardian then stops what it started.
+The host does the work (`workload/shutdown.py`). This module requests the shutdown, reports the progress, and kills the
+host on timeout; the guardian of the host then stops its processes.
 """
 
 import asyncio
@@ -30,33 +30,33 @@ _PATH = "/admin/execution"
 _MERGE_PATCH = {"content-type": "application/merge-patch+json", "accept": "application/json"}
 _LOOK_SECONDS = 0.05
 _RUN = ("Executable", "Container")
-# The states of what has to be ended.
+# The states of running workloads.
 _THERE = frozenset(("Building", "Starting", "Running", "Paused", "Stopping"))
-# As long as the host itself gives those that it stops, and a little more.
+# The time limit of the host for stopping workloads, with a margin.
 SECONDS = 140.0
-# How long the guardian may take when the host is gone.
+# The time limit for the guardian after the host has exited.
 _GUARDIAN_SECONDS = 15.0
 
 
 class Progress(NamedTuple):
-    """How far the end has come: objects that there were, and how many are gone."""
+    """The progress of a shutdown: the number of objects, and of the deleted ones."""
 
     objects: int
     gone: int
-    # Processes and containers that were asked to end, and take their time.
+    # Processes and containers that are still terminating.
     going: tuple[str, ...] = ()
-    # Those that cannot be ended, each with the reason.
+    # Workloads that cannot be stopped, with the reason.
     stuck: tuple[str, ...] = ()
 
 
 class Ended(NamedTuple):
-    """What there was to end, and what is left of it, by names that people know."""
+    """The number of stopped resources, and the names of those that are left."""
 
     processes: int
     containers: int
     networks: int
     left: tuple[str, ...] = ()
-    # What goes on running on purpose.
+    # Workloads that keep running on purpose.
     kept: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -77,8 +77,9 @@ async def end(
     seconds: float = SECONDS,
     environ: Mapping[str, str] = os.environ,
 ) -> Ended:
-    """Ends a session. After `seconds` it is not waited for any more, and killed. Raises TransportError where the host
-    runs and does not answer."""
+    """Stops a session, and kills the host after `seconds`. Raises TransportError if the host is running but does not
+    answer.
+    """
     there = await _count(client)
     host = parse(session.process)
     assert host is not None
@@ -91,33 +92,33 @@ async def end(
     except TimeoutError:
         kill(host)
         await wait_gone(host, client.clock)
-        # The guardian gives everybody the time that they may take; there is none any more.
+        # The guardian would wait for graceful termination; the time for that is over.
         await leftovers.kill(session)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     await leftovers.guarded_until_gone(session, _GUARDIAN_SECONDS)
-    await leftovers.clear(session, crashed=False)  # there is something only if the host was killed
+    await leftovers.clear(session, crashed=False)  # finds leftovers only if the host was killed
     left = await leftovers.look(session, in_engine=there.containers + there.networks > 0)
     kinds = (("process", left.processes), ("container", left.containers), ("network", left.networks))
     return there._replace(left=tuple(f"{kind} {name}" for kind, names in kinds for name in names))
 
 
 async def is_ending(client: "Client") -> bool:
-    """Whether a session that still runs is about to end. Raises TransportError."""
+    """Returns True if a running session is stopping. Raises TransportError."""
     answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
     told = msgspec.json.decode(answer.body)
     return bool(told.get("status") != "Running")
 
 
 def kill(host: Identity) -> None:
-    """Ends a host at once; its guardian stops what it started."""
+    """Kills a host. Its guardian stops its processes."""
     if is_alive(host):
         os.kill(host.pid, signal.SIGKILL)
 
 
 async def _count(client: "Client") -> Ended:
-    """What runs at this moment."""
+    """Returns the number of running resources."""
     numbers, kept = [], []
     for kind in ("Executable", "Container", "ContainerNetwork"):
         listed = (await client.list(f"{GROUP}/{VERSION}/{kind}")).items
@@ -135,14 +136,14 @@ def _is_kept(spec: Object) -> bool:
 
 
 async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> None:
-    """Tells how far it is, until the host answers no more."""
+    """Reports the progress until the host stops answering."""
     while True:
         try:
             answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
             told = msgspec.json.decode(answer.body).get("progress")
         except (TransportError, msgspec.DecodeError):
             return
-        if told and told["objects"]:  # before, they are not counted yet
+        if told and told["objects"]:  # not counted yet before
             going = tuple(name for kind, _, name in (each.partition(" ") for each in told["going"]) if kind in _RUN)
             on_progress(Progress(told["objects"], told["gone"], going, tuple(told["left"])))
         await client.clock.sleep(_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""The start of a session: its host in a process of its own, and the word that it serves."""
+"""Starts a session: launches the host process and waits until the host is ready."""
 
 import asyncio
 import os
@@ -16,24 +16,24 @@ from setpoint.session.standby import Standby
 from setpoint.store.files import make_directory
 from setpoint.workload.process import detached_process
 
-# How long another one that starts the same session may take.
+# The time limit for another process that is starting the same session.
 _OTHER_SECONDS = 30.0
 _LOOK_SECONDS = 0.05
 
 
 class StartFailed(Exception):  # noqa: N818 - it says what happened
-    """The host does not serve; says why."""
+    """Raised if the host fails to start, with the reason."""
 
 
 class Started(NamedTuple):
-    """A session that runs. `joined`: it ran already."""
+    """A running session. `joined` is True if the session was already running."""
 
     session: Session
     joined: bool
 
 
 def running(app: str, directory: Path, environ: Mapping[str, str]) -> Session | None:
-    """The session of an app, if it runs."""
+    """Returns the running session of an app, or None."""
     wanted = session_id(app, str(directory))
     return next((session for session in Sessions.of(environ).alive() if session.id == wanted), None)
 
@@ -47,7 +47,9 @@ async def start(
     attendant: str = "",
     standby: Standby | None = None,
 ) -> Started:
-    """Starts the session of an app, unless it runs. It ends with the process `attendant`. Raises StartFailed."""
+    """Starts the session of an app unless already running. The session ends with the process `attendant`. Raises
+    StartFailed.
+    """
     if (found := running(app, file.parent, environ)) is not None:
         return Started(found, joined=True)
     flags = [flag for profile in profiles for flag in ("--profile", profile)]
@@ -59,24 +61,23 @@ async def start(
         said = await _host([app, str(file), *flags], environ, places, standby)
     except OSError as error:
         raise StartFailed(
-            f"{error.filename or places.data}: {error.strerror or error}; "
-            "set XDG_STATE_HOME to a directory that can be written"
+            f"{error.filename or places.data}: {error.strerror or error}; set XDG_STATE_HOME to a writable directory"
         ) from error
     if said not in (READY, TAKEN):
         raise StartFailed(said or _last_words(places))
     found = running(app, file.parent, environ)
-    # Another one was quicker, and may not serve yet.
+    # Another process was faster, and its session may not be ready yet.
     deadline = clock.monotonic() + _OTHER_SECONDS
     while found is None and said == TAKEN and clock.monotonic() < deadline:
         await clock.sleep(_LOOK_SECONDS)
         found = running(app, file.parent, environ)
     if found is None:
-        raise StartFailed(f"it ended as soon as it had begun: {_last_words(places)}")
+        raise StartFailed(f"the session ended immediately after its start: {_last_words(places)}")
     return Started(found, joined=said == TAKEN)
 
 
 async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Places, standby: Standby | None) -> str:
-    """Starts the host, or has one that stands by host the app; what it says. Raises OSError."""
+    """Launches the host, or gives orders to the standby host. Returns the answer. Raises OSError."""
     if standby is not None:
         with suppress(OSError):
             return (await asyncio.to_thread(standby.host, arguments, places.log)).decode(errors="replace").strip()
@@ -84,7 +85,7 @@ async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Pl
 
 
 async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, str], places: Places) -> str:
-    """Starts the host of a session, which goes on by itself; what it says. Raises OSError."""
+    """Launches a detached host process and returns its answer. Raises OSError."""
     descriptor = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         started = detached_process.start_module(module, arguments, environ, stdin=subprocess.DEVNULL, stderr=descriptor)
@@ -100,5 +101,5 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
 
 
 def _last_words(places: Places) -> str:
-    """How the log of a host ends."""
-    return places.last_line() or f"it said nothing; its log is {places.log}"
+    """Returns the last line of the host's log."""
+    return places.last_line() or f"no output; see its log {places.log}"

@@ -1,8 +1,8 @@
-"""The stores that sessions have left on the disk, and the purge of an object's past in one of them.
+"""Stored runs of sessions, and purging of an object's past values in them.
 
-A session that has ended keeps its store, and the next run continues it. A run that ended unexpectedly has its store put
-aside by the next one: all of it is past, so that a purge removes the object's last value too, which is current nowhere.
-No server answers for these stores; the purge opens the file itself.
+An ended session keeps its store, which the next run continues. The store of a crashed run is moved aside by the next
+run: all of its values are past, so that a purge also removes the last value of the object. No server has these stores
+open; the purge opens the file directly.
 """
 
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.past.object_ref import Place
 
-_READ_ONLY = "a stored run is not changed"
+_READ_ONLY = "a stored run is read-only"
 
 
 class StoredRun(NamedTuple):
@@ -33,7 +33,7 @@ class StoredRun(NamedTuple):
 
     session: Session
     places: Places
-    # Whether no later run continues it.
+    # True if no later run continues the store.
     is_over: bool
 
     @property
@@ -42,7 +42,7 @@ class StoredRun(NamedTuple):
 
 
 def stored_runs(session: Session) -> list[StoredRun]:
-    """The stores of a session: of the run that ended unexpectedly before, and its own unless it runs."""
+    """Returns the stores of a session: of the crashed run before, and of the session itself unless running."""
     if not session.data:
         return []
     places = Places.of_session(session)
@@ -59,8 +59,9 @@ async def purge_stored(
     through: int | None,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
-    """Removes the past values of an object from a stored run; returns how many there were. `find` says which object is
-    meant, given a client that knows the kinds of the run. Raises StoreError, and what `find` raises."""
+    """Removes the past values of an object from a stored run and returns their number. `find` returns the object, given
+    a client with the kinds of the run. Raises StoreError, and the errors of `find`.
+    """
     from setpoint.plane import ControlPlane
     from setpoint.server.history.purge import Requested, remove
     from setpoint.store.contract import Retention, Selection
@@ -92,7 +93,7 @@ async def purge_stored(
 
 
 def _forget_applied(places: Places, place: "Place") -> None:
-    """Removes an object from what the run had applied."""
+    """Removes an object from the record of applied objects."""
     from setpoint.session.app_apply import read_applied
 
     if not places.applied.exists():

@@ -28,7 +28,7 @@ async def test_a_schema_that_stored_objects_do_not_fit_is_refused(tmp_path: Path
         app.write({FILE: HELLO.replace("to: str", "to: int")})
         row = await app.note("greeting", "greetings.example.com")
         assert row["note"].startswith(
-            "the version before still runs: greetings.example.com stays as it is, for objects that are stored do not "
+            "the previous version is still running: greetings.example.com stays as it is, for objects that are stored do not "
             'fit the new schema: default/four: spec.to: Invalid value: "string": spec.to in body must be of type '
             'integer: "string"; default/one: '
         )
@@ -61,7 +61,7 @@ async def test_a_definition_of_the_app_file_is_left_to_it(tmp_path: Path) -> Non
         mark = {"metadata": {"labels": {"setpoint.dev/app": "shop"}}}
         await app.client.patch(CRD, merge(mark), "greetings.example.com")
         app.write({FILE: HELLO.replace("to: str", "to: str\n    more: str = ''")})
-        await app.logged("greeting", f"[setpoint] {FILE} loaded again")
+        await app.logged("greeting", f"[setpoint] {FILE} reloaded")
         assert await fields(app) == {"to": "string"}
 
 

@@ -53,8 +53,8 @@ async def test_a_change_of_a_file_or_of_what_it_imports_replaces_what_runs(tmp_p
         assert found["metadata"]["annotations"] == {"state": "kept"}
         app.write({FILE: program('ctx.status["text"] = "servus"')})
         await app.said("first", "servus")
-        lines = await app.logged("greeting", f"[setpoint] {FILE} loaded again: {FILE} changed (greeting)")
-        assert f"[setpoint] {FILE} loaded again: controllers/words.py changed (greeting)" in lines
+        lines = await app.logged("greeting", f"[setpoint] {FILE} reloaded: {FILE} changed (greeting)")
+        assert f"[setpoint] {FILE} reloaded: controllers/words.py changed (greeting)" in lines
         app.write({"controllers/words.py": "is no part of it any more ("})
         app.write({FILE: HELLO})
         await app.said("first")
@@ -66,12 +66,12 @@ async def test_a_file_with_a_mistake_leaves_the_version_before_running_and_says_
         app.write({FILE: HELLO + "\nprint(undefined)\n"})
         why = f"{FILE}:32: NameError: name 'undefined' is not defined"
         row = await app.note("greeting", "NameError")
-        assert (row["state"], row["note"]) == ("Running", f"the version before still runs: {why}")
+        assert (row["state"], row["note"]) == ("Running", f"the previous version is still running: {why}")
         await app.client.create(greeting("first", to="world"))
         await app.said("first")
         told = await app.until(lambda: app.events("ControllersNotLoaded"))
-        assert told == [f"Warning: {why}; the version before still runs"]
-        assert f"[setpoint] {why}; the version before still runs" in await app.log("greeting")
+        assert told == [f"Warning: {why}; the previous version is still running"]
+        assert f"[setpoint] {why}; the previous version is still running" in await app.log("greeting")
         app.write({FILE: HELLO.replace("hello", "mended")})
         await app.said("first", "mended")
         assert (await app.rows())["greeting"]["note"] == ""
@@ -107,7 +107,7 @@ async def test_who_keeps_the_next_version_waiting_is_told(tmp_path: Path) -> Non
         await app.client.create(greeting("first", to="world"))
         await app.logged("greeting", "begins")
         app.write({FILE: HELLO})
-        waiting = f"{FILE}: the new version waits for the one before, which has 10 s to finish"
+        waiting = f"{FILE}: waiting for the previous version, which has 10 s to finish"
         await app.logged("greeting", f"[setpoint] {waiting}")
         sign.touch()
         await app.said("first")
@@ -122,9 +122,7 @@ async def test_two_files_cannot_have_a_controller_of_one_name(tmp_path: Path) ->
         rows = await app.rows()
         assert rows["greeting"]["state"] == "Running"
         assert rows[other]["state"] == "Failed"
-        assert (
-            rows[other]["note"] == f"{other} has a controller named 'greeting', and so has {FILE}: rename one of them"
-        )
+        assert rows[other]["note"] == f"{other} has a controller named 'greeting', as does {FILE}: rename one of them"
         app.write({other: text.replace('"greeting"', '"other"')})
         await app.until(lambda: app.runs("other"))
 
@@ -176,8 +174,8 @@ async def test_a_program_that_dies_is_started_again(tmp_path: Path) -> None:
         first = (await app.logged("greeting", "pid"))[-1]
         os.kill(int(first.split()[1]), signal.SIGKILL)
         told = await app.until(lambda: app.events("ControllersEnded"))
-        assert told == [f"Warning: {FILE} has ended: its process was ended by SIGKILL"]
-        await app.logged("greeting", f"[setpoint] {FILE} loaded again: it had ended")
+        assert told == [f"Warning: {FILE} has ended: its process was killed by SIGKILL"]
+        await app.logged("greeting", f"[setpoint] {FILE} reloaded: restarted after exit")
 
 
 async def test_nothing_is_left_when_all_ends(tmp_path: Path) -> None:

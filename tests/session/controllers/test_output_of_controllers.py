@@ -72,7 +72,7 @@ async def test_webhooks_of_a_file_are_told_not_to_be_served(tmp_path: Path) -> N
     async with hosted_app(tmp_path, {FILE: program("pass") + webhook}) as app:
         await app.run(FILE)
         assert await app.until(lambda: app.events("ControllersNote")) == [
-            f"Warning: {FILE}: the webhooks check are not served here; what @sp.rule can say belongs to the kind"
+            f"Warning: {FILE}: the webhooks check are not served here; use @sp.rule in the kind where possible"
         ]
 
 
@@ -91,10 +91,10 @@ async def test_a_controller_that_blocks_is_named_and_others_go_on(tmp_path: Path
         await app.client.create(greeting("first", to="block"))
         told = await app.until(lambda: app.events("ControllerBlocks"))
         assert told == [
-            f"Warning: greeting blocks all of its file while it reconciles default/first at {FILE}:30: use `await` and "
+            f"Warning: greeting blocks its worker process while reconciling default/first at {FILE}:30: use `await` and "
             "asyncio there, or `await ctx.in_thread(…)`"
         ]
-        row = await app.note("greeting", "blocks all of its file for ")
+        row = await app.note("greeting", "has been blocking its worker process for ")
         assert row["state"] == "Blocked"
         assert row["note"].endswith(f" s now at {FILE}:30: use `await` and asyncio there, or `await ctx.in_thread(…)`")
         metadata = {"name": "meanwhile", "namespace": "default"}
@@ -104,7 +104,7 @@ async def test_a_controller_that_blocks_is_named_and_others_go_on(tmp_path: Path
             "example.com/v1/Greeting", merge({"spec": {"to": "free"}}), "first", "default"
         )  # so that it does not block again
         await app.said("first")
-        row = await app.note("greeting", "blocked all of its file for ")
+        row = await app.note("greeting", "blocked its worker process for ")
         assert row["state"] == "Running"
 
 

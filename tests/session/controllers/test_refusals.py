@@ -60,8 +60,8 @@ def test_a_file_is_taken_or_refused_in_words(case: dict[str, Any], said: dict[st
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("import os\nos._exit(7)\n", "shop.py: its process ended with exit code 7 while it was imported"),
-        ("import os\nos.kill(os.getpid(), 11)\n", "shop.py: its process was ended by SIGSEGV while it was imported"),
+        ("import os\nos._exit(7)\n", "shop.py: its process exited with code 7 during import"),
+        ("import os\nos.kill(os.getpid(), 11)\n", "shop.py: its process was killed by SIGSEGV during import"),
     ],
     ids=["an exit", "a crash"],
 )
@@ -89,7 +89,7 @@ async def test_a_program_ends_with_whoever_runs_it(tmp_path: Path) -> None:
     program = await Program.start(Begin(str(tmp_path), "shop.py", "", []), _deaf, SystemClock(), os.environ)
     assert program._writer is not None
     program._writer.close()  # what the end of the process that runs it does
-    assert "ended" in await program.ended
+    assert "killed" in await program.ended
 
 
 def _deaf(message: object) -> None:
@@ -118,7 +118,7 @@ async def test_a_server_that_does_not_answer_yet_is_asked_again(tmp_path: Path) 
         finally:
             await seats.close()
     assert [reason for reason, _ in told.said] == ["ControllersNotLoaded", "ControllersLoaded"]
-    assert told.said[0][1].startswith("the server cannot be used: cannot connect to https://127.0.0.1:")
+    assert told.said[0][1].startswith("cannot use the server: cannot connect to https://127.0.0.1:")
 
 
 class Told:

@@ -1,1 +1,1 @@
-"""A session in one file: every revision that is kept, and the output; and the way back, to be looked at only."""
+"""Archives: a session's stored revisions and logs in one file, and opening such a file as a read-only session."""

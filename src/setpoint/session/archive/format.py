@@ -1,7 +1,7 @@
-"""What is in an archive: a zip file with `setpoint.json`, which says what it is, `revisions.jsonl`, a line for each
-revision of an object, and `logs/UID/SOURCE.log`, as `setpoint logs -t` prints it. Whatever else is in it is for people.
+"""The format of an archive: a zip file with the manifest `setpoint.json`, `revisions.jsonl` with one line per revision
+of an object, and `logs/UID/SOURCE.log` in the format of `setpoint logs -t`. Other files are for human readers.
 
-A reader takes nothing on trust: what is no archive, or damaged, or made to do harm, is a `BadArchive` that says so.
+Archives are untrusted: invalid, damaged or malicious files raise `BadArchive` with the reason.
 """
 
 import re
@@ -25,11 +25,11 @@ _log_name = re.compile(r"logs/(?P<uid>[A-Za-z0-9][A-Za-z0-9-]{0,63})/(?P<source>
 
 
 class BadArchive(Exception):  # noqa: N818 - says what it is
-    """A file that cannot be opened as an archive; says why, and what to do."""
+    """Raised for a file that cannot be opened as an archive, with the reason and remedy."""
 
 
 class LogOf(msgspec.Struct, frozen=True):
-    """Whose output a log is."""
+    """The workload and stream of a log."""
 
     uid: str
     source: str
@@ -42,18 +42,18 @@ class LogOf(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an archive says of itself."""
+    """The manifest of an archive."""
 
     format: int
     setpoint: str
     app: str
     session: str
-    # When it was made, to the microsecond, as RFC 3339.
+    # The time of the export (RFC 3339, with microseconds).
     exported: str
-    # The first revision at which everything can be read, and the last.
+    # The oldest revision at which all objects can be read, and the last revision.
     oldest: int
     revision: int
-    # How many lines of the log there are.
+    # The number of lines in the log of revisions.
     revisions: int
     logs: list[LogOf] = []
     python: str = ""
@@ -61,7 +61,7 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def log_of(name: str) -> LogOf | None:
-    """Which log a file of the archive is, if it is one."""
+    """Parses the name of a log file in the archive; None for other files."""
     found = _log_name(name)
     return LogOf(found["uid"], found["source"]) if found is not None else None
 
@@ -97,24 +97,25 @@ class _Purged(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of the log: what one revision did to one object, who did it, when and why. The server tells the log in
-    the same words, with its numbers as texts."""
+    """A line of the log of revisions: the change of one object, with author, time and cause. The server's API uses the
+    same format, with numbers as strings.
+    """
 
     revision: int
     key: str
     time: str
-    # The object as of then, as JSON; null: it was deleted, or its value was purged.
+    # The object as JSON; null if deleted or purged.
     value: msgspec.Raw
     previous: int = 0
     created: int = 0
     actor: _Who = _Who()
     cause: _Why | None = None
-    # The tombstone, where the value was purged.
+    # The tombstone of a purged value.
     purged: _Purged | None = None
 
     @classmethod
     def of(cls, entry: Entry, value: bytes | None) -> "Line":
-        """An entry, with the value that is to be told in the place of its own."""
+        """Returns the line of an entry, with the given value instead of its own."""
         actor, cause = entry.actor, entry.cause
         who = _Who(actor.user, actor.groups, actor.uid, actor.field_manager, actor.impersonator)
         why = None
@@ -131,7 +132,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(entry.revision, entry.key, time, raw, entry.previous, entry.created, who, why, purged)
 
     def entry(self, value: bytes | None) -> Entry:
-        """The entry that it tells of, with its value. Raises ValueError."""
+        """Returns the entry of this line, with the given value. Raises ValueError."""
         who, why = self.actor, self.cause
         actor = Actor(who.user, who.groups, who.uid, who.field_manager, who.impersonator)
         cause = None
@@ -151,26 +152,26 @@ _decode_tree = msgspec.json.Decoder(dict).decode
 
 
 class Lines:
-    """Reads the lines of an archive one by one, and sees to it that they make a log."""
+    """Reads the lines of an archive and checks that they form a consistent log."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._last = 0
         self._number = 0
-        # The revision that each key was last written at, and whether it is there.
+        # The last revision of each key, and whether the object exists.
         self._known: dict[str, tuple[int, bool]] = {}
         self._encodings: dict[tuple[str, str], Encoding] = {}
 
     def read(self, lines: Iterator[bytes]) -> Iterator[Entry]:
-        """Raises BadArchive."""
+        """Yields the entries of the lines. Raises BadArchive."""
         for line in lines:
             self._number += 1
             try:
                 yield self._entry(line)
             except (ValueError, LookupError, TypeError, msgspec.DecodeError) as error:
-                raise BadArchive(f"{REVISIONS}, line {self._number}, is no line of a log: {error}") from None
+                raise BadArchive(f"{REVISIONS}: line {self._number} is invalid: {error}") from None
         if self._number != self._manifest.revisions:
-            raise BadArchive(f"{REVISIONS} has {self._number} lines, and should have {self._manifest.revisions}")
+            raise BadArchive(f"{REVISIONS} has {self._number} lines, expected {self._manifest.revisions}")
 
     def _entry(self, text: bytes) -> Entry:
         line = _decode_line(text)
@@ -182,20 +183,20 @@ class Lines:
             raise ValueError(f"revision {line.revision} writes {line.key} twice")
         wanted = known if is_there else 0
         if line.revision > self._manifest.oldest and line.previous != wanted:
-            raise ValueError(f"it follows revision {line.previous} of {line.key}, and there was {wanted or 'none'}")
+            raise ValueError(f"the previous revision is {line.previous} for {line.key}, expected {wanted or 'none'}")
         value = self._value(bytes(line.value))
         self._last = line.revision
         self._known[line.key] = line.revision, value is not None or line.purged is not None
         return line.entry(value)
 
     def _value(self, raw: bytes) -> bytes | None:
-        """An object as stores have it, whatever the order of its fields was."""
+        """Returns the object in the encoding of stores, with sorted fields."""
         if raw == b"null":
             return None
         tree: dict[str, Any] = _decode_tree(raw)
         kind = str(tree["apiVersion"]), str(tree["kind"])
         if not tree["metadata"]["name"]:
-            raise ValueError("an object has no name")
+            raise ValueError("an object without name")
         if kind not in self._encodings:
             self._encodings[kind] = Encoding(*kind)
         return self._encodings[kind].encode(tree)

@@ -1,7 +1,7 @@
-"""The process that shows an archive: a server that only tells what was, until it is told to end. Nothing is run.
+"""The process that shows an archive: a read-only server, which runs no workloads.
 
-It is started by `showing.show` and says on its standard output that it serves. When it ends, it takes the unpacked
-archive along.
+`viewer.show` starts the process, which reports readiness on its standard output. On exit, the process removes the
+unpacked archive.
 """
 
 import argparse
@@ -29,9 +29,9 @@ from setpoint.workload.subresources.log import NAME, LogEndpoint
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Shows an archive to its end. Returns the exit code."""
+    """Shows an archive until stopped. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="setpoint-archive", description="Shows an archive; see `setpoint import`.")
-    parser.add_argument("session", help="what is to be shown, as JSON")
+    parser.add_argument("session", help="the session to show, as JSON")
     given = parser.parse_args(arguments)
     session = msgspec.json.decode(given.session, type=Session)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -44,7 +44,7 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
     from setpoint.store.sqlite import SqliteStore
 
     places, sessions = Places.of_session(session), Sessions.of(os.environ)
-    # What is told of how long ago something was is told as of then.
+    # Ages are shown relative to the time of the export.
     clock = StandingClock(parse_micro_time(session.exported))
     logs = LogStore(places.workloads / "logs", clock)
     logs.reopen()
@@ -60,7 +60,7 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
             pages=[ExecutionPage(shutdown)],
             system=False,
             workloads=False,
-            read_only=f"{session.app} was opened from {session.imported} to be read: what was cannot be changed",
+            read_only=f"{session.app} was imported from {session.imported} and is read-only",
         ) as plane:
             url = await plane.listen("127.0.0.1")
             plane.write_kubeconfig(places.kubeconfig)

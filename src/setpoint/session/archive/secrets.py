@@ -1,7 +1,7 @@
-"""Secrets on their way into an archive: every one becomes a mark that says which it was, and not what.
+"""Masks secrets in an archive: each is replaced by a numbered mark.
 
-What is secret is for `past.secret_mask` to say. Those that stand in the log anywhere are hidden wherever else they turn
-up: in arguments, in messages, in output. Equal secrets get equal marks, so that it can still be told that one changed.
+`past.secret_mask` determines the secrets. Values found as a secret anywhere in the log are masked everywhere: in
+arguments, messages and output. Equal secrets get equal marks, so that changes of a secret stay visible.
 """
 
 import base64
@@ -15,18 +15,18 @@ import msgspec
 from setpoint.objects.tree import Json, Object
 from setpoint.past.secret_mask import MASK, masked, masked_text, may_hide
 
-# What is shorter is too common to be looked for in texts, and so is what stands for other things as well.
+# Shorter values are too common to be searched for in texts.
 _SHORTEST = 4
 _SHORTEST_NUMBER = 6
 _COPY = '{"'
-# What stands around keys and certificates, and is in all of them.
+# The delimiter lines of keys and certificates, which are not secret.
 _RULE = "-----"
 _decode = msgspec.json.Decoder(dict).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Secrets:
-    """The secrets of one archive. Have it `learn` everything first, then `settle`; then it hides."""
+    """The secrets of an archive. Call `learn` for all objects, then `settle`, then the masking methods."""
 
     def __init__(self) -> None:
         self._marks: dict[str, str] = {}
@@ -35,15 +35,15 @@ class Secrets:
         self._find_encoded: re.Pattern[bytes] | None = None
 
     def learn(self, name: str, encoded: bytes) -> None:
-        """Takes note of the secrets of an object, and of its name: that is no secret, whatever has it for a value."""
+        """Records the secrets of an object. Names of objects are never secret, even if a secret has the same value."""
         self._names.add(name)
         if may_hide(encoded):
             tree = _decode(encoded)
             masked(tree, self._note_decoded if tree.get("kind") == "Secret" else self._mark)
 
     def _note_decoded(self, secret: str) -> str:
-        """Data of Secrets is known by both its forms."""
-        with suppress(binascii.Error, UnicodeDecodeError):  # what is no text cannot stand in one
+        """Records a value of a Secret in its encoded and decoded form."""
+        with suppress(binascii.Error, UnicodeDecodeError):  # binary data does not occur in text
             self._mark(base64.b64decode(secret, validate=True).decode())
         return self._mark(secret)
 
@@ -53,14 +53,14 @@ class Secrets:
         if secret not in self._marks:
             self._marks[secret] = f"{MASK}{len(self._marks) + 1}"
             if "\n" in secret and not secret.startswith(_COPY):
-                # A key in several lines is printed line by line.
+                # Keys with several lines may be printed line by line.
                 for line in secret.splitlines():
                     if not line.startswith(_RULE):
                         self._mark(line)
         return self._marks[secret]
 
     def settle(self) -> None:
-        """Everything is known now."""
+        """Ends the learning phase."""
         found = sorted(filter(self._is_telling, self._marks), key=len, reverse=True)
         if found:
             self._find = re.compile("|".join(map(re.escape, found)))
@@ -68,12 +68,14 @@ class Secrets:
             self._find_encoded = re.compile(b"|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
     def _is_telling(self, secret: str) -> bool:
-        """Whether a text in which this turns up gives it away. A whole object, as kubectl keeps one, is no value."""
+        """Returns True if the secret must be masked in texts. Short values, names and whole objects (as in kubectl's
+        annotation) are excluded.
+        """
         enough = _SHORTEST_NUMBER if secret.isdecimal() else _SHORTEST
         return len(secret) >= enough and secret not in self._names and not secret.startswith(_COPY)
 
     def object(self, encoded: bytes) -> bytes:
-        """An object without its secrets; the very same bytes if it has none."""
+        """Returns the object with secrets masked; the same bytes if there are none."""
         if not may_hide(encoded) and not self._occurs(encoded):
             return encoded
         tree = _decode(encoded)
@@ -85,12 +87,12 @@ class Secrets:
         return _encode(hidden)
 
     def text(self, text: str) -> str:
-        """A text without secrets."""
+        """Returns the text with secrets masked."""
         text = masked_text(text, self._mark)
         return text if self._find is None else self._find.sub(lambda found: self._marks[found[0]], text)
 
     def output(self, data: bytes) -> bytes:
-        """Whole lines of output without secrets."""
+        """Returns complete lines of output with secrets masked."""
         if b"://" not in data and not self._occurs(data):
             return data
         return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
@@ -99,7 +101,7 @@ class Secrets:
         return self._find_encoded is not None and self._find_encoded.search(data) is not None
 
     def _hidden_in(self, tree: Object) -> Object:
-        """What an object says, without secrets; how it is called and found stays."""
+        """Returns the object with secrets masked, except in its kind, name and labels."""
         found: Object = {}
         for key, value in tree.items():
             if key == "metadata" and isinstance(value, dict):

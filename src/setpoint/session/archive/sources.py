@@ -1,4 +1,4 @@
-"""Where an archive comes from: a server that runs, or the directory of a session that has ended."""
+"""The sources of an archive: a running server, or the directory of an ended session."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -21,14 +21,14 @@ from setpoint.workload.logs.store import LogStore
 
 REVISIONS = "/apis/setpoint.dev/v1/revisions"
 SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system")
-# How much of a store is read at once, at first and at most, and how many bytes are enough.
+# The first and the maximum number of entries per page, and the target size of a page.
 _PAGE, _LARGEST_PAGE = 128, 4096
 _PAGE_BYTES = 8 << 20
 _LONGEST_LINE = 4 << 20
 
 
 class Owner(NamedTuple):
-    """An object that may have output."""
+    """A workload that may have logs."""
 
     uid: str
     kind: str
@@ -36,23 +36,23 @@ class Owner(NamedTuple):
 
 
 class Source(Protocol):
-    """The log of a server and the output of its workloads."""
+    """The log of revisions of a server, and the logs of its workloads."""
 
     async def bounds(self) -> tuple[int, int]:
-        """The oldest revision at which everything can be read, and the current one."""
+        """Returns the oldest revision at which all objects can be read, and the current revision."""
 
     def entries(self) -> AsyncIterator[Sequence[Entry]]:
-        """All that is kept, in its order, in pieces that are easy to hold."""
+        """Yields all stored entries in order, in pages."""
 
     async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
-        """The output that there is of some objects."""
+        """Returns the existing logs of workloads."""
 
     def output(self, log: LogOf, since: datetime | None) -> AsyncIterator[bytes]:
-        """One output, in pieces, each line with its time."""
+        """Yields a log in pieces, with a timestamp on each line."""
 
 
 class StoreSource:
-    """A session that has ended, by its store and its files."""
+    """The store and logs of an ended session."""
 
     def __init__(self, store: Store, places: Places, clock: Clock) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class StoreSource:
         while entries := await self._store.log(after, number):
             yield entries
             after = entries[-1].revision
-            # Values are worked out from those before them: the more at once, the less for each.
+            # Values are reconstructed from earlier ones: larger pages need less work per value.
             size = sum(len(entry.value or b"") for entry in entries)
             number = min(2 * number, _LARGEST_PAGE) if size < _PAGE_BYTES else max(number // 2, 1)
 
@@ -84,7 +84,7 @@ class StoreSource:
 
 
 class _Item(msgspec.Struct):
-    """A line of the log as a server tells it, whose numbers are texts."""
+    """A revision in the server's API, with numbers as strings."""
 
     revision: str
     time: str
@@ -109,7 +109,7 @@ class _Page(msgspec.Struct):
 
 
 class ServerSource:
-    """A server that runs. What is written meanwhile is not told of."""
+    """A running server. Later writes are not included."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -134,19 +134,19 @@ class ServerSource:
         query = [("objects", "true"), ("after", str(after)), ("limit", str(limit))]
         answer = await self._client.raw("GET", REVISIONS, query=query)
         page = msgspec.json.decode(answer.body, type=_Page)
-        # What was forgotten while we read is no longer whole.
+        # Revisions compacted during the export raise the oldest revision.
         self._oldest = max(self._oldest, int(page.metadata.oldest))
         self._current = self._current or int(page.metadata.resource_version)
         return page
 
     async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
-        """Of those that are there now: the output of others went with them."""
+        """Returns the logs of existing workloads; logs of deleted ones are gone."""
         there: set[str] = set()
         for resource in LOGGED:
             try:
                 answer = await self._client.raw("GET", f"/apis/{GROUP}/{VERSION}/{resource}")
             except APIError:
-                continue  # it runs no workloads
+                continue  # the server runs no workloads
             there |= {item["metadata"]["uid"] for item in msgspec.json.decode(answer.body)["items"]}
         return [
             LogOf(each.uid, source, each.kind, each.name) for each in owners if each.uid in there for source in SOURCES
@@ -163,7 +163,7 @@ class ServerSource:
                 async for piece in stream:
                     yield piece
         except APIError:
-            return  # it has no such output, or none at all
+            return  # the workload has no such log
 
 
 def _entry(item: _Item) -> Entry:
@@ -187,7 +187,7 @@ def _entry(item: _Item) -> Entry:
 
 
 async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Output in pieces that end with a line; one that is very long is cut."""
+    """Yields the output in pieces that end with a complete line. Very long lines are split."""
     rest = b""
     async with aclosing(pieces):  # type: ignore[type-var]  # every one is a generator
         async for piece in pieces:

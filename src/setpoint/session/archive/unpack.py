@@ -1,5 +1,6 @@
-"""Unpacks an archive into the directory of a session: its log into a store, with the very revisions it had, and its
-output into logs. What is in the archive is looked at before anything is written, and while it is."""
+"""Unpacks an archive into the directory of a session: revisions into a store with the same numbers, and logs into log
+files. The contents are validated before and during unpacking.
+"""
 
 import shutil
 import zipfile
@@ -31,80 +32,78 @@ from setpoint.workload.logs.capture import Capture, Limits
 
 _MOST_FILES = 100_000
 _LONGEST_MANIFEST = 64 << 20
-# So much, and so many times the size of the file, is more than any session is.
+# Limits above any real session: total size, and ratio of decompression.
 _LARGE, _LARGEST = 2 << 30, 64 << 30
 _MOST_TIMES = 200
-# What has to stay free on the disk.
+# The disk space that must stay free.
 _SPARE = 64 << 20
 _TIME_LENGTH = len("2026-01-31T12:00:00.000Z")
-# Nothing is dropped of what an archive has.
+# Logs of an archive are never truncated.
 _UNLIMITED = Limits(16 << 20, 1 << 20)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The archive in a file. Raises BadArchive for what is none, and OSError."""
+    """Opens the archive in a file. Raises BadArchive and OSError."""
     try:
         with zipfile.ZipFile(path) as archive:
             _check(archive, path.stat().st_size)
             yield archive
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise BadArchive(
-            f"{path} is no whole archive ({error}): was it cut off on its way? Have it copied once more"
-        ) from None
+        raise BadArchive(f"{path} is not a complete archive ({error}): copy the file again") from None
 
 
 def read_manifest(archive: zipfile.ZipFile) -> Manifest:
-    """What an archive says of itself. Raises BadArchive."""
+    """Returns the manifest of an archive. Raises BadArchive."""
     try:
         info = archive.getinfo(MANIFEST)
     except KeyError:
-        raise BadArchive(f"this zip file is no archive of `setpoint export`: it has no {MANIFEST}") from None
+        raise BadArchive(f"not an archive of `setpoint export`: {MANIFEST} is missing") from None
     if info.file_size > _LONGEST_MANIFEST:
-        raise BadArchive(f"{MANIFEST} is too long to be true")
+        raise BadArchive(f"{MANIFEST} is too large")
     text = archive.read(info)
     try:
         told = msgspec.json.decode(text)
         newer = told["format"] > FORMAT
         version = told.get("setpoint", "")
     except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
-        raise BadArchive(f"{MANIFEST} does not say what this archive is") from None
+        raise BadArchive(f"{MANIFEST} is invalid") from None
     if newer:
-        raise BadArchive(f"it was made by a newer Setpoint ({version}): open it with that one")
+        raise BadArchive(f"the archive was created by a newer Setpoint ({version}): open it with that version")
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
         parse_micro_time(manifest.exported)
         return manifest
     except (msgspec.DecodeError, ValueError) as error:
-        raise BadArchive(f"{MANIFEST} does not say what this archive is: {error}") from None
+        raise BadArchive(f"{MANIFEST} is invalid: {error}") from None
 
 
 def _check(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuses what is made to do harm."""
+    """Rejects malicious archives: path traversal, duplicate files and decompression bombs."""
     infos = archive.infolist()
     for info in infos:
         place = PurePosixPath(info.filename.replace("\\", "/"))
         if place.is_absolute() or ".." in place.parts:
-            raise BadArchive(f"it is refused: {info.filename!r} would lead out of the archive")
+            raise BadArchive(f"archive rejected: {info.filename!r} is outside of the archive")
     if len(infos) > _MOST_FILES or len({info.filename for info in infos}) != len(infos):
-        raise BadArchive("it is refused: it has more files than an archive has, or some of them twice")
+        raise BadArchive("archive rejected: too many or duplicate files")
     total = sum(info.file_size for info in infos)
     packed = sum(info.compress_size for info in infos)
     if total > _LARGEST or (total > _LARGE and total > _MOST_TIMES * size) or packed > size:
-        raise BadArchive(f"it is refused: its {size:,} bytes would become {total:,}")
+        raise BadArchive(f"archive rejected: its {size:,} bytes would expand to {total:,}")
 
 
 def unpack(archive: zipfile.ZipFile, manifest: Manifest, places: Places) -> None:
-    """Makes the store and the logs of a session. Raises BadArchive, StoreError, OSError."""
+    """Creates the store and logs of a session. Raises BadArchive, StoreError, OSError."""
     total = sum(info.file_size for info in archive.infolist())
     if total > shutil.disk_usage(places.data).free - _SPARE:
-        raise BadArchive(f"it takes up to {total:,} bytes, and there are not as many free in {places.data}")
+        raise BadArchive(f"the archive needs up to {total:,} bytes, more than the free space in {places.data}")
     if not 0 <= manifest.oldest <= manifest.revision:
-        raise BadArchive(f"{MANIFEST} has its oldest revision after its last one")
+        raise BadArchive(f"{MANIFEST}: the oldest revision is after the last one")
     try:
         info = archive.getinfo(REVISIONS)
     except KeyError:
-        raise BadArchive(f"it is damaged: it has no {REVISIONS}") from None
+        raise BadArchive(f"the archive is damaged: {REVISIONS} is missing") from None
     with archive.open(info) as file:
         entries = Lines(manifest).read(_lines(file, REVISIONS))
         fill(places.store, entries, Bounds(manifest.oldest, manifest.revision))
@@ -117,12 +116,12 @@ def unpack(archive: zipfile.ZipFile, manifest: Manifest, places: Places) -> None
 def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
     while line := file.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            raise BadArchive(f"a line of {name} is too long to be true")
+            raise BadArchive(f"{name} has a line that is too long")
         yield line
 
 
 class _LineClock(SystemClock):
-    """Tells the time at which a line was printed."""
+    """A clock that returns the timestamp of the current log line."""
 
     moment = datetime.fromtimestamp(0, UTC)
 
@@ -131,7 +130,7 @@ class _LineClock(SystemClock):
 
 
 def _unpack_log(lines: Iterator[bytes], log: LogOf, places: Places) -> None:
-    """Writes lines as they were captured, each at its time."""
+    """Writes the log lines with their original timestamps."""
     clock = _LineClock()
     capture = Capture(places.workloads / "logs" / log.uid, log.source, clock, _UNLIMITED)
     held: list[bytes] = []
@@ -141,9 +140,9 @@ def _unpack_log(lines: Iterator[bytes], log: LogOf, places: Places) -> None:
         if time != before:
             moment = _moment(time)
             if moment is None and not before:
-                raise BadArchive(f"{log.path} does not begin with a time")
+                raise BadArchive(f"{log.path} does not begin with a timestamp")
             if moment is None:
-                held.append(line)  # the rest of one that was too long
+                held.append(line)  # the continuation of a line that was too long
                 continue
             if held:
                 capture.write(b"".join(held))
@@ -155,7 +154,7 @@ def _unpack_log(lines: Iterator[bytes], log: LogOf, places: Places) -> None:
 
 
 def _moment(text: bytes) -> datetime | None:
-    """The time before a line; None where there is none."""
+    """Parses the timestamp of a line; None if there is none."""
     try:
         found = datetime.fromisoformat(text[:-1].decode("ascii"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Opens an archive as a session of its own, to be looked at only."""
+"""Opens an archive as a read-only session."""
 
 import asyncio
 import re
@@ -27,29 +27,31 @@ _is_name = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?").fullmatch
 
 
 class Shown(NamedTuple):
-    """An archive that is open."""
+    """An open archive."""
 
     session: Session
     manifest: Manifest
 
 
 def name_for(path: Path) -> str:
-    """What an archive is called unless somebody says otherwise: as its file."""
+    """Returns the default session name for an archive, derived from its file name."""
     return (
         re.sub(r"[^a-z0-9.-]+", "-", path.name.removesuffix(SUFFIX).lower()).strip(".-")[:63].strip(".-") or "archive"
     )
 
 
 async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) -> Shown:
-    """Opens an archive under a name. Raises BadArchive, StoreError, OSError; then nothing is left of it."""
+    """Opens an archive under a name. Raises BadArchive, StoreError, OSError, after removing all its files."""
     if not _is_name(name):
         raise BadArchive(
-            f"{name!r} is no name for a session: small letters, digits, - and . are; choose one with --name"
+            f"invalid session name {name!r}: use lowercase letters, digits, - and .; choose one with --name"
         )
     path = path.resolve()
     sessions = Sessions.of(environ)
     if taken := sessions.named(name):
-        raise BadArchive(f"a session {taken[0].id} runs already; choose another name with --name, or end that one")
+        raise BadArchive(
+            f"session {taken[0].id} is already running; choose another name with --name, or stop that session"
+        )
     places = Places.of(environ, session_id(name, str(path)))
     with _alone(sessions.directory / f"{places.data.name}.opening", name), opened(path) as archive:
         manifest = read_manifest(archive)
@@ -59,7 +61,7 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
             await asyncio.to_thread(unpack, archive, manifest, places)
             session = Session(
                 app=name,
-                # Whose directory nobody is in: it is found by its name only.
+                # No command runs in this directory: the session is found by its name only.
                 directory=str(path),
                 process="",
                 kubeconfig=str(places.kubeconfig),
@@ -73,7 +75,9 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
             said = await launch("setpoint.session.archive.host", arguments, environ, places)
             found = next((each for each in sessions.alive() if each.id == session.id), None)
             if said != READY or found is None:
-                raise BadArchive(f"it cannot be shown: {said or last_words(session) or 'its server ended at once'}")
+                raise BadArchive(
+                    f"cannot open the archive: {said or last_words(session) or 'its server exited immediately'}"
+                )
         except BaseException:
             shutil.rmtree(places.data, ignore_errors=True)
             raise
@@ -82,11 +86,11 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
 
 @contextmanager
 def _alone(lock: Path, name: str) -> Iterator[None]:
-    """Nobody else opens the same archive under the same name meanwhile. Raises BadArchive."""
+    """Locks the session name while the archive is being opened. Raises BadArchive."""
     make_directory(lock.parent)
     with locked(lock) as ours:
         if not ours:
-            raise BadArchive(f"it is being opened as {name} at this moment")
+            raise BadArchive(f"another process is opening an archive as {name}")
         try:
             yield
         finally:

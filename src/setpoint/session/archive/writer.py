@@ -1,7 +1,7 @@
-"""Writes an archive: everything is looked through once to know the secrets, and then written without them.
+"""Writes an archive in two passes: the first collects the secrets, the second writes everything with secrets masked.
 
-Nothing is held but one page of the log, the names and secrets of objects and, with `since`, the state that it begins
-with. A file is whole or not there.
+Memory holds one page of the log, the names and secrets of objects, and with `since` the initial state. The file is
+written atomically.
 """
 
 import io
@@ -29,26 +29,26 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Wanted(NamedTuple):
-    """What is to be in an archive."""
+    """The contents of an archive."""
 
     app: str
     session: str
-    # Nothing that happened before; everything, without.
+    # The earliest time of changes to include; None for all.
     since: datetime | None = None
     logs: bool = True
-    # Texts to put in as well, by their names; secrets are taken out of them.
+    # Additional text files by name; secrets are masked in them.
     texts: Mapping[str, str] = {}
 
 
 class Written(NamedTuple):
-    """What came to be in it."""
+    """The manifest and size of a written archive."""
 
     manifest: Manifest
     size: int
 
 
 async def write_archive(path: Path, source: Source, wanted: Wanted, clock: Clock) -> Written:
-    """Raises OSError, StoreError, APIError, TransportError; then there is no file."""
+    """Writes an archive. Raises OSError, StoreError, APIError, TransportError, and then leaves no file."""
     made = path.with_name(f".{path.name}.part")
     try:
         descriptor = os.open(made, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -69,7 +69,7 @@ class _Writing:
     def __init__(self, archive: zipfile.ZipFile, source: Source, wanted: Wanted, clock: Clock) -> None:
         self._archive, self._source, self._wanted, self._clock = archive, source, wanted, clock
         self._secrets = Secrets()
-        # Keys of objects, which alone are told of, and those of them that may have output.
+        # The keys of objects, and the workloads that may have logs.
         self._keys: set[str] = set()
         self._owners: dict[tuple[str, int], Owner] = {}
         self._begin = 0
@@ -99,14 +99,14 @@ class _Writing:
         return manifest
 
     def _new(self, name: str) -> zipfile.ZipInfo:
-        """A file of the archive, made now."""
+        """Returns the header of a new file in the archive."""
         made = zipfile.ZipInfo(name, self._clock.now().timetuple()[:6])
         made.compress_type = zipfile.ZIP_DEFLATED
         made.external_attr = 0o600 << 16
         return made
 
     async def _entries(self, until: int) -> AsyncIterator[Entry]:
-        """The entries that are of objects, up to a revision."""
+        """Yields the entries of objects up to a revision."""
         async for entries in self._source.entries():
             for entry in entries:
                 if entry.revision > until:
@@ -135,7 +135,7 @@ class _Writing:
             self._owners[entry.key, entry.created] = Owner(uid, LOGGED[resource], name)
 
     async def _revisions(self, until: int) -> int:
-        """Writes the log; how many lines it has."""
+        """Writes the log of revisions and returns the number of lines."""
         number = 0
         state: dict[str, Entry] = {}
         with self._archive.open(self._new(REVISIONS), "w", force_zip64=True) as file:
@@ -149,7 +149,7 @@ class _Writing:
 
             async for entry in self._entries(until):
                 if entry.revision <= self._begin:
-                    # Of what was before, only how it stood.
+                    # Only the final state of earlier revisions is included.
                     state.pop(entry.key, None)
                     if entry.value is not None or entry.purged is not None:
                         state[entry.key] = entry

@@ -1,6 +1,6 @@
-"""Controllers of an app: each file of them runs in a process of its own, and is replaced when it changes.
+"""Hosted controllers of an app: each module runs in its own process, which is replaced when its files change.
 
-What runs inside such a process: `loading`, `definitions`, `output`, `lag`, `worker`. What runs them from outside:
-`program` (one process), `hosted` (all of an app, with hot reload), `page` (what a server tells of them). `messages` are
-what the two sides say to each other. docs/decisions/0038-hosted-controllers.md says why they are processes.
+Inside of such a process: `loader`, `crd_installation`, `output`, `lag`, `worker`. Outside: `program` (one process),
+`hosted_controllers` (all processes of an app, with hot reload), `page` (the status page of a server). `messages` is the
+protocol between both sides. See docs/decisions/0038-hosted-controllers.md for the reasons for separate processes.
 """

@@ -1,7 +1,7 @@
-"""The program's end of the line to whoever runs it: messages may be sent from any thread, and one thread listens.
+"""The worker's end of the channel to its supervisor. Any thread may send; one thread receives.
 
-When the other side is gone the program ends at once, whatever it is doing, and so do the processes that it has started:
-nobody would know of them any more.
+When the supervisor is gone, the worker exits immediately and kills its child processes, because no other process would
+track them.
 """
 
 import os
@@ -14,12 +14,12 @@ from typing import NoReturn
 from setpoint.session.controllers.messages import FromProgram, ToProgram, line_of, to_program
 
 _READ_BYTES = 1 << 16
-# What the shell would say of a program that a closed pipe ended.
+# The exit code for SIGPIPE, as in shells.
 _LEFT_ALONE = 128 + signal.SIGPIPE
 
 
 class Channel:
-    """The line. `owns_group` says whether the program leads a process group of its own."""
+    """The channel. `owns_group` is True if the worker leads its own process group."""
 
     def __init__(self, line: socket.socket, *, owns_group: bool) -> None:
         self._socket = line
@@ -28,7 +28,7 @@ class Channel:
         self._received = b""
 
     def send(self, message: FromProgram) -> None:
-        """Sends a message; waits while the other side is slow to read. Ends the program where there is nobody."""
+        """Sends a message; blocks while the supervisor is slow. Exits the process if the supervisor is gone."""
         try:
             with self._sending:
                 self._socket.sendall(line_of(message))
@@ -36,7 +36,7 @@ class Channel:
             self._end()
 
     def receive(self) -> ToProgram:
-        """Waits for the next message. Ends the program where none will come."""
+        """Waits for the next message. Exits the process if the channel is closed."""
         while b"\n" not in self._received:
             try:
                 data = self._socket.recv(_READ_BYTES)
@@ -50,7 +50,7 @@ class Channel:
         return found
 
     def listen(self, heard: Callable[[ToProgram], None]) -> None:
-        """Has a thread of its own listen, and call `heard` there."""
+        """Starts a thread that receives messages and calls `heard` with each."""
 
         def listen() -> None:
             while True:

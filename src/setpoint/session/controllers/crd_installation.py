@@ -1,7 +1,6 @@
-"""The kinds that a program defines, on the server: made, brought up to date, and left alone where that would break
-objects that are stored.
+"""Installs and updates the CustomResourceDefinitions of a program, unless a change would break stored objects.
 
-A definition that comes from the app's own `crds:` is that file's business, and not changed here.
+Definitions from the app's own `crds:` are not changed here.
 """
 
 from collections.abc import Sequence
@@ -19,20 +18,20 @@ from setpoint.schema.types.model import ModelError
 from setpoint.schema.types.resource import Resource
 from setpoint.workload.kinds.api_names import APP_LABEL
 
-# How many objects are named that stand in the way.
+# The number of conflicting objects named in an error.
 _NAMED = 3
 
 
 class DefinitionError(Exception):
-    """The kinds cannot be installed as the program has them; says why, and what to do."""
+    """Raised if the definitions cannot be installed, with the reason and remedy."""
 
 
 class NotInstalledError(Exception):
-    """The server does not know a kind, which nobody asked us to install."""
+    """Raised if the server lacks a kind and installing is disabled."""
 
 
 async def install(client: Client, kinds: Sequence[type[Resource]]) -> list[str]:
-    """Has the server know the kinds. Returns what somebody should know. Raises DefinitionError."""
+    """Installs the kinds. Returns notes for the user. Raises DefinitionError."""
     notes: list[str] = []
     for definition in _definitions(kinds):
         name = meta.name(definition)
@@ -44,24 +43,22 @@ async def install(client: Client, kinds: Sequence[type[Resource]]) -> list[str]:
         try:
             await client.install(definition)
         except (APIError, RuntimeError, TimeoutError) as error:
-            raise DefinitionError(f"{name} cannot be installed: {error}") from None
+            raise DefinitionError(f"cannot install {name}: {error}") from None
     return notes
 
 
 async def check_installed(client: Client, kinds: Sequence[type[Resource]]) -> None:
-    """Raises NotInstalledError where the server does not know all of them."""
+    """Raises NotInstalledError if the server lacks one of the kinds."""
     for kind in kinds:
         try:
             await client.resource(kind)
         except NoMatch:
             gvk = kind.gvk()
-            raise NotInstalledError(
-                f"the server has no kind {gvk.kind} in {gvk.api_version}: --install has it installed"
-            ) from None
+            raise NotInstalledError(f"the server has no kind {gvk.kind} in {gvk.api_version}: use --install") from None
 
 
 def _definitions(kinds: Sequence[type[Resource]]) -> list[Object]:
-    """One definition for each kind, with all its versions."""
+    """Returns one definition per kind, with all its versions."""
     from setpoint.schema.types.crd import crd_of
 
     versions: dict[tuple[str, str], list[type[Resource]]] = {}
@@ -82,7 +79,7 @@ async def _installed(client: Client, name: str) -> Object | None:
 
 
 async def _check_stored(client: Client, new: Object, old: Object) -> list[str]:
-    """Refuses a schema that objects do not fit; tells of fields that they would lose."""
+    """Rejects a schema that stored objects do not match. Returns notes about fields that objects would lose."""
     from setpoint.schema.compile import compile_schema
     from setpoint.schema.openapi import Schema
     from setpoint.schema.validation import validate_object
@@ -105,11 +102,11 @@ async def _check_stored(client: Client, new: Object, old: Object) -> list[str]:
     if wrong:
         more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
         raise DefinitionError(
-            f"{name} stays as it is, for objects that are stored do not fit the new schema: "
-            f"{'; '.join(wrong[:_NAMED])}{more}. Change or delete them, or allow what they have"
+            f"{name} was not changed, because stored objects do not match the new schema: "
+            f"{'; '.join(wrong[:_NAMED])}{more}. Change or delete these objects, or relax the schema"
         )
     return [
-        f"{name}: {path} is not in the schema any more; {count} {'objects have' if count > 1 else 'object has'} it, "
-        "and will lose it with the next write"
+        f"{name}: {path} was removed from the schema; {count} {'objects have' if count > 1 else 'object has'} the "
+        "field and will lose its value on the next write"
         for path, count in sorted(lost.items())
     ]

@@ -1,4 +1,4 @@
-"""A line of `controllers:` in an app file: a file or module, and perhaps one controller of it."""
+"""An entry of `controllers:` in an app file: a file or module, and optionally the name of one controller."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,15 +7,15 @@ from setpoint.objects.tree import Object
 
 
 class Entry(NamedTuple):
-    """Which controllers are to run."""
+    """The controllers to run."""
 
     module: str
-    # All of them when empty.
+    # Empty for all controllers.
     name: str = ""
 
     @property
     def is_file(self) -> bool:
-        """Whether the module is named by its file."""
+        """True if the module is given as a file."""
         return self.module.endswith(".py")
 
     def __str__(self) -> str:
@@ -23,6 +23,6 @@ class Entry(NamedTuple):
 
 
 def entries_of(app: Object) -> Sequence[Entry]:
-    """What an App object asks for."""
+    """Returns the entries of an App object."""
     listed = app.get("spec", {}).get("controllers") or ()
     return [Entry(each["module"], each.get("name") or "") for each in listed]

@@ -1,4 +1,4 @@
-"""Where in somebody's own code something went wrong, without a stack of ours: `controllers/shop.py:12: ValueError`."""
+"""Locates errors in the user's code, without frames of Setpoint: `controllers/shop.py:12: ValueError`."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 _PACKAGE = str(Path(__file__).parents[2])
-# Where code lies that is nobody's project: Python's own, and what is installed.
+# The directories of Python and installed packages.
 _INSTALLED = tuple(
     f"{os.path.realpath(path)}{os.sep}"
     for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -17,7 +17,7 @@ _INSTALLED = tuple(
 
 
 def is_own(file: str | None) -> bool:
-    """Whether a file belongs to a project: neither to Python, nor to a package that is installed, nor to us."""
+    """Returns True if the file belongs to the project: not to Python, an installed package, or Setpoint."""
     if not file or file.startswith("<"):
         return False
     path = os.path.realpath(file)
@@ -27,13 +27,13 @@ def is_own(file: str | None) -> bool:
 
 
 def project_files() -> list[str]:
-    """The files of the project that have been imported so far."""
+    """Returns the imported files of the project."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     return sorted({os.path.realpath(file) for file in files if file and is_own(file) and file.endswith(".py")})
 
 
 def told(error: BaseException, directory: Path) -> str:
-    """An error in one line, with the innermost place in the project's own code, if it passed any."""
+    """Returns an error as one line, with the innermost location in the project's code, if any."""
     if isinstance(error, SyntaxError) and error.filename:
         text = f": {error.text.strip()}" if error.text and error.text.strip() else ""
         return f"{shown(error.filename, directory)}:{error.lineno}: {error.msg}{text}"
@@ -42,13 +42,13 @@ def told(error: BaseException, directory: Path) -> str:
 
 
 def place_of(trace: TracebackType | None, directory: Path) -> str:
-    """`file:line` of the innermost frame in the project's own code; empty where there is none."""
+    """Returns `file:line` of the innermost frame in the project's code; empty if there is none."""
     own = [entry for entry in traceback.extract_tb(trace) if is_own(entry.filename)]
     return f"{shown(own[-1].filename, directory)}:{own[-1].lineno}" if own else ""
 
 
 def frames(innermost: FrameType | None) -> Iterator[FrameType]:
-    """The calls that are under way, the innermost first."""
+    """Yields the frames of a stack, innermost first."""
     while innermost is not None:
         yield innermost
         innermost = innermost.f_back
@@ -57,9 +57,9 @@ def frames(innermost: FrameType | None) -> Iterator[FrameType]:
 def _what(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"there is no module {error.name}, neither in the project nor installed for {sys.executable}"
+        return f"no module {error.name} in the project or among the packages of {sys.executable}"
     if isinstance(error, SystemExit):
-        return f"it exits while it is imported (SystemExit: {error.code})"
+        return f"the module exits during import (SystemExit: {error.code})"
     if isinstance(error, BaseExceptionGroup):
         return _what(error.exceptions[0])
     text = " ".join(str(error).split())
@@ -67,7 +67,7 @@ def _what(error: BaseException) -> str:
 
 
 def shown(file: str, directory: Path) -> str:
-    """A file as seen from the project's directory, if it is below that."""
+    """Returns the path of a file relative to the project's directory, if below."""
     path = os.path.realpath(file)
     base = f"{os.path.realpath(directory)}{os.sep}"
     return path.removeprefix(base)

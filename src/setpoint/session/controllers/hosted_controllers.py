@@ -1,11 +1,12 @@
-"""The controllers of an app, hot-loaded: what the app file lists runs, and runs anew when its files change.
+"""The controllers of an app with hot reload: runs the entries of the app file, and reloads them when their files
+change.
 
     hosted = HostedControllers(client, plane_kubeconfig, directory=app_directory, data=session_directory)
     await hosted.set(entries_of(app), app)
     await hosted.close()
 
-What becomes of them is an event of the App object, a line in this process's log, and a line in the log of the
-controllers, where all that they print is as well.
+Lifecycle changes are recorded as Events of the App object, in the log of this process, and in the log of the
+controllers, which also contains their output.
 """
 
 import asyncio
@@ -29,10 +30,10 @@ from setpoint.store.files import make_directory
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.logs.store import LogStore
 
-# As whom they write: with the name of the entry.
+# The prefix of the controllers' user names, followed by the entry.
 USER = "system:setpoint:controllers"
 REPORTER = "setpoint-controllers"
-# How long the last events may take to be written.
+# The time limit for writing the last Events.
 _FLUSH_SECONDS = 1.0
 _KUBECONFIG = ".kubeconfig"
 
@@ -42,8 +43,8 @@ _log = logging.getLogger(__name__)
 class HostedControllers:
     """The controllers of one app, beside a control plane.
 
-    `kubeconfig` makes one for a user. `directory` is where the app file is, and its paths begin; in `data` their
-    kubeconfigs and logs are.
+    `kubeconfig` creates a kubeconfig for a user. `directory` is the directory of the app file, the base of relative
+    paths; `data` holds kubeconfigs and logs.
     """
 
     def __init__(
@@ -67,8 +68,7 @@ class HostedControllers:
         self.logs = LogStore(self._data / "logs", client.clock)
 
     async def set(self, entries: Sequence[Entry], app: Object | None = None) -> None:
-        """Has exactly these run, soon (`loaded` waits for it); what is listed as before goes on undisturbed. Events are
-        about `app`."""
+        """Sets the entries to run; `loaded` waits for them. Unchanged entries keep running. Events refer to `app`."""
         async with self._setting:
             self._app = app or self._app
             if self._telling is None:
@@ -77,29 +77,29 @@ class HostedControllers:
             await self._seats.set(self._begun)
 
     async def loaded(self) -> None:
-        """Returns when each of them works, or it is known why it does not."""
+        """Waits until each entry runs or has failed."""
         async with self._setting:
             await self._seats.loaded()
 
     @property
     def listed(self) -> list[Entry]:
-        """What is to run."""
+        """The entries to run."""
         return list(self._begun)
 
     async def report(self) -> list[Row]:
-        """How each controller does, in the order of the app file."""
+        """Returns the status of each controller, in the order of the app file."""
         return await self._seats.rows()
 
     async def reconciles(self, wanted: Wanted) -> Reconciles:
-        """What they remember of some reconciles."""
+        """Returns the remembered reconciles that match."""
         return await self._seats.reconciles(wanted)
 
     def logged(self) -> list[str]:
-        """Whose output there is: names of controllers, and of files for what was printed before there were any."""
+        """Returns the names of logs: controllers, and files for output before their controllers were known."""
         return [unquote(uid) for uid in self.logs.known()]
 
     async def close(self) -> None:
-        """Ends all of them: what reconciles may finish."""
+        """Stops all controllers after their running reconciles."""
         await self._seats.close()
         for path in self._data.glob(f"*{_KUBECONFIG}"):
             path.unlink()
@@ -116,7 +116,7 @@ class HostedControllers:
         secret_files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
         return Begin(str(self._directory), entry.module, entry.name, [str(path)])
 
-    # What becomes of them: `seat.Teller`
+    # Implementation of `worker_slot.Teller`
 
     def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
         _log.log(logging.WARNING if bad else logging.INFO, "%s", text)
@@ -133,4 +133,4 @@ class HostedControllers:
         track.write(f"{text}\n".encode("utf-8", "replace"))
 
     def ran(self, entry: Entry, run: Ran) -> None:
-        """Of what goes well nothing is told here: `setpoint trace` reads it from the log of revisions."""
+        """Ignores reconciles: `setpoint trace` reads them from the log of revisions."""

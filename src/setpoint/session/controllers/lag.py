@@ -1,5 +1,4 @@
-"""Notices that a controller blocks: a thread looks every second whether the event loop still turns, and if it does not,
-where in somebody's code it stands."""
+"""Detects blocked event loops: a thread checks every second that the loop runs, and locates the blocking code."""
 
 import asyncio
 import sys
@@ -14,13 +13,13 @@ from setpoint.session.controllers.faults import frames, is_own, shown
 from setpoint.session.controllers.messages import Blocked
 
 LOOK_SECONDS = 1.0
-# Who has let go is still told about for so long.
+# The time for which a past block is still reported.
 REMEMBER_SECONDS = 60.0
 REMEDY = "use `await` and asyncio there, or `await ctx.in_thread(…)`"
 
 
 class Block(NamedTuple):
-    """A controller that blocked, or still does (`until` is None)."""
+    """A block of the event loop by a controller. `until` is None while still blocked."""
 
     controller: str
     object: str
@@ -30,7 +29,7 @@ class Block(NamedTuple):
 
 
 class Lag:
-    """Looks after the loop of the thread that makes this. `tell` is called from another thread."""
+    """Monitors the loop of the creating thread. Calls `tell` from another thread."""
 
     def __init__(self, clock: Clock, directory: Path, tell: Callable[[Blocked], None]) -> None:
         self._clock, self._directory, self._tell = clock, directory, tell
@@ -47,21 +46,21 @@ class Lag:
         self._ended.set()
 
     def blocks(self, controller: str) -> bool:
-        """Whether it is this controller that keeps the loop from turning, now."""
+        """Returns True if this controller blocks the loop now."""
         return self.last is not None and self.last.until is None and self.last.controller == controller
 
     def note(self, controller: str) -> str:
-        """What to say of a controller that blocks, or did so lately; empty: nothing."""
+        """Returns a note about a controller that blocks the loop or did so recently; empty otherwise."""
         block = self.last
         if block is None or controller != block.controller:
             return ""
         now = self._clock.monotonic()
         at = f" at {block.where}" if block.where else ""
         if block.until is None:
-            return f"blocks all of its file for {now - block.since:.0f} s now{at}: {REMEDY}"
+            return f"has been blocking its worker process for {now - block.since:.0f} s{at}: {REMEDY}"
         if now - block.until > REMEMBER_SECONDS:
             return ""
-        return f"blocked all of its file for {block.until - block.since:.1f} s{at}: {REMEDY}"
+        return f"blocked its worker process for {block.until - block.since:.1f} s{at}: {REMEDY}"
 
     def _look_on(self) -> None:
         while not self._ended.wait(LOOK_SECONDS):
@@ -73,7 +72,7 @@ class Lag:
             if turned.wait(LOOK_SECONDS):
                 continue
             block = self._where(since)
-            is_ours = block.controller or block.where  # else it is the machine that has no time for any of us
+            is_ours = block.controller or block.where  # otherwise the machine is overloaded
             if is_ours:
                 self.last = block
                 self._tell(Blocked(block.controller, block.object, block.where, self._clock.monotonic() - since))
@@ -84,7 +83,7 @@ class Lag:
                 self.last = block._replace(until=self._clock.monotonic())
 
     def _where(self, since: float) -> Block:
-        """Who blocks, and the innermost place in the project's own code."""
+        """Returns the blocking controller, and the innermost location in the project's code."""
         controller = about = where = ""
         for frame in frames(sys._current_frames().get(self._thread_id)):
             if not where and is_own(frame.f_code.co_filename):

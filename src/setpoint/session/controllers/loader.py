@@ -1,8 +1,8 @@
-"""Imports a file or module of controllers, and finds what is in it: controllers of every style, and kinds.
+"""Imports a file or module and finds its controllers, of all styles, and its kinds.
 
-This runs in a process of its own, which imports nothing twice: what changed is loaded by the next process. Neighbours
-of the file can be imported by their names. They come after Python's own modules and before installed ones, so that a
-file named `queue.py` breaks nothing.
+The import runs in a new process for each version, so that modules never need to be reloaded. Files in the same
+directory can be imported by name. They are searched after Python's standard library and before installed packages, so
+that a file named `queue.py` shadows no standard module.
 """
 
 import importlib
@@ -21,30 +21,31 @@ from setpoint.schema.types.resource import Resource
 from setpoint.session.controllers.faults import is_own, told
 
 _DECLARED = "__controller__"
-# What has a controller made of it, by the modules that are there where somebody uses one.
+# Classes with a method that creates a controller, by module. Looked up only if the module is imported.
 _WEBHOOKS = "setpoint.controller.webhook"
 _MACHINES = {"setpoint.flow.fsm.fsm": "FSM", "setpoint.flow.claims.claims": "Claims"}
 
 
 class LoadError(Exception):
-    """A file of controllers that cannot be run; says why, and where."""
+    """Raised if a file cannot be loaded, with the reason and location."""
 
 
 class Contents(NamedTuple):
-    """What was found in a file."""
+    """The contents of a file."""
 
     controllers: list[Controller]
-    # What in it is not run.
+    # Notes about parts that are not run.
     notes: list[str]
-    # Those of the whole project, as far as it was imported.
+    # The kinds of all imported modules of the project.
     kinds: list[type[Resource]]
 
 
 def load(module: str, directory: Path, name: str = "") -> Contents:
-    """Imports a file (relative to the directory) or a module, and makes its controllers; with a name, only that one.
-    Raises LoadError."""
-    # Python takes compiled code for current if the file has the same size and was changed in the same second: the next
-    # process would run the code before an edit.
+    """Imports a file (relative to the directory) or a module and creates its controllers; with `name`, only that one.
+    Raises LoadError.
+    """
+    # Python considers bytecode current if the file has the same size and modification second: the next process would
+    # run the code before an edit.
     sys.dont_write_bytecode = True
     try:
         found = (
@@ -52,14 +53,14 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
         )
     except LoadError:
         raise
-    except BaseException as error:  # whatever somebody's code raises, SystemExit too
+    except BaseException as error:  # including SystemExit
         raise LoadError(told(error, directory)) from None
     controllers = _controllers(found, module, directory)
     if name:
         known = [each.name for each in controllers]
         controllers = [each for each in controllers if each.name == name]
         if not controllers:
-            raise LoadError(f"{module} has no controller named {name!r}; it has {', '.join(known)}")
+            raise LoadError(f"{module} has no controller named {name!r}; available controllers: {', '.join(known)}")
     _check_names(controllers, module)
     return Contents(controllers, _notes(found, module), _kinds())
 
@@ -69,7 +70,7 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
 
 def _import_file(path: Path, named: str) -> ModuleType:
     if not path.is_file():
-        raise LoadError(f"there is no file {named}: name the one that is there instead, or bring it back")
+        raise LoadError(f"file {named} not found: correct the path, or restore the file")
     root, parts = path.parent, [path.stem]
     while (root / "__init__.py").is_file():
         root, parts = root.parent, [root.name, *parts]
@@ -78,7 +79,7 @@ def _import_file(path: Path, named: str) -> ModuleType:
     if len(parts) > 1 and all(part.isidentifier() for part in parts):
         return importlib.import_module(name)
     if name in sys.modules or name in sys.stdlib_module_names:
-        name = f"controllers_in_{name}"  # what else has this name stays what it is
+        name = f"controllers_in_{name}"  # avoids replacing another module of this name
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -93,12 +94,12 @@ def _import_module(name: str, directory: Path) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise LoadError(f"there is no module {name}, neither in {directory} nor installed") from None
+            raise LoadError(f"no module {name} in {directory} or among the installed packages") from None
         raise
 
 
 def _search(directory: Path) -> None:
-    """Has modules of a directory found: after Python's own, before installed ones."""
+    """Adds a directory to the search path: after the standard library, before installed packages."""
     text = str(directory)
     if text not in sys.path:
         installed = (index for index, path in enumerate(sys.path) if os.path.basename(path).endswith("-packages"))
@@ -114,7 +115,7 @@ def _controllers(module: ModuleType, shown: str, directory: Path) -> list[Contro
         if _is_controller(value):
             found[id(value)] = value
     values = list(found.values())
-    # An object of a class stands for the class, and the controller of a machine for the machine.
+    # An instance takes precedence over its class, and the controller of a state machine over the machine.
     made_by = {type(value) for value in values}
     machines = {id(getattr(value, "fsm", None)) for value in values} | {
         id(getattr(value, "claims", None)) for value in values
@@ -126,7 +127,7 @@ def _controllers(module: ModuleType, shown: str, directory: Path) -> list[Contro
         raise LoadError(f"{shown} has no controller: declare one with @sp.controller(Kind)")
     made = [_made(value, shown, directory) for value in chosen]
     for each in made:
-        # A kind that is not there yet is waited for, for as long as it takes.
+        # Waits without limit for kinds that are not served yet.
         each.options = replace(each.options, sync_timeout=None)
     return made
 
@@ -134,7 +135,7 @@ def _controllers(module: ModuleType, shown: str, directory: Path) -> list[Contro
 def _is_controller(value: object) -> bool:
     if isinstance(value, (Controller, *_machines())):
         return True
-    if isinstance(value, type):  # of a class that derives from a controller, only if it says so itself
+    if isinstance(value, type):  # a subclass of a controller class counts only if declared itself
         return isinstance(vars(value).get(_DECLARED), Declaration)
     return declaration_of(value) is not None
 
@@ -144,12 +145,12 @@ def _machines() -> tuple[type, ...]:
 
 
 def _made(value: object, shown: str, directory: Path) -> Controller:
-    """The controller of what was declared. Raises LoadError."""
+    """Creates the controller of a declaration. Raises LoadError."""
     try:
         if isinstance(value, type) and (needed := _needed(value)):
             raise LoadError(
-                f"{shown}: {value.__name__} cannot be made without {', '.join(needed)}: put an object of it into the "
-                f"file, such as {value.__name__.lower()} = {value.__name__}(…)"
+                f"{shown}: {value.__name__} requires the arguments {', '.join(needed)}: create an instance in the "
+                f"file, e.g. {value.__name__.lower()} = {value.__name__}(…)"
             )
         is_machine = isinstance(value, _machines())
         return controller_of(value.controller() if is_machine else value)  # type: ignore[attr-defined]
@@ -161,7 +162,7 @@ def _made(value: object, shown: str, directory: Path) -> Controller:
 
 
 def _needed(cls: type) -> list[str]:
-    """The arguments that an object of a class cannot be made without."""
+    """Returns the required arguments of a class."""
     if cls.__init__ is object.__init__:  # type: ignore[misc]
         return []
     every, keywords = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
@@ -173,22 +174,22 @@ def _check_names(controllers: list[Controller], shown: str) -> None:
     names = [each.name for each in controllers]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise LoadError(
-            f"{shown} has two controllers named {twice[0]!r}: give one of them another name, "
-            f"such as @sp.controller(Kind, name='{twice[0]}-2')"
+            f"{shown} has two controllers named {twice[0]!r}: rename one, e.g. @sp.controller(Kind, "
+            f"name='{twice[0]}-2')"
         )
 
 
 def _notes(module: ModuleType, shown: str) -> list[str]:
-    """Webhooks stand between a server and everybody who writes: who works on them should not stop all others."""
+    """Returns a note about webhooks, which are not served: a webhook under development would block all writes."""
     webhooks = sys.modules.get(_WEBHOOKS)
     named = [name for name, value in vars(module).items() if webhooks and isinstance(value, webhooks.AdmissionWebhook)]
     if not named:
         return []
-    return [f"{shown}: the webhooks {', '.join(named)} are not served here; what @sp.rule can say belongs to the kind"]
+    return [f"{shown}: the webhooks {', '.join(named)} are not served here; use @sp.rule in the kind where possible"]
 
 
 def _kinds() -> list[type[Resource]]:
-    """The kinds that the project defines."""
+    """Returns the kinds that the project defines."""
     found: dict[type[Resource], None] = {}
     for module in list(sys.modules.values()):
         if not is_own(getattr(module, "__file__", None)):

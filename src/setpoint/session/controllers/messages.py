@@ -1,9 +1,9 @@
-"""What a program of controllers and whoever runs it say to each other: one JSON object a line, over a socket pair.
+"""The protocol between a worker process and its supervisor: one JSON object per line, over a socket pair.
 
-The one who runs it begins with `Begin`; the program answers `Loaded` or `Refused`, and on `Start` it works. From then
-on it tells what its controllers print (`Line`), what they do where somebody wants to see it (`Ran`), and that one of
-them blocks (`Blocked`). `Ask` is answered at any time, even while everything else in the program stands still. Who
-hears nothing more from the other side ends.
+The supervisor sends `Begin`; the worker answers `Loaded` or `Refused`, and starts its controllers on `Start`. Then the
+worker sends the output of its controllers (`Line`), finished reconciles if requested (`Ran`), and reports of a blocked
+event loop (`Blocked`). `Ask` is answered at any time, even while the event loop is blocked. Each side exits when the
+other one is gone.
 """
 
 from typing import TypeAlias
@@ -19,57 +19,57 @@ class _Message(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
 
 class Begin(_Message, frozen=True):
-    """What to load, from where, and which server it is for."""
+    """Loads a module for a server."""
 
     directory: str
     module: str
-    # Which of the controllers in it; all of them when empty.
+    # The controller to run; empty for all.
     name: str
     kubeconfigs: list[str]
     context: str = ""
-    # Whether the kinds that it defines are installed.
+    # True if the kinds of the module must be installed.
     installs: bool = True
-    # Whether every reconcile is told of.
+    # True if every reconcile is reported.
     tells_runs: bool = False
 
 
 class Start(_Message, frozen=True):
-    """Work."""
+    """Starts the controllers."""
 
 
 class Ask(_Message, frozen=True):
-    """Tell how you do, and what you remember of some reconciles, where they are wanted."""
+    """Requests the status, and optionally remembered reconciles."""
 
     number: int
     wanted: Wanted | None = None
 
 
 class Stop(_Message, frozen=True):
-    """Finish the reconciles that run, within so many seconds, and end."""
+    """Requests the exit, with a number of seconds for running reconciles."""
 
     seconds: float
 
 
 class Loaded(_Message, frozen=True):
-    """Everything is there to start. `files` are those of the project that it is made of."""
+    """The module is loaded and ready to start. `files` are the imported files of the project."""
 
     controllers: list[str]
     files: list[str]
-    # What somebody should know though nothing is wrong.
+    # Notes for the user that are not errors.
     notes: list[str] = []
 
 
 class Refused(_Message, frozen=True):
-    """It cannot be started; says why, with the place in the file."""
+    """The module cannot be started, with the reason and location."""
 
     why: str
     files: list[str]
-    # Whether the same files may be fine a moment later: it is the server that does not answer.
+    # True if a retry with the same files may succeed, because the server did not answer.
     passes: bool = False
 
 
 class Told(_Message, frozen=True):
-    """How its controllers do, for an `Ask`; and what it is made of by now."""
+    """The answer to an `Ask`: the status of the controllers, and the imported files."""
 
     number: int
     rows: list[Row]
@@ -79,7 +79,7 @@ class Told(_Message, frozen=True):
 
 
 class Line(_Message, frozen=True):
-    """A line that somebody printed or logged; `controller` is empty where nobody knows whose it is."""
+    """A printed or logged line. `controller` is empty if unknown."""
 
     controller: str
     text: str
@@ -87,7 +87,7 @@ class Line(_Message, frozen=True):
 
 
 class Ran(_Message, frozen=True):
-    """A reconcile that has ended."""
+    """A finished reconcile."""
 
     controller: str
     object: str
@@ -95,13 +95,13 @@ class Ran(_Message, frozen=True):
     writes: list[str]
     result: str
     seconds: float
-    # What it failed with, with the place in the file.
+    # The error with its location.
     error: str = ""
     again_after: float | None = None
 
 
 class Blocked(_Message, frozen=True):
-    """Nothing else can run in the program: one of its controllers does not let go."""
+    """The event loop is blocked by a controller."""
 
     controller: str
     object: str
@@ -110,7 +110,7 @@ class Blocked(_Message, frozen=True):
 
 
 class Failed(_Message, frozen=True):
-    """It ends, though nobody told it to."""
+    """The worker exits with an error."""
 
     why: str
 
@@ -124,5 +124,5 @@ from_program = msgspec.json.Decoder(FromProgram).decode
 
 
 def line_of(message: ToProgram | FromProgram) -> bytes:
-    """A message as it goes over the wire."""
+    """Encodes a message as a line."""
     return _encode(message) + b"\n"

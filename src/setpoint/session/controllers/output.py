@@ -1,7 +1,7 @@
-"""What controllers print and log, line by line, with the name of the controller that did.
+"""Captures the output and log lines of controllers, with the name of the controller.
 
-Whose reconcile prints is known from the context it runs in, which threads of `ctx.in_thread` have as well. Of our own
-loggers only warnings are passed on; that a reconcile failed is told in another way, with the place in the file.
+The controller is known from the context of its reconcile, also in threads of `ctx.in_thread`. Of Setpoint's own loggers
+only warnings are captured; failed reconciles are reported separately, with their location.
 """
 
 import io
@@ -14,17 +14,17 @@ from typing import TextIO
 from setpoint.session.controllers.messages import Line
 
 Send = Callable[[Line], None]
-# Whose reconcile runs.
+# The controller of the running reconcile.
 current: ContextVar[str] = ContextVar("current", default="")
-# The words of a reconcile that failed, with a stack: we tell that without one.
+# The logger of failed reconciles with tracebacks, which are reported separately.
 _OUTCOME = "setpoint.controller.outcome"
 _OURS = "setpoint"
-# Longer lines, and such as do not end, are passed on in pieces.
+# Longer lines, and output without line ends, are split.
 _LONGEST = 16384
 
 
 class Printed(io.TextIOBase):
-    """In the place of `sys.stdout` or `sys.stderr`. What goes around it, to the descriptor, goes where it went."""
+    """Replaces `sys.stdout` or `sys.stderr`. Output written directly to the descriptor is not captured."""
 
     encoding = "utf-8"
 
@@ -54,7 +54,7 @@ class Printed(io.TextIOBase):
         return len(text)
 
     def finish(self) -> None:
-        """Passes on lines that have not ended."""
+        """Sends incomplete lines."""
         for controller, rest in self._begun.items():
             self._send(Line(controller, rest, self._error))
         self._begun.clear()
@@ -66,7 +66,7 @@ def _pieces(lines: Iterable[str]) -> Iterator[str]:
 
 
 class LogLines(logging.Handler):
-    """Passes records of the log on as lines."""
+    """Sends log records as lines."""
 
     def __init__(self, send: Send) -> None:
         super().__init__(logging.INFO)
@@ -82,8 +82,8 @@ class LogLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record)
-        except Exception as error:  # the arguments do not fit the text
-            text = f"a line of the log could not be written ({type(error).__name__}: {error}): {record.msg}"
+        except Exception as error:  # the arguments do not match the format
+            text = f"invalid log record ({type(error).__name__}: {error}): {record.msg}"
         matters = record.levelno >= logging.WARNING
         if matters:
             text = f"{record.levelname}: {text}"
@@ -93,14 +93,14 @@ class LogLines(logging.Handler):
 
 
 def follow_log(send: Send) -> None:
-    """Has what is logged passed on, from INFO up."""
+    """Captures log records of level INFO and above."""
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.addHandler(LogLines(send))
 
 
 def follow_printing(send: Send) -> Callable[[], None]:
-    """Has what is printed passed on. What is returned passes on the beginnings of lines, at the end."""
+    """Captures printed output. Returns a function that sends incomplete lines at the end."""
     out, err = sys.stdout, sys.stderr
     printed = [Printed(send, out, error=False), Printed(send, err, error=True)]
     sys.stdout, sys.stderr = printed

@@ -1,8 +1,8 @@
-"""`GET /admin/controllers`: how the controllers of a control plane do, those of its app and its own.
+"""`GET /admin/controllers`: the status of the controllers of an app and of the control plane.
 
     {"controllers": [{"name": …, "kind": …, "module": …, "queue": 0, …}], "builtIn": […], "logs": ["shop"]}
 
-`GET /admin/controllers/NAME/log` is what one of the app's has printed, with the parameters of other logs.
+`GET /admin/controllers/NAME/log` returns the log of one of the app's controllers, with the parameters of other logs.
 """
 
 from typing import TYPE_CHECKING
@@ -25,14 +25,14 @@ LOG = "log"
 
 
 class ControllersPage:
-    """Answers for one control plane, once it knows it: pages are there before planes are."""
+    """Serves the page of a control plane. The plane is set later, because pages are created before planes."""
 
     def __init__(self) -> None:
         self.plane: ControlPlane | None = None
         self.hosted: HostedControllers | None = None
 
     async def respond(self, context: Context) -> Response | None:
-        """Raises MethodNotAllowed and NotFound."""
+        """Answers requests to the page. Raises MethodNotAllowed and NotFound."""
         path = context.request.path.rstrip("/")
         if path != PATH and not path.startswith(f"{PATH}/"):
             return None
@@ -44,7 +44,7 @@ class ControllersPage:
         return self._log(context, unquote(name)) if below == LOG else None
 
     async def _told(self) -> dict[str, object]:
-        from setpoint.controller.overview import overview  # a server is ready before it has controllers
+        from setpoint.controller.overview import overview  # not needed until the server is ready
 
         hosted = await self.hosted.report() if self.hosted is not None else []
         own = [overview(each) for each in self.plane.controllers] if self.plane is not None else []
@@ -60,8 +60,8 @@ class ControllersPage:
 
         known = self.hosted.logged() if self.hosted is not None else []
         if self.hosted is None or name not in known:
-            hint = f"there are: {', '.join(known)}" if known else "there are none"
-            raise NotFound(f"no controller {name!r} of the app has a log; {hint}")
+            hint = f"available logs: {', '.join(known)}" if known else "there are no logs"
+            raise NotFound(f"controller {name!r} has no log; {hint}")
         given = {parameter: values[-1] for parameter, values in context.query.items()}
         options = parse({"source": "all", **given})
         return Response(

@@ -1,7 +1,7 @@
-"""One program of controllers as a process, seen from whoever runs it: started, asked, replaced, ended.
+"""A worker process of controllers, from the view of its supervisor: starts, queries, replaces and stops the process.
 
-It lives in a process group of its own, and goes with everything that it has started: when it is told to, when it does
-not end in time, and when the one who runs it is gone.
+The process leads its own process group. The whole group is killed when the process is stopped, does not exit in time,
+or loses its supervisor.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ from setpoint.session.controllers.messages import (
 )
 
 Hear = Callable[[Line | Ran | Blocked], None]
-# How long an import may take, and how long the end may take beyond what the reconciles have.
+# The time limit of an import, and the time to exit after the reconciles' time limit.
 LOAD_SECONDS, END_SECONDS = 60.0, 2.0
-# Of what it says; and of what is read of its output at once, where longer lines are cut.
+# The maximum length of a message, and of a piece of output.
 _LONGEST_LINE, _READ_BYTES = 64 << 20, 1 << 16
 _LOOK_SECONDS = 0.01
 
 
 class Program:
-    """A process. `ended` tells why it did, once it has."""
+    """A worker process. `ended` is the reason of its exit."""
 
     def __init__(self, process: asyncio.subprocess.Process, begin: Begin, hear: Hear, clock: Clock) -> None:
         self._process, self._begin, self._hear, self._clock = process, begin, hear, clock
@@ -60,7 +60,9 @@ class Program:
     async def start(
         cls, begin: Begin, hear: Hear, clock: Clock, environ: Mapping[str, str], *, at_terminal: bool = False
     ) -> "Program":
-        """Starts the process. `at_terminal` leaves it the terminal; else what it prints is heard. Raises OSError."""
+        """Starts the process. With `at_terminal`, the process uses the terminal; otherwise its output is captured.
+        Raises OSError.
+        """
         ours, theirs = socket.socketpair()
         kept = None if at_terminal else asyncio.subprocess.PIPE
         try:
@@ -78,26 +80,26 @@ class Program:
             program = cls(process, begin, hear, clock)
             reader, program._writer = await asyncio.open_unix_connection(sock=ours, limit=_LONGEST_LINE)
         except BaseException:
-            ours.close()  # a process that was started hears of it, and ends
+            ours.close()  # a started process notices the closed channel and exits
             raise
         program._living = asyncio.ensure_future(program._live(reader))
         program._send(begin)
         return program
 
     async def loaded(self) -> Loaded | Refused:
-        """Waits until it has said whether it can be started."""
+        """Waits for the result of loading the module."""
         try:
             async with timeout(self._clock, LOAD_SECONDS):
                 return await asyncio.shield(self._answer)
         except TimeoutError:
-            return Refused(f"{self._begin.module} is still being imported after {LOAD_SECONDS:g} s", [])
+            return Refused(f"{self._begin.module}: import did not finish within {LOAD_SECONDS:g} s", [])
 
     def work(self) -> None:
-        """Has it start its controllers."""
+        """Starts the controllers."""
         self._send(Start())
 
     async def ask(self, seconds: float, wanted: Wanted | None = None) -> Told | None:
-        """How it does, and what it remembers of the reconciles that are wanted; None if it does not answer in time."""
+        """Returns the status and the requested reconciles; None on timeout."""
         number = next(self._numbers)
         answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
@@ -111,7 +113,9 @@ class Program:
             self._asked.pop(number, None)
 
     async def stop(self, seconds: float) -> None:
-        """Gives its reconciles so many seconds, then ends it, and returns when nothing of it is left."""
+        """Stops the process, with a number of seconds for running reconciles, and waits until its process group is
+        gone.
+        """
         self._send(Stop(seconds))
         try:
             async with timeout(self._clock, seconds + END_SECONDS):
@@ -120,22 +124,24 @@ class Program:
             self._kill()
             await asyncio.shield(self.ended)
 
-    # Inside
+    # Internals
 
     def _send(self, message: ToProgram) -> None:
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(line_of(message))
 
     async def _live(self, reader: asyncio.StreamReader) -> None:
-        """Hears what it says, until it has ended and all is said."""
+        """Receives messages until the process has exited and its output was read."""
         outputs = [(self._process.stdout, False), (self._process.stderr, True)]
         printing = [asyncio.ensure_future(self._print(out, error)) for out, error in outputs if out is not None]
         try:
-            with suppress(OSError, ValueError):  # it was cut off in the middle: it has ended, or will be
+            with suppress(
+                OSError, ValueError
+            ):  # the channel broke in the middle of a message: the process has exited or will be killed
                 while line := await reader.readline():
                     self._take(from_program(line))
             await self._exited()
-            self._kill()  # what it has left behind, which may still hold its output open
+            self._kill()  # kills remaining child processes, which may keep the output open
             await self._process.wait()
             await asyncio.gather(*printing)
         finally:
@@ -145,11 +151,11 @@ class Program:
                 self._writer.close()
             why = self._failure or _ended(self._process.returncode or 0)
             if not self._answer.done():
-                self._answer.set_result(Refused(f"{self._begin.module}: {why} while it was imported", []))
+                self._answer.set_result(Refused(f"{self._begin.module}: {why} during import", []))
             self.ended.set_result(why)
 
     async def _exited(self) -> None:
-        """Returns when the process itself has ended, whoever has its output; or has taken too long for that."""
+        """Waits until the process itself has exited, independent of its output, with a time limit."""
         until = self._clock.monotonic() + END_SECONDS
         while self._process.returncode is None and self._clock.monotonic() < until:
             await self._clock.sleep(_LOOK_SECONDS)
@@ -169,7 +175,7 @@ class Program:
                 self._hear(message)
 
     async def _print(self, out: asyncio.StreamReader, error: bool) -> None:
-        """What goes past Python's own streams: of programs that it starts, of libraries in C."""
+        """Reads output that bypasses Python's streams: of child processes and C libraries."""
         rest = b""
         while data := await out.read(_READ_BYTES):
             *lines, rest = (rest + data).split(b"\n")
@@ -181,7 +187,7 @@ class Program:
             self._hear(Line("", rest.decode("utf-8", "replace"), error))
 
     def _kill(self) -> None:
-        """Ends it, and what it has started; in a terminal that is in a group with us."""
+        """Kills the process and its group; at a terminal only the process, which shares our group."""
         with suppress(ProcessLookupError):
             if self._owns_group:
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -195,5 +201,5 @@ def _ended(code: int) -> str:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        return f"its process was ended by {name}"
-    return f"its process ended with exit code {code}"
+        return f"its process was killed by {name}"
+    return f"its process exited with code {code}"

@@ -1,4 +1,4 @@
-"""How the controllers of a server do, asked by a client of it."""
+"""Queries the status of a server's controllers."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,33 +8,33 @@ from setpoint.objects.tree import Object
 if TYPE_CHECKING:
     from setpoint.client.client import Client
 
-# Where a server tells of them; the page itself is `page`.
+# The path of the status page; implemented in `page`.
 PATH = "/admin/controllers"
 _LOOK_SECONDS = 0.1
-# As `controller.overview` has them, which brings all controllers along.
+# The same values as in `controller.overview`, which would import all controllers.
 _LOADING, _FAILED = "Loading", "Failed"
 
 
 class Known(NamedTuple):
-    """What a server tells: the controllers of its app, its own, and whose output there is."""
+    """The status of a server's controllers: of its app and built in, and the names of logs."""
 
     hosted: list[Object]
     built_in: list[Object]
     logs: list[str]
 
     def are_decided(self, modules: Collection[str]) -> bool:
-        """Whether it is known of these files or modules that they run, or why they do not."""
+        """Returns True if each of these modules runs or has failed."""
         states = {row["module"]: row["state"] for row in self.hosted}
         return all(states.get(module, _LOADING) != _LOADING for module in modules)
 
     @property
     def failures(self) -> list[str]:
-        """Why some do not run."""
+        """The reasons of failed modules."""
         return [row["note"] for row in self.hosted if row["state"] == _FAILED]
 
 
 async def ask(client: "Client") -> Known:
-    """Raises NotFound for a server that tells nothing of controllers."""
+    """Returns the status. Raises NotFound if the server does not report controllers."""
     from setpoint.client.requests import decode
 
     found = decode((await client.raw("GET", PATH)).body)
@@ -42,8 +42,7 @@ async def ask(client: "Client") -> Known:
 
 
 async def loaded(client: "Client", modules: Collection[str], seconds: float) -> Known:
-    """Waits until each of these files or modules runs, or it is known why it does not; but no longer than so many
-    seconds."""
+    """Waits until each of these modules runs or has failed, up to a number of seconds. Returns the status."""
     until = client.clock.monotonic() + seconds
     while True:
         known = await ask(client)

@@ -1,4 +1,4 @@
-"""Runs the controllers that the App objects of a control plane ask for, for as long as it does."""
+"""Runs the controllers of a control plane's App objects while the plane runs."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from setpoint.workload.process.process_table import COOKIE
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
 
-# As whom the App is read, and events about it are written.
+# The user that reads the App and writes its Events.
 USER = "system:setpoint:session"
 
 
@@ -35,9 +35,10 @@ USER = "system:setpoint:session"
 async def hosting(
     plane: "ControlPlane", page: ControllersPage, *, directory: Path, data: Path, ids: Ids | None = None
 ) -> AsyncIterator[None]:
-    """Has the controllers of the app in a directory run, and told of on the page, until this is left. The plane must
-    listen: they are processes of their own."""
-    await asyncio.to_thread(shutil.rmtree, data / "controllers", ignore_errors=True)  # of the session before
+    """Runs the controllers of the app in a directory, and reports them on the page, until the block ends. The plane
+    must be listening, because the controllers are separate processes.
+    """
+    await asyncio.to_thread(shutil.rmtree, data / "controllers", ignore_errors=True)  # of the previous session
     async with plane.client(user=USER, groups=[MASTERS]) as client, Cache(client) as cache:
         following = _Following(plane, page, client, directory, data, ids)
         page.plane = plane
@@ -84,7 +85,9 @@ class _Following:
         return self._plane.kubeconfig(user, [MASTERS])
 
     def _environ(self) -> Mapping[str, str]:
-        """That of their processes: it marks them as ours, so that whoever looks for what is left finds them."""
+        """Returns the environment of the worker processes, with a cookie that identifies them as ours for the
+        cleanup.
+        """
         if not self._plane.runs_workloads:
             return os.environ
         own = self._plane.workloads.world.processes.cookie("controllers")

@@ -1,6 +1,6 @@
-"""`python -m setpoint.session.controllers.worker DESCRIPTOR`: the process in which a file of controllers runs.
+"""`python -m setpoint.session.controllers.worker DESCRIPTOR`: the worker process of a module of controllers.
 
-It is told over the socket what to load (`messages.Begin`), and ends with whoever started it.
+The module is given over the socket (`messages.Begin`). The process exits with its supervisor.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ from setpoint.session.controllers.messages import (
     ToProgram,
 )
 
-# What is due later than this waits for time to pass, and not for its turn.
+# Items due later than this count as delayed, not as pending.
 _SOON_SECONDS = 1.0
-# How long the loop may take to answer before the state is read beside it.
+# The time limit for the loop to answer; after that, another thread reads the state.
 _ANSWER_SECONDS = 0.5
 
 
 class Worker:
-    """One program of controllers, from the first message to the last."""
+    """A worker, from the first message to the last."""
 
     def __init__(self, channel: Channel, begin: Begin) -> None:
         self._channel, self._begin = channel, begin
@@ -68,7 +68,7 @@ class Worker:
         self._lag: Lag | None = None
 
     async def run(self, program: Contents) -> None:
-        """Works until it is told to end."""
+        """Runs the controllers until stopped."""
         self._loop, self._controllers = asyncio.get_running_loop(), program.controllers
         try:
             connection = load_kubeconfig([Path(each) for each in self._begin.kubeconfigs]).connection(
@@ -85,12 +85,12 @@ class Worker:
         except crd_installation.NotInstalledError as error:
             self._refuse(str(error), passes=True)
         except (TransportError, APIError) as error:
-            self._refuse(f"the server cannot be used: {error}", passes=True)
+            self._refuse(f"cannot use the server: {error}", passes=True)
         except Exception as error:
             self._channel.send(Failed(told(error, self._directory)))
 
     async def _define(self, client: Client, program: Contents) -> list[str]:
-        """Has the server know the kinds, or sees that it does. Returns what somebody should know."""
+        """Installs the kinds, or checks that they are installed. Returns notes for the user."""
         if self._begin.installs:
             return await crd_installation.install(client, program.kinds)
         reconciled = {each.primary.gvk for each in program.controllers if each.primary is not None}
@@ -102,7 +102,7 @@ class Worker:
         self._channel.send(answer)
 
     async def _is_wanted(self) -> bool:
-        """Waits for the word; False if it is to end instead."""
+        """Waits for the start. Returns False if stopped instead."""
         signs = [asyncio.ensure_future(sign.wait()) for sign in (self._started, self._stopped)]
         await asyncio.wait(signs, return_when=asyncio.FIRST_COMPLETED)
         for each in signs:
@@ -120,7 +120,7 @@ class Worker:
         finally:
             self._lag.stop()
 
-    # What it is told: called in another thread, for the loop may stand still.
+    # Incoming messages. Called in another thread, because the loop may be blocked.
 
     def heard(self, message: ToProgram) -> None:
         match message:
@@ -130,7 +130,7 @@ class Worker:
                 self._in_loop(self._started.set)
             case Stop(seconds):
                 if self._loop is None:
-                    os._exit(0)  # it is being imported: there is nothing to finish
+                    os._exit(0)  # still importing: no reconcile to finish
                 self._in_loop(lambda: self._stop(seconds))
 
     def _in_loop(self, do: Callable[[], None]) -> None:
@@ -143,7 +143,9 @@ class Worker:
         self._stopped.set()
 
     def _tell(self, ask: Ask) -> None:
-        """Answers from the loop; if that does not turn, nothing changes meanwhile, and it is answered from here."""
+        """Answers in the loop. If the loop is blocked, answers in this thread, because the state does not
+        change then.
+        """
         turned = threading.Event()
 
         def answer() -> None:
@@ -168,7 +170,7 @@ class Worker:
             state = BLOCKED
         return msgspec.structs.replace(row, state=state, note="; ".join(filter(None, notes)), module=self._begin.module)
 
-    # What it tells
+    # Outgoing messages
 
     def _ran(self, controller: Controller, run: Run) -> None:
         error = run.error if run.result not in (CANCELLED, CONFLICT) else None
@@ -182,12 +184,12 @@ class Worker:
             about = str(run.request)
             self._channel.send(Ran(run.controller, about, reasons, writes, run.result, run.seconds, why, again))
         elif why:
-            next_try = "it waits for the next change" if again is None else f"next try in {measured(again)}"
+            next_try = "waiting for the next change" if again is None else f"next try in {measured(again)}"
             self._channel.send(Line(run.controller, f"{run.request} failed: {why}; {next_try}", error=True))
 
 
 class _Watching:
-    """Sees every reconcile of a controller, and passes it on to who counts them."""
+    """Observes the reconciles of a controller, and passes them on to the counting observer."""
 
     def __init__(
         self, controller: Controller, counting: Observer | None, ran: Callable[[Controller, Run], None]
@@ -195,7 +197,7 @@ class _Watching:
         self._controller, self._counting, self._ran = controller, counting, ran
 
     def started(self, run: Run) -> None:
-        output.current.set(run.controller)  # of the task that reconciles, which always does so for this one
+        output.current.set(run.controller)  # each task reconciles for one controller only
         if self._counting is not None:
             self._counting.started(run)
 
@@ -206,21 +208,21 @@ class _Watching:
 
 
 def _is_settled(controller: Controller) -> bool:
-    """Whether it has nothing to do before something changes, or time has passed."""
+    """Returns True if the controller has no work until the next change or timer."""
     queue = controller.queue
     busy = len(queue) or queue.working() or any(seconds <= _SOON_SECONDS for _, seconds in queue.waiting())
     return controller.working and controller.synced and not busy
 
 
 def main(descriptor: int) -> None:
-    """Runs the program that is asked for over a socket."""
+    """Runs the program requested over a socket."""
     channel = Channel(socket.socket(fileno=descriptor), owns_group=os.getpgrp() == os.getpid())
     begin = channel.receive()
     assert isinstance(begin, Begin)
     worker = Worker(channel, begin)
     channel.listen(worker.heard)
     output.follow_log(channel.send)
-    if begin.tells_runs:  # at a terminal: what is printed is seen there, Ctrl-C is for who runs this
+    if begin.tells_runs:  # at a terminal: output is visible there, and Ctrl-C is handled by the supervisor
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         finish = None
     else:

@@ -1,4 +1,4 @@
-"""All entries that run beside each other: a seat for each, one watch over their files, and no name twice."""
+"""The slots of all entries, with one file watcher and unique controller names."""
 
 import asyncio
 import os
@@ -16,14 +16,14 @@ from setpoint.workload.filewatch.patterns import DEFAULT_IGNORED, root_of
 from setpoint.workload.filewatch.watcher import Watcher
 from setpoint.workload.ignore_patterns import by_git
 
-# Editors write in several steps.
+# Editors write files in several steps.
 DEBOUNCE_SECONDS = 0.1
-# Where nobody keeps code that he changes.
+# Directories without the user's own code.
 _NO_CODE = (".venv/", "venv/", ".tox/", ".nox/", "site-packages/", ".mypy_cache/", ".ruff_cache/", ".pytest_cache/")
 
 
 class WorkerSlots:
-    """The seats of a directory, from which paths begin."""
+    """The slots of a directory, the base of relative paths."""
 
     def __init__(
         self, directory: Path, teller: Teller, clock: Clock, environ: Mapping[str, str], *, at_terminal: bool = False
@@ -38,9 +38,9 @@ class WorkerSlots:
         self._looking: set[asyncio.Task[None]] = set()
 
     async def set(self, wanted: Mapping[Entry, Begin]) -> None:
-        """Has exactly these run, soon; those that do already go on undisturbed."""
+        """Sets the entries to run. Unchanged entries keep running."""
         gone = [self._seats.pop(entry) for entry in list(self._seats) if entry not in wanted]
-        # Whoever stops waiting for their end does not stop them from ending.
+        # Cancelling this method does not cancel the stopping.
         self._leaving += [asyncio.ensure_future(seat.close()) for seat in gone]
         await self._left()
         await self._watch(wanted)
@@ -52,37 +52,37 @@ class WorkerSlots:
                 )
 
     async def loaded(self) -> None:
-        """Returns when each of them works, or it is known why it does not."""
+        """Waits until each entry runs or has failed."""
         for seat in list(self._seats.values()):
             await seat.decided.wait()
 
     @property
     def problems(self) -> list[str]:
-        """Why some do not work as they should."""
+        """The errors of the entries."""
         return [seat.problem for seat in self._seats.values() if seat.problem]
 
     async def rows(self) -> list[Row]:
-        """How each controller does, in the order in which they were given."""
+        """Returns the status of each controller, in the order of the entries."""
         found = await asyncio.gather(*(seat.rows() for seat in self._seats.values()))
         return [row for rows in found for row in rows]
 
     async def reconciles(self, wanted: Wanted) -> Reconciles:
-        """What their controllers remember of some reconciles."""
+        """Returns the remembered reconciles that match, and the names of all controllers."""
         seats = list(self._seats.values())
         found = await asyncio.gather(*(seat.reconciles(wanted) for seat in seats))
         return Reconciles([each for told in found for each in told], [name for seat in seats for name in seat.names])
 
     async def settled(self) -> bool:
-        """Whether none of them has anything to do, before something changes or time has passed."""
+        """Returns True if no controller has work until the next change or timer."""
         return all(await asyncio.gather(*(seat.settled() for seat in self._seats.values())))
 
     def called(self, entry: Entry) -> str:
-        """Whose it is what nobody in particular says of an entry."""
+        """Returns the name for output of an entry without a controller."""
         seat = self._seats.get(entry)
         return seat.called if seat is not None else entry.module
 
     async def close(self) -> None:
-        """Ends all: what reconciles may finish."""
+        """Stops all workers after their running reconciles."""
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
@@ -96,19 +96,19 @@ class WorkerSlots:
         await self._left()
 
     async def _left(self) -> None:
-        """Returns when those that were to end have."""
+        """Waits for the slots that are stopping."""
         if self._leaving:
             await asyncio.wait(self._leaving)
             self._leaving = [each for each in self._leaving if not each.done()]
 
     def _taken(self, name: str, asking: Entry) -> Entry | None:
-        """Which other entry has a controller of this name."""
+        """Returns the other entry with a controller of this name, or None."""
         return next((entry for entry, seat in self._seats.items() if entry != asking and name in seat.names), None)
 
     # Changes of files
 
     async def _watch(self, wanted: Mapping[Entry, Begin]) -> None:
-        """Watches the directory, and those of files that lie elsewhere, from before anything is loaded."""
+        """Watches the directory, and the directories of files elsewhere, before any module is loaded."""
         top = os.path.realpath(self._directory)
         places = {os.path.realpath(self._directory / each.module).rpartition("/")[0] for each in wanted if each.is_file}
         directories = (top, *sorted(each for each in places if not f"{each}/".startswith(f"{top}/")))
@@ -133,7 +133,7 @@ class WorkerSlots:
         looking.add_done_callback(self._looking.discard)
 
     async def _look(self, paths: list[str]) -> None:
-        """Loads those anew that the changed files have to do with."""
+        """Reloads the entries that the changed files affect."""
         changed = {os.path.realpath(path) for path in paths}
         await asyncio.gather(*(seat.refresh() for seat in self._seats.values()))
         because = _because(paths, self._directory)
