@@ -1,1 +1,1 @@
-"""DCP's command line: what its clients call, with its flags, variables and JSON, so that they may call Setpoint."""
+"""A command line compatible with DCP: the same flags, variables and JSON, so that clients of DCP can call Setpoint."""

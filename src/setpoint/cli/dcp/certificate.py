@@ -1,4 +1,4 @@
-"""A certificate that the client of an instance brings along: it must be for this machine, and valid now."""
+"""A server certificate given by the client of an instance. The certificate must be for this machine and valid now."""
 
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,7 +14,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Brought(NamedTuple):
-    """What it serves with, what clients trust, and as which host they know it."""
+    """The files to serve with, the certificate authority that clients trust, and the host name."""
 
     files: "Certificates"
     authority: bytes
@@ -22,18 +22,17 @@ class Brought(NamedTuple):
 
 
 def brought(certificate: str, key: str, authority: str, preferred: str, clock: Clock) -> Brought | None:
-    """The certificate that flags name, if they do; `preferred` is the address where it should serve. Raises what the
-    command line shows."""
+    """Returns the certificate that the flags name, or None. `preferred` is the address to serve at. Raises Failure."""
     from cryptography import x509
 
     from setpoint.server.edge.tls import Certificates
 
     if not (certificate or key):
         if authority:
-            raise Failure("--tls-ca-file needs --tls-cert-file and --tls-key-file beside it")
+            raise Failure("--tls-ca-file requires --tls-cert-file and --tls-key-file")
         return None
     if not (certificate and key):
-        raise Failure("--tls-cert-file and --tls-key-file belong together: give both")
+        raise Failure("--tls-cert-file and --tls-key-file must be given together")
     try:
         text = Path(certificate).read_bytes()
         found = x509.load_pem_x509_certificates(text)[0]
@@ -41,16 +40,17 @@ def brought(certificate: str, key: str, authority: str, preferred: str, clock: C
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror}") from None
     except ValueError as error:
-        raise Failure(f"{certificate} holds no certificate: {error}") from None
+        raise Failure(f"{certificate} contains no certificate: {error}") from None
     if not found.not_valid_before_utc <= clock.now() <= found.not_valid_after_utc:
         raise Failure(
-            f"{certificate} is valid from {found.not_valid_before_utc} to {found.not_valid_after_utc}: bring another"
+            f"{certificate} is not valid now: its validity is {found.not_valid_before_utc} to "
+            f"{found.not_valid_after_utc}"
         )
     names = _names(found)
     host = next((each for each in (preferred, *_LOOPBACK) if each in names), None)
     if host is None:
         raise Failure(
-            f"{certificate} is for {', '.join(sorted(names)) or 'nobody'}: it should be for {' or '.join(_LOOPBACK)}"
+            f"{certificate} is for {', '.join(sorted(names)) or 'no host'}: expected {' or '.join(_LOOPBACK)}"
         )
     return Brought(Certificates(Path(certificate), Path(key)), trusted, host)
 

@@ -1,4 +1,4 @@
-"""`cleanup`: removes what a workload left behind on purpose, and reports it as JSON."""
+"""`cleanup`: removes the persistent resources of a workload, and prints a report as JSON."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ def cleanup(workload_id: str) -> None:
     """Remove the persistent processes, containers and networks of a workload."""
     workload = variables.workload_id(workload_id, {})
     if not workload:
-        raise Failure("the id of the workload is empty")
+        raise Failure("the workload id is empty")
     with tempfile.TemporaryDirectory(prefix="setpoint-dcp-") as directory:
         sys.exit(asyncio.run(_clean_up(workload, Path(directory))))
 

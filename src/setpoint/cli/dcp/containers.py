@@ -1,6 +1,6 @@
-"""`monitor-container`: ends a container with a process, for clients that have some of their own.
+"""`monitor-container`: removes a container when a process ends, for clients with their own containers.
 
-Containers of workloads have a guardian instead, and need nothing of this.
+Containers of workloads have a guardian instead, and do not need this command.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ _LOOK_SECONDS = 30.0
 
 @click.command()
 @monitor_options(required=True)
-@click.option("--containerID", "container", metavar="ID", required=True, help="The id or name of the container.")
-@click.option("--stop-only", is_flag=True, help="Stop the container, and do not remove it.")
+@click.option("--containerID", "container", metavar="ID", required=True, help="ID or name of the container.")
+@click.option("--stop-only", is_flag=True, help="Stop the container without removing it.")
 @click.option("--containerPollInterval", "look", metavar="DURATION", default="", hidden=True)
-@click.option("-r", "--resource-id", metavar="ID", default="", help="For the log: what the container belongs to.")
+@click.option("-r", "--resource-id", metavar="ID", default="", help="Resource that owns the container, for the log.")
 @runtime_option
 def monitor_container(container: str, look: str, stop_only: bool, container_runtime: str | None, **flags: Any) -> None:
-    """End and remove a container when a process ends; or end with the container, if that is removed before."""
+    """Stop and remove a container when a process ends. Exits earlier if the container is removed."""
     from setpoint.objects.duration import SECOND, parse
 
     try:
@@ -54,13 +54,13 @@ async def _monitor(
     if isinstance(engine, Unavailable):
         raise Failure(f"{engine.message}: {engine.remedy}")
     try:
-        if watched is None:  # gone already, so the container has to go at once
+        if watched is None:  # already gone: end the container immediately
             await end_container(engine, container, stop_only=stop_only)
         else:
             gone = wait_gone(watched, clock, interval)
             await tie(engine, container, gone, clock, look_seconds=look, stop_only=stop_only)
     except EngineError as error:
-        raise Failure(f"container {container} may be left running: {error}") from None
+        raise Failure(f"container {container} may still be running: {error}") from None
     finally:
         await engine.close()
 
@@ -68,7 +68,7 @@ async def _monitor(
 async def tie(
     engine: "Engine", container: str, gone: Awaitable[None], clock: Clock, *, look_seconds: float, stop_only: bool
 ) -> None:
-    """Ends a container when something has happened; returns before, if the container is removed. Raises EngineError."""
+    """Ends a container when `gone` completes; returns earlier if the container is removed. Raises EngineError."""
     happened = asyncio.ensure_future(gone)
     removed = asyncio.ensure_future(_until_removed(engine, container, clock, look_seconds))
     try:
@@ -82,7 +82,7 @@ async def tie(
 
 
 async def end_container(engine: "Engine", container: str, *, stop_only: bool) -> None:
-    """Stops a container, and removes it unless that is all that is wanted. Raises EngineError."""
+    """Stops a container, and removes the container unless `stop_only`. Raises EngineError."""
     from setpoint.workload.engine.errors import EngineError, NotFound
 
     try:
@@ -97,7 +97,7 @@ async def end_container(engine: "Engine", container: str, *, stop_only: bool) ->
 
 
 async def _until_removed(engine: "Engine", container: str, clock: Clock, seconds: float) -> None:
-    """Returns when there is no such container. An engine that does not answer says nothing of it."""
+    """Waits until the container does not exist any more. Ignores errors of the engine."""
     from setpoint.workload.engine.errors import EngineError
 
     while True:

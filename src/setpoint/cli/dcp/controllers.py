@@ -1,7 +1,7 @@
-"""`run-controllers`: the controllers alone, for a server that somebody else runs (`start-apiserver --server-only`).
+"""`run-controllers`: runs only the controllers, for a server in another process (`start-apiserver --server-only`).
 
-`start-apiserver` runs them itself. Logs of objects are where their controllers are: a server without them shows those
-that lie in the folder that both know, `DCP_SESSION_FOLDER`.
+`start-apiserver` runs them itself. The logs of objects are where their controllers run: a server without controllers
+shows the logs in the folder that both processes share, `DCP_SESSION_FOLDER`.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from setpoint.workload.process.exit_wait import wait_gone
 
 
 @click.command()
-@click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig of the server.")
-@click.option("--workload-id", metavar="ID", default=None, help="What persistent things are recorded under.")
-@click.option("--port", type=int, default=0, help="Accepted; the kubeconfig says where the server is.")
-@click.option("--notification-socket", metavar="PATH", default="", help="Accepted; the server says all that is needed.")
+@click.option("--kubeconfig", metavar="FILE", default="", help="Path to the kubeconfig of the server.")
+@click.option("--workload-id", metavar="ID", default=None, help="ID under which persistent resources are recorded.")
+@click.option("--port", type=int, default=0, help="Accepted and ignored; the kubeconfig contains the address.")
+@click.option("--notification-socket", metavar="PATH", default="", help="Accepted and ignored; not needed.")
 @runtime_option
 @monitor_options()
-@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
+@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="Log level: debug, info, error or a number.")
 def run_controllers(**flags: Any) -> None:
-    """Run what the objects of a server say."""
+    """Run the controllers for the objects of a server."""
     from setpoint.cli.dcp import diagnostics
 
     diagnostics.set_up(flags["verbosity"], os.environ)
     path = variables.kubeconfig_path(flags["kubeconfig"], os.environ)
     if not path.exists():
-        raise Failure(f"there is no kubeconfig {path}: start the server first, or name it: --kubeconfig")
+        raise Failure(f"kubeconfig {path} not found: start the server first, or pass --kubeconfig")
     sys.exit(process.run(lambda stop: _run(path, flags, stop)))
 
 
@@ -61,13 +61,13 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
                 gone = wait_gone(watched, SystemClock(), flags["monitor_interval"]) if watched else _never()
                 await process.until(stop, gone)
             except (APIError, TransportError) as error:
-                raise Failure(f"the server of {path} cannot be used: {error}") from error
+                raise Failure(f"cannot use the server of {path}: {error}") from error
             finally:
                 await workloads.stop()
 
 
 def _client(path: Path) -> Any:
-    """A client of the server; where both sides know the token already, with that."""
+    """Returns a client of the server, with the shared token from the environment if there is one."""
     from setpoint.client.client import Client
     from setpoint.client.credentials import bearer
     from setpoint.client.kubeconfig import from_files

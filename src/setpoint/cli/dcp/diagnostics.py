@@ -1,7 +1,7 @@
-"""What an instance says about itself: on standard error, to the socket of its client, and into files for later.
+"""The log of an instance: on standard error, to the socket of its client, and optionally in files.
 
-The lines are DCP's: time, level, who and what, with tabs between; in files one JSON object each, so that the files of
-one session can be merged by time (`session-log`).
+Lines have DCP's format: time, level, logger and message, separated by tabs. Files contain one JSON object per line, so
+that `session-log` can merge the files of a session by time.
 """
 
 import logging
@@ -19,7 +19,7 @@ import msgspec
 from setpoint.cli.support.errors import Failure
 from setpoint.store.files import make_directory
 
-# Where the group of commands leaves what was said before the command.
+# The context key under which the group of commands stores its --verbosity.
 VERBOSITY = "setpoint.cli.dcp.verbosity"
 LOG_SOCKET = "DCP_LOG_SOCKET"
 LEVEL = "DCP_DIAGNOSTICS_LOG_LEVEL"
@@ -34,14 +34,14 @@ _log = logging.getLogger(__name__)
 
 
 def set_up(verbosity: str, environ: Mapping[str, str]) -> None:
-    """Has what is logged written where flags and variables say. Raises what the command line shows."""
+    """Configures logging according to flags and variables. Raises Failure."""
     verbosity = verbosity or click.get_current_context().meta.get(VERBOSITY, "")
     level = _level(verbosity, "--verbosity") if verbosity else logging.WARNING
     handlers: list[logging.Handler] = []
     if path := environ.get(LOG_SOCKET):
-        with suppress(OSError):  # nobody listens: what is said goes to standard error
+        with suppress(OSError):  # no listener: log to standard error
             handlers.append(_SocketHandler(path))
-            # Whoever listens chooses from everything that a user may want to read.
+            # The client filters the messages, so that all informational ones are sent.
             level = min(level, logging.INFO)
     if not handlers:
         handlers.append(logging.StreamHandler())
@@ -57,17 +57,17 @@ def set_up(verbosity: str, environ: Mapping[str, str]) -> None:
 
 
 def folder(environ: Mapping[str, str]) -> Path:
-    """Where the files are."""
+    """Returns the directory of the log files."""
     return Path(environ.get(FOLDER) or Path(tempfile.gettempdir()) / "dcp" / "logs")
 
 
 def _level(text: str, where: str) -> int:
-    """Words, or a number: the larger, the more is said."""
+    """Parses a level: a word, or a number, where larger means more verbose."""
     if text.lower() in _LEVELS:
         return _LEVELS[text.lower()]
     if text.isdigit():
         return logging.INFO if text == "0" else logging.DEBUG
-    raise Failure(f"{where}: {text!r} is no level: use debug, info, error or a number")
+    raise Failure(f"{where}: invalid level {text!r}: use debug, info, error or a number")
 
 
 def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:
@@ -76,7 +76,9 @@ def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:
     session = environ.get(SESSION_ID) or f"{os.getpid()}"
     suffix = environ.get(SUFFIX) or f"{os.getpid()}"
     path = where / f"{session}-dcp-{suffix}.log"
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))  # the handler would make it for everybody
+    os.close(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    )  # the handler would create a world-readable file
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setLevel(level)
     handler.setFormatter(_JSONFormatter())
@@ -84,7 +86,7 @@ def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:
 
 
 def _told(record: logging.LogRecord) -> tuple[str, str, str, str]:
-    """Time, level, who, what."""
+    """Returns the time, level, logger and message of a record."""
     time = datetime.fromtimestamp(record.created).astimezone()
     stamp = f"{time:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}{time:%z}"
     level = {"WARNING": "warning", "CRITICAL": "error"}.get(record.levelname, record.levelname.lower())
@@ -108,7 +110,7 @@ class _JSONFormatter(logging.Formatter):
 
 
 class _SocketHandler(logging.Handler):
-    """Writes lines to a unix socket; when nobody reads any more, they are lost rather than waited for."""
+    """Writes lines to a unix socket. Lines are dropped if the reader is gone."""
 
     def __init__(self, path: str) -> None:
         super().__init__()

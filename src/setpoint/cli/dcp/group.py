@@ -1,4 +1,4 @@
-"""`setpoint-dcp` and `setpoint dcp`: the commands of DCP that its clients call. Each is imported when it is used."""
+"""`setpoint-dcp` and `setpoint dcp`: the DCP commands. Each is imported only when used."""
 
 import gc
 
@@ -22,14 +22,14 @@ _COMMANDS = {
 
 
 @click.group(cls=LazyGroup, commands_at=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
+@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="Log level: debug, info, error or a number.")
 @click.pass_context
 def dcp(context: click.Context, verbosity: str) -> None:
-    """What clients of Microsoft's Developer Control Plane call."""
-    gc.enable()  # they last, and `cli.start` is for those that do not
+    """Commands for clients of Microsoft's Developer Control Plane."""
+    gc.enable()  # these commands run long; `cli.start` has disabled the collector
     context.meta[VERBOSITY] = verbosity
 
 
 def main() -> None:
-    """The program `setpoint-dcp`."""
+    """Entry point of the program `setpoint-dcp`."""
     dcp(prog_name="setpoint-dcp")

@@ -1,4 +1,4 @@
-"""`info` and `version`: what DCP's clients ask before they start anything, as JSON."""
+"""`info` and `version`: JSON output that DCP's clients read before they start an instance."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
 from setpoint.version import VERSION
 
-# The DCP whose behaviour this is: its clients refuse to work with one that is too old.
+# The version of DCP that is emulated: clients reject versions that are too old.
 DCP_VERSION = "0.25.13"
 _HOSTS = {"docker": "host.docker.internal", "podman": "host.containers.internal"}
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -23,27 +23,27 @@ def _version() -> dict[str, Any]:
 
 
 def runtime_option(command: Any) -> Any:
-    """The flag that chooses a container engine."""
+    """Adds the option that selects a container engine."""
     return click.option(
         "--container-runtime",
         type=click.Choice(["docker", "podman"]),
         default=None,
-        help="The container engine to use; without it, the first that is found.",
+        help="Container engine to use. [default: the first one found]",
     )(command)
 
 
 @click.command()
 def version() -> None:
-    """Print the version, as JSON."""
+    """Print the version as JSON."""
     _print(_version())
 
 
 @click.command()
 @runtime_option
-@click.option("--diagnostics", is_flag=True, help="Say more.")
-@click.option("-t", "--timeout", metavar="DURATION", default="", help="How long to wait for the engine: 10s.")
+@click.option("--diagnostics", is_flag=True, help="Include more details.")
+@click.option("-t", "--timeout", metavar="DURATION", default="", help="Time to wait for the engine, e.g. 10s.")
 def info(container_runtime: str | None, diagnostics: bool, timeout: str) -> None:
-    """Print what there is to run things with, as JSON."""
+    """Print the available container engine as JSON."""
     from setpoint.objects.duration import SECOND, parse
 
     try:
@@ -81,7 +81,7 @@ async def _containers(preference: str, seconds: float, diagnostics: bool) -> dic
     finally:
         await engine.close()
     told: dict[str, Any] = {"runtime": name, "hostName": _HOSTS[name], "installed": True, "running": True}
-    # There is no client but ourselves: we speak the engine's own protocol.
+    # There is no separate client: Setpoint speaks the engine's API directly.
     return {**told, "clientVersion": VERSION, "serverVersion": number} if diagnostics else told
 
 

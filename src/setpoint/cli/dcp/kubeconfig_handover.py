@@ -1,6 +1,7 @@
-"""The kubeconfig by which an instance hands itself over to its client: that it is there says that all is served.
+"""The kubeconfig that an instance writes for its client. Its existence means that the instance is ready.
 
-It is never written over, as somebody else may live by it, and goes when the instance does.
+An existing kubeconfig is never overwritten, because another instance may use that file. The file is removed when the
+instance ends.
 """
 
 from collections.abc import Iterator
@@ -13,41 +14,44 @@ from setpoint.server.edge.kubeconfig import kubeconfig
 from setpoint.store.files import make_directory
 
 CLUSTER, USER, CONTEXT = "apiserver_cluster", "apiserver_user", "apiserver"
-# What stands for a token that both sides know already.
+# Replaces the token if both sides know the token already.
 PLACEHOLDER = "<placeholder>"
-_MARK = "# Written by Setpoint for its client. It goes when the control plane does.\n"
+_MARK = "# Written by Setpoint for its client. Removed when the control plane stops.\n"
 
 
 def check_free(path: Path) -> None:
-    """Raises what the command line shows if a kubeconfig is there already."""
+    """Raises Failure if a kubeconfig already exists at the path."""
     if path.is_dir():
-        raise Failure(f"{path} is a directory: name the file to be written with --kubeconfig")
+        raise Failure(f"{path} is a directory: pass the path of a file with --kubeconfig")
     try:
         size = path.stat().st_size
     except FileNotFoundError:
         return
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}: choose another with --kubeconfig") from None
+        raise Failure(f"{path}: {error.strerror}: choose another path with --kubeconfig") from None
     if size > 0:
         raise Failure(
-            f"{path} exists already: an instance may live by it. Remove it, or choose another with --kubeconfig"
+            f"{path} already exists and may belong to another instance: remove the file, or choose another path "
+            "with --kubeconfig"
         )
 
 
 @contextmanager
 def handed_over(path: Path, url: str, authority: bytes | None, token: str) -> Iterator[None]:
-    """The kubeconfig is there: whole, at once, and for our own user alone."""
+    """Writes the kubeconfig atomically, readable by the current user only, and removes the file at the end of the
+    block.
+    """
     text = kubeconfig(url, authority=authority, token=token, user=USER, cluster=CLUSTER, context=CONTEXT, mark=_MARK)
     make_directory(path.parent)
     check_free(path)
-    path.unlink(missing_ok=True)  # at most an empty one, which says nothing
+    path.unlink(missing_ok=True)  # at most an empty file
     if secret_files.write_once(path, text.encode()) != text.encode():
-        check_free(path)  # somebody was quicker
+        check_free(path)  # another instance was faster
     written = path.stat().st_ino
     try:
         yield
     finally:
         with suppress(OSError):
-            # Whoever has put another one in its place keeps it.
+            # A file that another process has put in its place is kept.
             if path.stat().st_ino == written:
                 path.unlink()

@@ -1,4 +1,4 @@
-"""`--monitor PID`: another process, whose end is ours as well; usually whoever started us."""
+"""`--monitor PID`: exits when another process ends, usually the one that started this command."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def monitor_options(*, required: bool = False) -> Callable[[F], F]:
-    """The flags of DCP that name a process to watch."""
+    """Adds DCP's flags that name a process to monitor."""
 
     def with_options(command: F) -> F:
         interval = click.option(
@@ -23,13 +23,13 @@ def monitor_options(*, required: bool = False) -> Callable[[F], F]:
             "--monitor-interval",
             type=click.IntRange(0, 255),
             default=0,
-            help="Seconds between two looks at that process, where it cannot be waited for.",
+            help="Seconds between two checks of that process, if waiting is not possible.",
         )
         time = click.option(
-            "--monitor-identity-time", metavar="TIME", default="", help="When that process started: RFC 3339."
+            "--monitor-identity-time", metavar="TIME", default="", help="Start time of that process (RFC 3339)."
         )
         pid = click.option(
-            "-m", "--monitor", type=int, metavar="PID", required=required, help="End when this process does."
+            "-m", "--monitor", type=int, metavar="PID", required=required, help="Exit when this process exits."
         )
         return pid(time(interval(command)))
 
@@ -37,7 +37,7 @@ def monitor_options(*, required: bool = False) -> Callable[[F], F]:
 
 
 def process_of(pid: int, time: str, flag: str) -> Identity | None:
-    """The process that a pid and the time of its start name; None if it is gone. Raises what the command line shows."""
+    """Returns the process with this pid and start time, or None if the process has ended. Raises Failure."""
     expected = _time(time, flag) if time else None
     found = identity_of(pid)
     if found is None or not is_alive(found):
@@ -48,13 +48,13 @@ def process_of(pid: int, time: str, flag: str) -> Identity | None:
 
 
 def monitored(flags: Mapping[str, Any]) -> Identity | None:
-    """The process that the flags say to watch, if they do. Raises what the command line shows if it is gone."""
+    """Returns the process to monitor, or None if no flag names one. Raises Failure if the process has ended."""
     pid = flags["monitor"]
     if pid is None:
         return None
     found = process_of(pid, flags["monitor_identity_time"], "--monitor-identity-time")
     if found is None:
-        raise Failure(f"the process {pid} that --monitor names is gone already")
+        raise Failure(f"the process {pid} of --monitor has already exited")
     return found
 
 
@@ -63,10 +63,10 @@ def _time(text: str, flag: str) -> datetime:
         found = datetime.fromisoformat(text)
         return found.replace(tzinfo=None) - (found.utcoffset() or timedelta(0))
     except (ValueError, OverflowError):
-        raise Failure(f"{flag}: {text!r} is not a time such as 2026-01-02T15:04:05.000Z") from None
+        raise Failure(f"{flag}: invalid time {text!r}: expected RFC 3339, e.g. 2026-01-02T15:04:05.000Z") from None
 
 
 def identity_time(identity: Identity) -> str:
-    """When a process started, as DCP writes it on Linux: as long after the start of the year 1 as after the boot."""
+    """Returns the start time of a process in DCP's format for Linux: the time since boot, counted from the year 1."""
     milliseconds = identity.started * 1000 // os.sysconf("SC_CLK_TCK")
     return (datetime.min + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds") + "Z"

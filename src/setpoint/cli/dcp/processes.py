@@ -1,6 +1,6 @@
-"""`stop-process-tree`, `monitor-process` and `fork-process`: single processes, for clients that have some of their own.
+"""`stop-process-tree`, `monitor-process` and `fork-process`: commands on single processes of clients.
 
-Workloads have a guardian instead, and need none of these.
+Processes of workloads have a guardian instead, and do not need these commands.
 """
 
 import asyncio
@@ -28,24 +28,26 @@ _POLL_SECONDS = 0.05
 
 
 @click.command()
-@click.option("--pid", type=int, required=True, help="The process whose tree is to end.")
-@click.option("--process-start-time", metavar="TIME", default="", help="When it started: RFC 3339.")
-@click.option("--skip-descendants", is_flag=True, help="Only the process itself.")
+@click.option("--pid", type=int, required=True, help="Process to stop with its descendants.")
+@click.option("--process-start-time", metavar="TIME", default="", help="Start time of the process (RFC 3339).")
+@click.option("--skip-descendants", is_flag=True, help="Stop only the process itself.")
 def stop_process_tree(pid: int, process_start_time: str, skip_descendants: bool) -> None:
-    """Ask a process and its descendants to end, and kill what does not."""
+    """Terminate a process and its descendants, and kill those that do not exit."""
     found = process_of(pid, process_start_time, "--process-start-time")
     if found is None:
-        raise Failure(f"there is no process {pid} that started then")
+        raise Failure(f"no process {pid} with that start time")
     asyncio.run(_stop(found, alone=skip_descendants))
 
 
 @click.command()
 @monitor_options(required=True)
-@click.option("-p", "--child", type=int, required=True, metavar="PID", help="The process that ends with the other.")
-@click.option("--child-identity-time", metavar="TIME", default="", help="When it started: RFC 3339.")
-@click.option("-r", "--resource-id", metavar="ID", default="", help="For the log: what the process belongs to.")
+@click.option(
+    "-p", "--child", type=int, required=True, metavar="PID", help="Process that is stopped when the other one exits."
+)
+@click.option("--child-identity-time", metavar="TIME", default="", help="Start time of the process (RFC 3339).")
+@click.option("-r", "--resource-id", metavar="ID", default="", help="Resource that owns the process, for the log.")
 def monitor_process(child: int, child_identity_time: str, **flags: Any) -> None:
-    """End a process when another one ends."""
+    """Stop a process when another one exits."""
     watched = process_of(flags["monitor"], flags["monitor_identity_time"], "--monitor-identity-time")
     found = process_of(child, child_identity_time, "--child-identity-time")
     if found is not None:
@@ -56,17 +58,17 @@ def monitor_process(child: int, child_identity_time: str, **flags: Any) -> None:
 @monitor_options()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def fork_process(command: Sequence[str], **flags: Any) -> None:
-    """Start a process that is nobody's child, and print its pid.
+    """Start a detached process and print its pid.
 
-    With --monitor it waits for it, and ends as it does; unless the process that is watched ends first.
+    With --monitor, waits for the process and exits with its exit code, unless the monitored process exits first.
     """
     watched = None
     if flags["monitor"] is not None:
         watched = process_of(flags["monitor"], flags["monitor_identity_time"], "--monitor-identity-time")
         if watched is None:
-            return  # whoever wanted it is gone
+            return  # the monitored process has already exited
     try:
-        # Whoever reads our output is not to wait for the end of that process.
+        # The process does not inherit stdout, so that readers of our output need not wait for its end.
         started = detached_process.start(command)
     except OSError as error:
         raise Failure(f"{command[0]}: {error.strerror}") from None
@@ -91,7 +93,7 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
         finally:
             await processes.close()
         if stopped.left:
-            raise Failure(f"these could not be stopped: {', '.join(stopped.left)}")
+            raise Failure(f"could not stop: {', '.join(stopped.left)}")
         return
     for number, seconds in ((signal.SIGTERM, STOP_GRACE), (signal.SIGKILL, STOP_GRACE)):
         with contextlib.suppress(ProcessLookupError):
@@ -101,7 +103,7 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
                 await wait_gone(identity, clock, _POLL_SECONDS)
         if not is_alive(identity):
             return
-    raise Failure(f"process {identity.pid} could not be stopped")
+    raise Failure(f"could not stop process {identity.pid}")
 
 
 async def _monitor(watched: "Identity | None", child: "Identity", interval: float) -> None:
@@ -124,4 +126,4 @@ async def _outlive(started: "subprocess.Popen[bytes]", watched: "Identity", inte
     if waiting.done():
         gone.cancel()
         return waiting.result()
-    os._exit(0)  # the process goes on, and the thread that waits for it has nothing to wait for
+    os._exit(0)  # the process keeps running; the waiting thread is abandoned

@@ -1,4 +1,4 @@
-"""`session-log`: what all programs of one session logged, in the order of time."""
+"""`session-log`: merges the logs of all programs of a session by time."""
 
 import heapq
 import os
@@ -22,10 +22,10 @@ class _Line(msgspec.Struct):
 
 @click.command()
 @click.argument("session_id")
-@click.option("-o", "--output", metavar="FILE", default="", help="Where it goes, instead of standard output.")
-@click.option("-s", "--source", metavar="DIRECTORY", default="", help="Where the logs are.")
+@click.option("-o", "--output", metavar="FILE", default="", help="Write to a file instead of standard output.")
+@click.option("-s", "--source", metavar="DIRECTORY", default="", help="Directory of the logs.")
 def session_log(session_id: str, output: str, source: str) -> None:
-    """Print one log of all that a session's programs logged."""
+    """Print the merged logs of a session's programs."""
     directory = Path(source) if source else folder(os.environ)
     try:
         paths = sorted(
@@ -34,7 +34,7 @@ def session_log(session_id: str, output: str, source: str) -> None:
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from None
     if not paths:
-        raise Failure(f"{directory} has no logs of session {session_id}: name another with --source")
+        raise Failure(f"{directory} has no logs of session {session_id}: choose another directory with --source")
     with ExitStack() as stack:
         logs = [_lines(stack.enter_context(path.open("rb"))) for path in paths]
         to = sys.stdout.buffer
@@ -46,7 +46,7 @@ def session_log(session_id: str, output: str, source: str) -> None:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[float, bytes]]:
-    """Lines with their times; one that has none belongs to the one before it."""
+    """Yields the lines with their times. A line without time gets that of the previous one."""
     at = 0.0
     for line in file:
         with suppress(msgspec.MsgspecError, ValueError):

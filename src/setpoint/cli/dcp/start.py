@@ -1,8 +1,8 @@
-"""`start-apiserver`: an instance, from its kubeconfig to its last process. All of it is in one process.
+"""`start-apiserver`: runs an instance in one process, from writing its kubeconfig to stopping its last workload.
 
-The kubeconfig appears when clients can be served and controllers work; if either cannot be, the command says why and
-ends. It ends when it is told to, by a signal or at `/admin/execution`, or when the process ends that it watches: then
-everything is cleaned up first.
+The kubeconfig is written when the server and the controllers are ready; if either fails to start, the command prints
+the reason and exits. The instance ends on a signal, on a request at `/admin/execution`, or when the monitored process
+ends, after cleaning up all workloads.
 """
 
 import asyncio
@@ -40,23 +40,25 @@ _log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig to be written; it must not exist.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; 0 picks a free one.")
-@click.option("--tls-cert-file", metavar="FILE", default="", help="A certificate to serve with, PEM.")
-@click.option("--tls-key-file", metavar="FILE", default="", help="Its key, PEM.")
-@click.option("--tls-ca-file", metavar="FILE", default="", help="The authority that signed it, PEM.")
-@click.option("--tls-cert-thumbprint", metavar="TEXT", default="", help="Only on Windows: use files instead.")
-@click.option("-r", "--root-dir", metavar="DIRECTORY", default="", help="Where relative paths begin.")
-@click.option("--detach", is_flag=True, help="Run on in the background; returns when it serves.")
-@click.option("--server-only", is_flag=True, help="Serve the kinds, and leave their objects to `run-controllers`.")
-@click.option("--workload-id", metavar="ID", default=None, help="What persistent things are recorded under.")
+@click.option("--kubeconfig", metavar="FILE", default="", help="Path of the kubeconfig to write; must not exist.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; 0 picks a free one.")
+@click.option("--tls-cert-file", metavar="FILE", default="", help="Server certificate (PEM).")
+@click.option("--tls-key-file", metavar="FILE", default="", help="Private key of the certificate (PEM).")
+@click.option("--tls-ca-file", metavar="FILE", default="", help="Certificate authority of the certificate (PEM).")
+@click.option(
+    "--tls-cert-thumbprint", metavar="TEXT", default="", help="Windows only: use the certificate files instead."
+)
+@click.option("-r", "--root-dir", metavar="DIRECTORY", default="", help="Base directory of relative paths.")
+@click.option("--detach", is_flag=True, help="Run in the background; return when the server is ready.")
+@click.option("--server-only", is_flag=True, help="Serve the API without controllers; run them with `run-controllers`.")
+@click.option("--workload-id", metavar="ID", default=None, help="ID under which persistent resources are recorded.")
 @runtime_option
 @monitor_options()
-@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="What is logged: debug, info, error or a number.")
+@click.option("-v", "--verbosity", metavar="LEVEL", default="", help="Log level: debug, info, error or a number.")
 def start_apiserver(**flags: Any) -> None:
-    """Serve DCP's API, and run what its objects say."""
+    """Serve DCP's API and run the workloads of its objects."""
     if flags["tls_cert_thumbprint"]:
-        raise Failure("there is no store of certificates here: use --tls-cert-file and --tls-key-file")
+        raise Failure("no certificate store on this system: use --tls-cert-file and --tls-key-file")
     kubeconfig = variables.kubeconfig_path(flags["kubeconfig"], os.environ).absolute()
     check_free(kubeconfig)
     variables.workload_id(flags["workload_id"], os.environ)
@@ -65,7 +67,7 @@ def start_apiserver(**flags: Any) -> None:
         _detach(click.get_current_context(), kubeconfig)
         return
     diagnostics.set_up(flags["verbosity"], os.environ)
-    # Hardly anything of what a start makes is garbage.
+    # Startup creates hardly any garbage.
     gc.disable()
     sys.exit(process.run(lambda stop: _run(kubeconfig, watched, flags, stop)))
 
@@ -109,8 +111,8 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 sending = asyncio.ensure_future(spans.send())
                 gc.freeze()
                 gc.enable()
-                _log.info("serves at %s; the kubeconfig is %s", url, kubeconfig)
-                reasons: dict[str, Coroutine[Any, Any, Any]] = {"a signal came": stop.wait()}
+                _log.info("serving at %s; kubeconfig: %s", url, kubeconfig)
+                reasons: dict[str, Coroutine[Any, Any, Any]] = {"received a signal": stop.wait()}
                 if watched is not None:
                     gone = wait_gone(watched, SystemClock(), flags["monitor_interval"])
                     reasons["the process that was watched is gone"] = gone
@@ -123,7 +125,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
 
 
 def _logs(session: variables.Session) -> "Sequence[Extension]":
-    """Shows the logs of controllers that are a process of their own."""
+    """Returns the extension that shows the logs of controllers in another process."""
     from setpoint.workload.subresources.external_log import LogElsewhere
 
     return LogElsewhere(None if session.own else session.folder / "logs", SystemClock()).extensions
@@ -134,8 +136,8 @@ async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
         url = await plane.listen(host, port, tls=tls)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise Failure(f"cannot listen at {host}:{port}: {why}") from error
-    # As its certificate calls it.
+        raise Failure(f"cannot listen on {host}:{port}: {why}") from error
+    # Uses the host name of the certificate.
     return url if ":" in host else f"https://{host}:{url.rpartition(':')[2]}"
 
 
@@ -147,7 +149,7 @@ async def _install(plane: "ControlPlane") -> None:
 
 
 def _detach(context: click.Context, kubeconfig: Path) -> None:
-    """Starts the same once more, for itself, and waits until it serves or fails."""
+    """Starts this command as a detached process, and waits until that one is ready or fails."""
     command = [sys.executable, "-m", "setpoint.cli.dcp", "start-apiserver"]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
@@ -157,7 +159,7 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
         command += [] if value is True else [str(value)]
     if verbosity := context.meta.get(diagnostics.VERBOSITY):
         command[3:3] = ["--verbosity", verbosity]
-    # Nobody reads what it says later, and so it goes where it is no trouble to anybody.
+    # The output after the start is not read, and goes to a temporary file.
     with tempfile.TemporaryFile() as said:
         started = detached_process.start(command, stderr=said)
         while not kubeconfig.exists():
@@ -167,5 +169,5 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
                 continue
             said.seek(0)
             text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
-            raise Failure(text or f"it ended with exit code {started.returncode}")
+            raise Failure(text or f"exited with code {started.returncode}")
     detached_process.let_go(started)

@@ -1,8 +1,8 @@
-"""What a start took, told to whoever started us: spans of OpenTelemetry, sent once by OTLP (gRPC).
+"""Reports the startup as OpenTelemetry spans to the client, sent once by OTLP over gRPC.
 
-DCP's clients ask for it by `DCP_OTEL_STARTUP_PROFILING_ENABLED`, say by the usual variables of OpenTelemetry where to
-send it, and by `DCP_OTEL_STARTUP_TRACEPARENT` which span of theirs it belongs to. Names are DCP's. Where nobody asks,
-nothing is kept and nothing sent; where it cannot be sent, the log says so, and that is all.
+DCP's clients enable this with `DCP_OTEL_STARTUP_PROFILING_ENABLED`, set the endpoint with the standard OpenTelemetry
+variables, and the parent span with `DCP_OTEL_STARTUP_TRACEPARENT`. The span names are DCP's. If disabled, no span is
+recorded or sent; if sending fails, the error is logged.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ Attributes = Mapping[str, Value]
 
 @dataclass
 class Span:
-    """Some part of the start."""
+    """A span of the startup."""
 
     name: str
     id: bytes
@@ -47,7 +47,7 @@ class Span:
 
 
 class StartupSpans:
-    """Those of one start. What begins while something else has not ended is a part of that."""
+    """The spans of a startup. A span that begins while another is open becomes its child."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock, ids: Ids) -> None:
         self._environ, self._clock, self._ids = environ, clock, ids
@@ -63,17 +63,17 @@ class StartupSpans:
         self._open.append(Span(name, self._id(8), parent, self._now(), attributes or {}))
 
     def event(self, name: str, attributes: Attributes) -> None:
-        """Something has happened in what began last."""
+        """Adds an event to the innermost open span."""
         self._open[-1].events.append((name, self._now(), attributes))
 
     def end(self) -> None:
-        """Ends what began last."""
+        """Ends the innermost open span."""
         done = self._open.pop()
         done.ended = self._now()
         self._done.append(done)
 
     async def send(self) -> None:
-        """Sends what has ended, if somebody has asked for it. Never raises."""
+        """Sends the ended spans if enabled. Never raises."""
         place, message = urlsplit(self._endpoint), self._message(self._done)
         if not self._endpoint or len(message) > MOST_SENT:
             return
@@ -83,10 +83,12 @@ class StartupSpans:
             async with timeout(self._clock, SECONDS):
                 answer = await call(place.hostname or "", port, _METHOD, message, headers, tls)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError) as error:
-            _log.info("what the start took could not be sent to %s: %s", self._endpoint, error or type(error).__name__)
+            _log.info("could not send the startup spans to %s: %s", self._endpoint, error or type(error).__name__)
             return
         if answer is None:
-            _log.info("what the start took was not taken by %s: does it speak OTLP by gRPC?", self._endpoint)
+            _log.info(
+                "the endpoint %s did not accept the startup spans: does it support OTLP over gRPC?", self._endpoint
+            )
 
     def _message(self, spans: list[Span]) -> bytes:
         known: dict[str, Value] = {"service.name": "dcp"}
@@ -105,7 +107,7 @@ class StartupSpans:
 
 
 def _endpoint(environ: Mapping[str, str]) -> str:
-    """Where spans are to be sent; nothing where nobody asks for them, or in a way we do not speak."""
+    """Returns the endpoint, or an empty string if disabled or if the protocol is not supported."""
     if environ.get(ENABLED, "").lower() in _FALSE:
         return ""
     found, protocol = (
@@ -129,7 +131,7 @@ def _tls(scheme: str, environ: Mapping[str, str]) -> ssl.SSLContext | None:
     return ssl.create_default_context(cafile=environ.get("OTEL_EXPORTER_OTLP_CERTIFICATE"))
 
 
-# Protobuf, as far as it is needed
+# The needed subset of Protobuf
 
 
 def _span(span: Span, trace: bytes, state: str) -> bytes:

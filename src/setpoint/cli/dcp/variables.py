@@ -1,4 +1,4 @@
-"""The environment variables that DCP's clients set, and what follows from them and from flags."""
+"""The environment variables that DCP's clients set, and the settings derived from them and from flags."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _FALSE = ("", "0", "false", "no")
 
 
 class Session(NamedTuple):
-    """Where one instance has its files. `own`: it made the folder, and removes it at its end."""
+    """The folder of an instance. With `own`, the instance created the folder and removes it at the end."""
 
     folder: Path
     own: bool
@@ -32,7 +32,7 @@ class Session(NamedTuple):
 
 @contextmanager
 def session(environ: Mapping[str, str]) -> Iterator[Session]:
-    """The folder of an instance, with nothing left in it that only the instance has use for."""
+    """Yields the folder of an instance. Removes temporary files at the end."""
     import shutil
     import tempfile
 
@@ -49,7 +49,7 @@ def session(environ: Mapping[str, str]) -> Iterator[Session]:
 
 
 def kubeconfig_path(flag: str, environ: Mapping[str, str]) -> Path:
-    """Where the kubeconfig is handed over."""
+    """Returns the path of the kubeconfig to hand over."""
     if flag.strip():
         return Path(flag.strip())
     folder = environ.get(SESSION_FOLDER)
@@ -57,21 +57,23 @@ def kubeconfig_path(flag: str, environ: Mapping[str, str]) -> Path:
 
 
 def workload_id(flag: str | None, environ: Mapping[str, str]) -> str:
-    """What persistent things are recorded under. Raises what the command line shows."""
+    """Returns the ID under which persistent resources are recorded. Raises Failure."""
     found = (environ.get(WORKLOAD_ID, "") if flag is None else flag).strip()
     if len(found.encode()) > MOST_WORKLOAD_ID_BYTES:
         where = WORKLOAD_ID if flag is None else "--workload-id"
-        raise Failure(f"{where} is longer than {MOST_WORKLOAD_ID_BYTES} bytes: choose a shorter one")
+        raise Failure(f"{where} is longer than {MOST_WORKLOAD_ID_BYTES} bytes")
     return found
 
 
 def host(environ: Mapping[str, str]) -> str:
-    """Where to listen. Proxies and firewalls of users know 127.0.0.1 better than ::1."""
+    """Returns the address to listen on. The default is 127.0.0.1, which proxies and firewalls support better
+    than ::1.
+    """
     return "::1" if environ.get(IP_VERSION, "").lower() in _IPV6 else "127.0.0.1"
 
 
 def workload_settings(folder: Path, root: Path, flags: Mapping[str, Any]) -> "WorkloadSettings":
-    """How workloads are run, by the flags of a command and by the variables that there are."""
+    """Returns the settings of workloads from flags and environment variables."""
     from setpoint.workload.records import records_path
     from setpoint.workload.workloads import WorkloadSettings
 
@@ -80,7 +82,7 @@ def workload_settings(folder: Path, root: Path, flags: Mapping[str, Any]) -> "Wo
         directory=folder,
         records=records_path(os.environ),
         kept_directory=Path(output) if output else None,
-        # Everything but the key to the control plane.
+        # All variables except the token of the control plane.
         environ={name: value for name, value in os.environ.items() if name != TOKEN},
         working_directory=root,
         workload_id=workload_id(flags["workload_id"], os.environ),

@@ -1,1 +1,1 @@
-"""Commands on objects of any kind, in the grammar of kubectl."""
+"""Commands on objects of any kind, with the syntax of kubectl."""

@@ -1,4 +1,4 @@
-"""`setpoint apply`: makes objects as files say, by server-side apply; as a set, so that what is no longer said goes."""
+"""`setpoint apply`: applies the objects in files by server-side apply, optionally as a set that is pruned."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,15 @@ _DEFINITION = "CustomResourceDefinition"
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path())
-@click.option("-f", "--filename", "filenames", metavar="FILE", multiple=True, help="A file, directory, URL, or -.")
-@click.option("-R", "--recursive", is_flag=True, help="Directories with all that is below them.")
+@click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    metavar="FILE",
+    multiple=True,
+    help="File, directory or URL to apply; - for standard input.",
+)
+@click.option("-R", "--recursive", is_flag=True, help="Process directories recursively.")
 @click.option(
     "--dry-run",
     type=click.Choice(["none", "server", "client"]),
@@ -28,20 +35,22 @@ _DEFINITION = "CustomResourceDefinition"
     flag_value="server",
     default="none",
     show_default=True,
-    help="Say what would happen, and change nothing.",
+    help="Only print the changes that would be made.",
 )
-@click.option("--diff", "show_diff", is_flag=True, help="Show what changes, line by line.")
-@click.option("--force-conflicts", is_flag=True, help="Take over the fields that somebody else owns.")
-@click.option("--field-manager", metavar="NAME", default="", help="As whom to own the fields. [default: setpoint]")
-@click.option("--set", "set_name", metavar="NAME", default="", help="The set that these objects are.")
-@click.option("--prune", is_flag=True, help="Delete what the set had and no longer has; needs --set.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show the differences line by line.")
+@click.option("--force-conflicts", is_flag=True, help="Force the changes against conflicts with other field managers.")
+@click.option("--field-manager", metavar="NAME", default="", help="Name of the field manager. [default: setpoint]")
+@click.option("--set", "set_name", metavar="NAME", default="", help="Name of the set that the objects belong to.")
+@click.option(
+    "--prune", is_flag=True, help="Delete objects of the set that are no longer in the files; requires --set."
+)
 @output_option("json", "yaml", "name")
 @server_options
 def apply(files: tuple[str, ...], filenames: tuple[str, ...], server: Server, **how: Any) -> None:
-    """Make objects as files say.
+    """Apply a configuration to objects by file.
 
-    Fields that the files no longer name go, fields of others stay. With --set and --prune, objects that an earlier
-    apply of the same set made and that the files no longer have are deleted.
+    Fields that the files no longer contain are removed; fields of other managers are kept. With --set and --prune,
+    deletes the objects that an earlier apply of the same set created and that the files no longer contain.
 
     \b
       setpoint apply -f deploy/ --diff --dry-run
@@ -54,11 +63,11 @@ async def _apply(server: Server, places: tuple[str, ...], how: dict[str, Any]) -
     from setpoint.cli.support.manifests import read_manifests
 
     if how["prune"] and not how["set_name"]:
-        raise Failure("--prune needs --set NAME: only what a set made can be known to be gone from it", USAGE)
+        raise Failure("--prune requires --set NAME, because only objects of a set can be pruned", USAGE)
     if how["set_name"] and how["form"].name:
-        raise Failure("-o and --set do not go together: leave out one of them", USAGE)
+        raise Failure("-o and --set cannot be combined", USAGE)
     if how["dry_run"] == "client":
-        how["dry_run"] = "server"  # it knows more, and changes nothing either
+        how["dry_run"] = "server"  # the server validates more, and changes no object either
     objects = read_manifests(places, recursive=how["recursive"])
     async with connect(server) as client:
         if how["field_manager"]:
@@ -70,7 +79,7 @@ async def _apply(server: Server, places: tuple[str, ...], how: dict[str, Any]) -
 
 
 async def _apply_each(client: "Client", objects: "list[Object]", how: dict[str, Any]) -> None:
-    """Applies one after the other; what fails does not keep the rest from being tried."""
+    """Applies the objects one after the other. Continues after failures."""
     from setpoint.client.mapper import NoMatch
     from setpoint.flow.order import rank
     from setpoint.objects.errors import APIError, NotFound
@@ -95,7 +104,9 @@ async def _apply_each(client: "Client", objects: "list[Object]", how: dict[str, 
             after = await client.apply(tree, force=how["force_conflicts"], dry_run=is_dry, field_validation="Strict")
         except (APIError, NoMatch, ValueError) as error:
             if isinstance(error, NotFound) and is_dry:
-                error = NotFound(f"{error.message} (it may come with another of these objects: a dry run makes none)")
+                error = NotFound(
+                    f"{error.message} (other objects of this command may create what is missing, but not in a dry run)"
+                )
             failures.append((_called(tree), error))
             continue
         if tree["kind"] == _DEFINITION and not is_dry:
@@ -109,7 +120,7 @@ async def _apply_each(client: "Client", objects: "list[Object]", how: dict[str, 
 
 
 async def _established(client: "Client", definitions: "list[Object]") -> None:
-    """Waits until the server serves the kinds that were defined: what comes next may be of them."""
+    """Waits until the server serves the defined kinds, because the next objects may be of these kinds."""
     for definition in definitions:
         await client.wait_for(
             "apiextensions.k8s.io/v1/CustomResourceDefinition",
@@ -120,12 +131,12 @@ async def _established(client: "Client", definitions: "list[Object]") -> None:
 
 
 async def place_in_namespace(client: "Client", tree: "Object") -> None:
-    """Puts an object that names no namespace into the one of the command."""
+    """Sets the namespace of the command on an object without namespace."""
     from setpoint.client.kinds import ref_of
 
     metadata = tree.setdefault("metadata", {})
     if not metadata.get("name"):
-        raise ValueError("the object has no name, and only named ones can be applied")
+        raise ValueError("the object has no name; only named objects can be applied")
     if not metadata.get("namespace") and (await client.resource(ref_of(tree))).namespaced:
         metadata["namespace"] = client.namespace
 
@@ -159,22 +170,22 @@ def _tell(before: "Object | None", after: "Object", is_dry: bool, show_diff: boo
 
 
 def _difference(old: "Object | None", new: "Object", place: Terminal) -> list[str]:
-    """What changes, line by line, secrets masked."""
+    """Returns the differences line by line, with secrets masked."""
     from setpoint.past.difference import unified
 
-    lines = unified(old or {}, new, "", "")[2:]  # both sides are the object just named
+    lines = unified(old or {}, new, "", "")[2:]  # both headers would name the same object
     return [f"  {place.paint(harmless(line), _SIGNS.get(line[0], ''))}" for line in lines]
 
 
 def _fail(failures: list[tuple[str, Exception]]) -> None:
-    """All failures are told; they end the command as the first of them would."""
+    """Prints all failures and raises the last one. Uses the common exit code if all failures have the same one."""
     if not failures:
         return
     from setpoint.objects.errors import ApplyConflict
 
     told = [f"{name}: {getattr(error, 'message', error)}" for name, error in failures]
     if any(isinstance(error, ApplyConflict) for _, error in failures):
-        told[-1] += ". Take the fields out of the files, or take them over with --force-conflicts"
+        told[-1] += ". Remove the fields from the files, or use --force-conflicts"
     for text in told[:-1]:
         echo(f"Error: {text}", err=True)
     codes = {code_of(error) for _, error in failures}
@@ -182,7 +193,7 @@ def _fail(failures: list[tuple[str, Exception]]) -> None:
 
 
 async def _apply_set(client: "Client", objects: "list[Object]", how: dict[str, Any]) -> None:
-    """Applies objects as one set, which remembers what it has."""
+    """Applies the objects as a set, which records its members."""
     from setpoint.flow.apply_set import ApplySet
     from setpoint.flow.plan import Action
     from setpoint.flow.policy import How, Prune

@@ -1,4 +1,4 @@
-"""`setpoint delete`: deletes objects, and waits until they are gone."""
+"""`setpoint delete`: deletes objects and waits until they are gone."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +21,28 @@ _CASCADES = {"background": "Background", "foreground": "Foreground", "orphan": "
 @click.command()
 @click.argument("what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, shell_complete=kinds_and_names)
 @click.option(
-    "-f", "--filename", "filenames", metavar="FILE", multiple=True, help="The objects of a file, directory, -."
+    "-f",
+    "--filename",
+    "filenames",
+    metavar="FILE",
+    multiple=True,
+    help="File or directory with the objects to delete; - for standard input.",
 )
-@click.option("-R", "--recursive", is_flag=True, help="Directories with all that is below them.")
-@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels.")
-@click.option("--field-selector", metavar="FIELDS", default="", help="Those with these fields.")
-@click.option("--all", "everything", is_flag=True, help="All of the kind, in the namespace.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces; with --all or a selector.")
+@click.option("-R", "--recursive", is_flag=True, help="Process directories recursively.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on.")
+@click.option("--field-selector", metavar="FIELDS", default="", help="Selector (field query) to filter on.")
+@click.option("--all", "everything", is_flag=True, help="Delete all objects of the kind in the namespace.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Select from all namespaces; with --all or a selector.")
 @click.option("--cascade", type=click.Choice(list(_CASCADES)), default="background", show_default=True,
-              help="What becomes of the objects that these own.")  # fmt: skip
-@click.option("--wait/--no-wait", "waits", default=True, help="Wait until they are gone. [default: wait]")
-@seconds_option("--timeout", help="How long to wait: 30s, 5m; 0 is for ever.")
-@click.option("--grace-period", metavar="SECONDS", type=int, help="How long an object has to end by itself.")
-@click.option("--now", is_flag=True, help="The same as --grace-period=1.")
-@click.option("--ignore-not-found", is_flag=True, help="Do not fail where an object is not there.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+              help="Deletion strategy for dependents.")  # fmt: skip
+@click.option("--wait/--no-wait", "waits", default=True, help="Wait for the objects to be gone. [default: wait]")
+@seconds_option("--timeout", help="Time to wait, e.g. 30s or 5m; 0 waits indefinitely.")
+@click.option(
+    "--grace-period", metavar="SECONDS", type=int, help="Seconds given to the object to terminate gracefully."
+)
+@click.option("--now", is_flag=True, help="Equivalent to --grace-period=1.")
+@click.option("--ignore-not-found", is_flag=True, help='Treat "not found" as a successful delete.')
+@click.option("--dry-run", is_flag=True, help="Only print the objects that would be deleted.")
 @output_option("name")
 @server_options
 def delete(what: tuple[str, ...], filenames: tuple[str, ...], server: Server, **how: Any) -> None:
@@ -53,7 +60,7 @@ async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, .
     async with connect(server) as client:
         if filenames:
             if what:
-                raise Failure("give files or names, not both", USAGE)
+                raise Failure("specify either files or names, not both", USAGE)
             found, failures = await _of_files(client, filenames, how["recursive"])
         else:
             found, failures = await _of_names(client, what, how)
@@ -73,7 +80,9 @@ async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, .
 
 
 async def _of_files(client: "Client", filenames: tuple[str, ...], recursive: bool) -> "tuple[list[Object], list[Any]]":
-    """The objects that files name, the last first: what was made on the ground of others goes before them."""
+    """Returns the objects in the files in reverse order, so that dependents are deleted before the objects they
+    need.
+    """
     from setpoint.cli.objects.apply import place_in_namespace
     from setpoint.cli.support.manifests import read_manifests
     from setpoint.client.kinds import ref_of
@@ -102,9 +111,9 @@ async def _of_names(client: "Client", what: tuple[str, ...], how: dict[str, Any]
     chosen = how["selector"] or how["field_selector"] or how["everything"]
     if any(each.names for each in selections):
         if chosen:
-            raise Failure("names do not go together with --all or a selector: leave out one of them", USAGE)
+            raise Failure("names cannot be combined with --all or a selector", USAGE)
     elif not chosen:
-        raise Failure(f"which {what[0]}? Give names, a selector (-l app=shop), or --all", USAGE)
+        raise Failure(f"no {what[0]} selected: specify names, a selector (-l app=shop), or --all", USAGE)
     query = query_of(labelSelector=how["selector"], fieldSelector=how["field_selector"])
     namespace = "" if how["all_namespaces"] else client.namespace
     return await read_objects(client, selections, Look(namespace=namespace, query=tuple(query)))
@@ -123,7 +132,7 @@ async def _delete_one(client: "Client", tree: "Object", how: dict[str, Any]) -> 
             dry_run=how["dry_run"],
         )
     except NotFound:
-        pass  # it went by itself, which is what was wanted
+        pass  # already deleted
     except APIError as error:
         return error
     form: Form = how["form"]
@@ -134,7 +143,7 @@ async def _delete_one(client: "Client", tree: "Object", how: dict[str, Any]) -> 
 
 
 async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | None) -> None:
-    """Waits until none of the objects is there, or another has taken its name."""
+    """Waits until each object is gone or replaced by another of the same name."""
     import asyncio
 
     from setpoint.cli.output.progress import progress
@@ -160,16 +169,16 @@ async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | N
                 async with timeout(client.clock, seconds):
                     await asyncio.gather(*map(gone, found))
         except TimeoutError:
-            raise Failure(f"after {seconds:g} s: {_waiting(left)}", TIMED_OUT) from None
+            raise Failure(f"timed out after {seconds:g} s: {_waiting(left)}", TIMED_OUT) from None
 
 
 def _waiting(left: "dict[str, Object]") -> str:
-    """Who is not gone yet, and what keeps it, where that is known."""
+    """Returns the objects that still exist, with their finalizers."""
     from setpoint.objects import meta
 
     told = [f"{name_of(tree)}{_held(meta.finalizers(tree))}" for tree in list(left.values())[:3]]
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-    return f"waiting until {', '.join(told)}{more} {'is' if len(left) == 1 else 'are'} gone"
+    return f"waiting until {', '.join(told)}{more} {'is' if len(left) == 1 else 'are'} deleted"
 
 
 def _held(finalizers: list[str]) -> str:

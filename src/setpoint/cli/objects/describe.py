@@ -1,5 +1,6 @@
-"""`setpoint describe`: all that is known of an object on one page: how it is and why, what it should be and is, what it
-owns, what happened to it, and what it said last. Secrets are not shown."""
+"""`setpoint describe`: shows the details of an object: state and reason, spec and status, dependents, events, and last
+log lines. Secrets are masked.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +20,18 @@ if TYPE_CHECKING:
 _LAST_LINES = 10
 _EVENTS = 20
 _GOOD_WHEN_TRUE = ("Ready", "Started", "Available", "Healthy", "Established", "Complete", "Succeeded")
-# What nobody owns, and what would only be asked in vain.
+# Resources without owners, or that need not be searched.
 _UNOWNED = frozenset(("events", "componentstatuses", "namespaces", "nodes", "apiservices", "leases"))
 
 
 @click.command()
 @click.argument("what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, required=True,
                 shell_complete=kinds_and_names)  # fmt: skip
-@click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces.")
-@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Select from all namespaces.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on.")
 @server_options
 def describe(what: tuple[str, ...], all_namespaces: bool, selector: str, server: Server) -> None:
-    """Tell all that is known of objects: how they are, why, what they own and what happened.
+    """Show details of objects: state, reason, dependents and events.
 
     \b
       setpoint describe exe/api
@@ -58,11 +59,11 @@ async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool,
 
 
 async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal) -> list[str]:
-    """The lines about one object."""
+    """Returns the lines about one object."""
     from setpoint.cli.support.object_status import is_workload
     from setpoint.past.secret_mask import masked
 
-    # One after the other, on one connection: a handshake takes longer than many of these together.
+    # Sequentially on one connection: a TLS handshake takes longer than many of these requests.
     children = await _owned(client, kinds, tree)
     happened = await _events(client, tree)
     said = await _last_lines(client, tree) if is_workload(tree) else []
@@ -139,18 +140,18 @@ def _conditions(tree: "Object", client: "Client", place: Terminal) -> list[str]:
 
 
 def _status(condition: "Object") -> Cell:
-    """The status of a condition; false is bad only of what is good when it is true."""
+    """Returns the cell for the status of a condition. Only conditions that are good when true are coloured."""
     text = str(condition.get("status", ""))
     return Cell(text, meaning_of(text) if condition.get("type") in _GOOD_WHEN_TRUE else "")
 
 
 def _narrower(place: Terminal) -> Terminal:
-    """The terminal without the two columns by which a section is moved in."""
+    """Returns the terminal without the two columns of a section's indentation."""
     return place._replace(width=place.width - 2 if place.width is not None else None)
 
 
 def _shown(tree: "Object", name: str) -> Any:
-    """A part of an object, without what stands elsewhere on the page or is too much for it."""
+    """Returns a field of the object, without the parts shown elsewhere or too large to show."""
     part = tree.get(name)
     if name == "status" and isinstance(part, dict):
         return {key: part[key] for key in part if key not in ("conditions", "effectiveEnv")}
@@ -158,7 +159,7 @@ def _shown(tree: "Object", name: str) -> Any:
 
 
 def _sizes(tree: "Object", rest: "Object") -> "Object":
-    """Of a Secret, how much there is of each value."""
+    """Replaces the values of a Secret by their sizes."""
     if tree["kind"] != "Secret":
         return rest
     import base64
@@ -176,13 +177,13 @@ def _yaml(tree: Any) -> list[str]:
 
 
 async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
-    """What an object owns, and what that owns, as a tree."""
+    """Returns the objects owned by an object, directly or indirectly, as a tree."""
     from setpoint.client.kinds import metadata_only
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError
 
     uid, namespace = meta.uid(tree), meta.namespace(tree)
-    # What lives in a namespace owns only what lives there too.
+    # Owners and dependents are always in the same namespace.
     resources = [
         each for each in kinds.listable() if each.plural not in _UNOWNED and (each.namespaced or not namespace)
     ]
@@ -192,7 +193,7 @@ async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
         try:
             found = await everywhere.list(metadata_only(resource.gvk))
         except APIError:
-            return []  # not everything that is there may be seen
+            return []  # the user may not be allowed to list all kinds
         return [(kinds.word_for(resource), item) for item in found.items if meta.owner_references(item)]
 
     by_owner: dict[str, list[tuple[str, Object]]] = {}
@@ -215,7 +216,7 @@ async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
 
 
 async def _events(client: "Client", tree: "Object") -> list[str]:
-    """What happened to an object, the newest last."""
+    """Returns the Events of an object, newest last."""
     from setpoint.cli.objects.tables import age
     from setpoint.cli.output.table import render_with_texts
     from setpoint.objects import meta
@@ -246,7 +247,7 @@ async def _events(client: "Client", tree: "Object") -> list[str]:
 
 
 async def _last_lines(client: "Client", tree: "Object") -> list[str]:
-    """What a workload said last, where it says something."""
+    """Returns the last log lines of a workload."""
     from setpoint.client.kinds import ref_of
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError

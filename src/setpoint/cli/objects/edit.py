@@ -1,7 +1,7 @@
-"""`setpoint edit`: an object in an editor, and what was changed written back.
+"""`setpoint edit`: opens an object in an editor and writes the changes back.
 
-A text that is no YAML, or that the server refuses, comes back with the reason at its top, so that nothing typed is
-lost. Where somebody else changed the object meanwhile both changes are kept, unless they are of the same field.
+Invalid YAML and changes that the server rejects are reopened with the error at the top, so that no input is lost. If
+another client has changed the object in the meantime, both changes are merged, unless they affect the same field.
 """
 
 import os
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.tree import Json, Object
 
-_HEAD = "# Save and close to make the change; leave it as it is, or empty it, to change nothing.\n#\n"
+_HEAD = (
+    "# Edit the object below. Save and close to apply the changes; an unchanged or empty file cancels the edit.\n#\n"
+)
 _TRIES = 5
 
 
 @click.command()
 @click.argument("what", metavar="KIND NAME | KIND/NAME...", nargs=-1, required=True, shell_complete=kinds_and_names)
-@click.option("--subresource", metavar="NAME", default="", help="Write below the object: status, scale.")
+@click.option("--subresource", metavar="NAME", default="", help="Subresource to edit: status, scale.")
 @server_options
 def edit(what: tuple[str, ...], subresource: str, server: Server) -> None:
-    """Change objects in an editor: the one that $VISUAL or $EDITOR names, or vi.
+    """Edit objects in an editor: $VISUAL, $EDITOR, or vi.
 
     \b
       setpoint edit exe/api
@@ -62,10 +64,10 @@ async def _edit_one(client: "Client", before: "Object", subresource: str) -> Non
         while True:
             edited = _edited(file, _HEAD + problem + text)
             if not edited.strip() or edited == original:
-                echo("Nothing was changed.", err=True)
+                echo("Edit cancelled, no changes made.", err=True)
                 return
             if problem and edited == text:
-                raise Failure(f"{_plain(problem)}\nThe text was left as it was, and nothing was changed", FAILED)
+                raise Failure(f"{_plain(problem)}\nEdit cancelled: the file was saved without corrections", FAILED)
             text = edited
             try:
                 after = _parsed(text, before)
@@ -84,15 +86,15 @@ async def _edit_one(client: "Client", before: "Object", subresource: str) -> Non
 
 
 def _edited(file: Path, text: str) -> str:
-    """What somebody makes of a text, without the comments at its top. Raises Failure."""
+    """Opens the text in the editor. Returns the result without the comments at the top. Raises Failure."""
     file.write_text(text, encoding="utf-8")
     editor = next((found for name in ("KUBE_EDITOR", "VISUAL", "EDITOR") if (found := os.environ.get(name))), "vi")
     try:
         code = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
     except OSError as error:
-        raise Failure(f"the editor {editor} cannot be started: {error.strerror}. Name another with EDITOR") from None
+        raise Failure(f"cannot start the editor {editor}: {error.strerror}. Set EDITOR to another editor") from None
     if code != 0:
-        raise Failure(f"the editor {editor} ended with exit code {code}; nothing was changed")
+        raise Failure(f"the editor {editor} exited with code {code}; no changes made")
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     while lines and lines[0].startswith("#"):
         lines.pop(0)
@@ -100,7 +102,7 @@ def _edited(file: Path, text: str) -> str:
 
 
 def _comment(problem: str) -> str:
-    return "".join(f"# {line}\n" for line in ("This was not accepted:", *problem.splitlines())) + "#\n"
+    return "".join(f"# {line}\n" for line in ("The change was rejected:", *problem.splitlines())) + "#\n"
 
 
 def _plain(problem: str) -> str:
@@ -108,7 +110,7 @@ def _plain(problem: str) -> str:
 
 
 def _parsed(text: str, before: "Object") -> "Object":
-    """The object in a text. Raises ValueError, with what is wrong."""
+    """Parses the edited text. Raises ValueError with the reason if invalid."""
     from setpoint.objects import yamltext
     from setpoint.objects.errors import BadRequest
 
@@ -117,20 +119,20 @@ def _parsed(text: str, before: "Object") -> "Object":
     except BadRequest as error:
         raise ValueError(error.message) from None
     if document.duplicates:
-        raise ValueError(f"something is said twice: {document.duplicates[0]}")
+        raise ValueError(f"duplicate field: {document.duplicates[0]}")
     tree = document.tree
     if not isinstance(tree, dict) or not isinstance(tree.get("metadata"), dict):
-        raise ValueError("this is no object: it needs apiVersion, kind and metadata")
+        raise ValueError("not an object: apiVersion, kind and metadata are required")
     for what in ("name", "namespace", "uid"):
         if tree["metadata"].get(what) != before["metadata"].get(what):
-            raise ValueError(f"metadata.{what} cannot be changed: it says which object this is")
+            raise ValueError(f"metadata.{what} is immutable")
     if (tree.get("apiVersion"), tree.get("kind")) != (before["apiVersion"], before["kind"]):
-        raise ValueError("apiVersion and kind cannot be changed: they say which object this is")
+        raise ValueError("apiVersion and kind are immutable")
     return tree
 
 
 async def _write(client: "Client", before: "Object", after: "Object", subresource: str) -> "Object":
-    """Writes a change, onto what the object has become meanwhile."""
+    """Writes the change. On conflict, repeats the change on the latest version of the object."""
     from setpoint.client.kinds import ref_of
     from setpoint.objects.errors import Conflict
 
@@ -149,13 +151,13 @@ async def _write(client: "Client", before: "Object", after: "Object", subresourc
 
 
 def rebased(before: "Object", after: "Object", latest: "Object") -> "Object":
-    """The change from `before` to `after`, made on `latest`. Raises ValueError where both changed the same field."""
+    """Applies the change from `before` to `after` to `latest`. Raises ValueError if both changed the same field."""
     from setpoint.merge import mergepatch
 
     ours, theirs = _changed(before, after), _changed(before, latest)
     for path in ours:
         if any(path[: len(other)] == other[: len(path)] for other in theirs):
-            raise ValueError(f"somebody else changed .{'.'.join(path)} meanwhile; look at it anew with setpoint get")
+            raise ValueError(f"another client changed .{'.'.join(path)} in the meantime; check with `setpoint get`")
     found: Any = mergepatch.apply(latest, mergepatch.diff(before, after))
     found["metadata"]["resourceVersion"] = latest["metadata"]["resourceVersion"]
     return dict(found)
@@ -165,7 +167,7 @@ _BOOKS = frozenset((("metadata", "resourceVersion"), ("metadata", "generation"))
 
 
 def _changed(before: "Json", after: "Json", path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The fields that differ. A list is one field."""
+    """Returns the paths of the fields that differ. A list counts as one field."""
     if before == after or path in _BOOKS:
         return []
     if not (isinstance(before, dict) and isinstance(after, dict)):

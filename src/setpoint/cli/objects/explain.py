@@ -1,4 +1,4 @@
-"""`setpoint explain`: what the fields of a kind mean, from the server's own OpenAPI."""
+"""`setpoint explain`: shows the documentation of a kind's fields from the server's OpenAPI document."""
 
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,11 @@ _WIDTH = 100
 
 @click.command()
 @click.argument("what", metavar="KIND[.FIELD...]", shell_complete=kinds_and_names)
-@click.option("--recursive", is_flag=True, help="Show the fields of fields as well, by their names.")
-@click.option("--api-version", metavar="GROUP/VERSION", default="", help="The version of the kind.")
+@click.option("--recursive", is_flag=True, help="Show the names of nested fields, too.")
+@click.option("--api-version", metavar="GROUP/VERSION", default="", help="API version of the kind, as GROUP/VERSION.")
 @server_options
 def explain(what: str, recursive: bool, api_version: str, server: Server) -> None:
-    """Tell what the fields of a kind mean.
+    """Show documentation of a kind's fields.
 
     \b
       setpoint explain executable
@@ -51,7 +51,7 @@ async def _explain(server: Server, what: str, recursive: bool, api_version: str)
 
 
 def _split(kinds: Any, what: str, api_version: str) -> "tuple[APIResource, list[str]]":
-    """The resource and the path to a field. A group may stand between them, with dots of its own."""
+    """Splits the argument into the resource and the path of a field. The group between them may contain dots."""
     words = what.split(".")
     version = api_version.rpartition("/")
     for end in range(len(words), 0, -1):
@@ -63,19 +63,19 @@ def _split(kinds: Any, what: str, api_version: str) -> "tuple[APIResource, list[
             found = kinds.one(name)
         if found is not None:
             return found, words[end:]
-    kinds.find(words[0])  # says what is meant instead
+    kinds.find(words[0])  # raises Failure with a suggestion
     raise Failure(f"the server has no kind {words[0]} in {api_version}", NOT_FOUND)
 
 
 def _no_field(what: str, field: str, known: list[str]) -> str:
     from setpoint.cli.output.words import did_you_mean
 
-    hint = did_you_mean(field, known) or f"there are: {', '.join(known) or 'none'}"
-    return f"{what}: there is no field {field!r}; {hint}"
+    hint = did_you_mean(field, known) or f"available fields: {', '.join(known) or 'none'}"
+    return f"{what}: field {field!r} does not exist; {hint}"
 
 
 async def _components(client: "Client", resource: "APIResource") -> "Object":
-    """The schemas of the group and version of a resource."""
+    """Returns the schemas of the group and version of a resource."""
     from setpoint.client.requests import decode
 
     gvk = resource.gvk
@@ -83,7 +83,7 @@ async def _components(client: "Client", resource: "APIResource") -> "Object":
     index = decode((await client.raw("GET", "/openapi/v3")).body)
     found = index["paths"].get(place)
     if found is None:
-        raise Failure(f"the server has no OpenAPI of {gvk.api_version}", NOT_FOUND)
+        raise Failure(f"the server has no OpenAPI document for {gvk.api_version}", NOT_FOUND)
     path, _, query = found["serverRelativeURL"].partition("?")
     pairs = [(name, value) for name, _, value in (each.partition("=") for each in query.split("&") if each)]
     tree = decode((await client.raw("GET", path, query=pairs, headers={"accept": "application/json"})).body)
@@ -92,7 +92,7 @@ async def _components(client: "Client", resource: "APIResource") -> "Object":
 
 
 class Schemas:
-    """The schemas of a document, with their references followed."""
+    """The schemas of a document, with references resolved."""
 
     def __init__(self, schemas: "Object") -> None:
         self._schemas = schemas
@@ -103,10 +103,10 @@ class Schemas:
             for each in schema.get("x-kubernetes-group-version-kind") or ():
                 if (each.get("group", ""), each["version"], each["kind"]) == (gvk.group, gvk.version, gvk.kind):
                     return dict(schema)
-        raise Failure(f"the server does not describe {gvk.kind}", NOT_FOUND)
+        raise Failure(f"the server does not document {gvk.kind}", NOT_FOUND)
 
     def resolved(self, schema: "Object") -> "Object":
-        """A schema with what it refers to; what it says itself counts first."""
+        """Returns the schema with its reference resolved. Own fields of the schema take precedence."""
         inner = schema.get("$ref") or next((each["$ref"] for each in schema.get("allOf") or () if "$ref" in each), None)
         if inner is None:
             return schema
@@ -115,7 +115,7 @@ class Schemas:
         }
 
     def properties(self, schema: "Object") -> "Object":
-        """The fields of a schema; of a list or a map, those of what is in it."""
+        """Returns the fields of a schema; for a list or map, those of its items."""
         schema = self.resolved(schema)
         inner = schema.get("items") or schema.get("additionalProperties")
         if isinstance(inner, dict) and not schema.get("properties"):
@@ -146,7 +146,7 @@ def _print(resource: "APIResource", path: list[str], schema: "Object", schemas: 
         place.echo(f"{place.paint(f'{name}:', 'heading'):<{10 + (8 if place.colours else 0)}} {value}")
     found = schemas.resolved(schema)
     place.echo(f"\n{place.paint('DESCRIPTION:', 'heading')}")
-    place.echo(_wrapped(_text(found) or "There is none.", 4, place))
+    place.echo(_wrapped(_text(found) or "<empty>", 4, place))
     properties = schemas.properties(schema)
     if properties:
         place.echo(f"\n{place.paint('FIELDS:', 'heading')}")
@@ -169,10 +169,10 @@ def _print_fields(
         needed = place.paint(" -required-", "pending") if name in required else ""
         place.echo(f"{' ' * indent}{place.paint(name, 'heading')} <{schemas.type_of(field)}>{needed}")
         if not recursive:
-            place.echo(_wrapped(_text(schemas.resolved(field)) or "There is no description.", indent + 2, place) + "\n")
+            place.echo(_wrapped(_text(schemas.resolved(field)) or "<no description>", indent + 2, place) + "\n")
             continue
         below = schemas.properties(field)
-        # A schema may hold itself.
+        # Stops at recursive schemas.
         if below and id(below) not in above:
             _print_fields(field, schemas, place, recursive, indent + 2, (*above, id(below)))
 

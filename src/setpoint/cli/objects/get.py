@@ -1,4 +1,4 @@
-"""`setpoint get`: objects of any kinds, as a table or in any form, once or as they change."""
+"""`setpoint get`: prints objects of any kind as a table or in another format, once or on each change."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
@@ -20,24 +20,33 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="KIND [NAME...] | KIND/NAME...", nargs=-1, shell_complete=kinds_and_names)
-@click.option("-A", "--all-namespaces", is_flag=True, help="In all namespaces.")
-@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels: app=web,tier!=db.")
-@click.option("--field-selector", metavar="FIELDS", default="", help="Those with these fields: status.phase=Running.")
-@click.option("-w", "--watch", is_flag=True, help="Go on, and print what changes.")
-@click.option("--watch-only", is_flag=True, help="Print only what changes from now on.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="List the objects across all namespaces.")
+@click.option(
+    "-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on, e.g. app=web,tier!=db."
+)
+@click.option(
+    "--field-selector",
+    metavar="FIELDS",
+    default="",
+    help="Selector (field query) to filter on, e.g. status.phase=Running.",
+)
+@click.option("-w", "--watch", is_flag=True, help="After listing the objects, watch for changes.")
+@click.option("--watch-only", is_flag=True, help="Watch for changes without listing the objects first.")
 @output_option()
-@click.option("--sort-by", metavar="PATH", default="", help="Sort by a field: .metadata.creationTimestamp.")
-@click.option("--show-labels", is_flag=True, help="Add a column with all labels.")
-@click.option("-L", "--label-columns", metavar="LABEL", multiple=True, help="Add a column with a label; repeatable.")
-@click.option("--no-headers", is_flag=True, help="Leave out the names of the columns.")
-@click.option("--show-managed-fields", is_flag=True, help="Show who owns which field, in JSON and YAML.")
-@click.option("--show-kind", is_flag=True, help="Put the kind before each name.")
-@click.option("--ignore-not-found", is_flag=True, help="Do not fail where an object is not there.")
-@click.option("--at", "revision", metavar="REVISION", type=int, help="As it was at this revision of the store.")
-@click.option("--raw", metavar="PATH", default="", help="Print what the server has at this path: /healthz.")
+@click.option("--sort-by", metavar="PATH", default="", help="Sort by a field, e.g. .metadata.creationTimestamp.")
+@click.option("--show-labels", is_flag=True, help="Show all labels as the last column.")
+@click.option("-L", "--label-columns", metavar="LABEL", multiple=True, help="Show a label as a column (repeatable).")
+@click.option("--no-headers", is_flag=True, help="Do not print headers.")
+@click.option("--show-managed-fields", is_flag=True, help="Keep the managedFields when printing JSON or YAML.")
+@click.option("--show-kind", is_flag=True, help="List the kind with each name.")
+@click.option("--ignore-not-found", is_flag=True, help="Do not fail if an object does not exist.")
+@click.option(
+    "--at", "revision", metavar="REVISION", type=int, help="Read the objects as of this revision of the store."
+)
+@click.option("--raw", metavar="PATH", default="", help="Raw URI to request from the server, e.g. /healthz.")
 @server_options
 def get(what: tuple[str, ...], raw: str, server: Server, **how: Any) -> None:
-    """Show objects.
+    """Display objects.
 
     \b
       setpoint get executables
@@ -64,11 +73,11 @@ async def _get(server: Server, what: tuple[str, ...], how: dict[str, Any]) -> No
     async with connect(server) as client:
         selections = select(await Kinds.of(client), what)
         if any(each.names for each in selections) and (how["selector"] or how["field_selector"]):
-            raise Failure("a name and a selector do not go together: leave out one of them", USAGE)
+            raise Failure("a name cannot be combined with a selector", USAGE)
         look = _look(client, selections, how)
         if how["watch"] or how["watch_only"]:
             if len(selections) != 1 or len(selections[0].names) > 1:
-                raise Failure("only one kind, or one object, can be watched at once", USAGE)
+                raise Failure("you may only watch a single kind or object", USAGE)
             await _watch(client, selections[0], look, form, how)
         elif form.is_table:
             await _print_tables(client, selections, look, how["ignore_not_found"])
@@ -100,7 +109,7 @@ def _look(client: "Client", selections: "list[Selection]", how: dict[str, Any]) 
 
 
 def _sort_key(path: str) -> "Callable[[Object], Any]":
-    """Numbers sort as numbers, and what is not there comes first."""
+    """Returns a sort key. Numbers sort numerically; missing values come first."""
     from setpoint.schema.jsonpath import JSONPath, JSONPathError
 
     try:
@@ -157,7 +166,7 @@ def any_namespaced(selections: "list[Selection]") -> bool:
 
 
 def tell_failures(failures: list[Any], ignore_missing: bool) -> None:
-    """All failures are told; the last one decides how the command ends."""
+    """Prints all failures and raises the last one."""
     from setpoint.objects.errors import NotFound
 
     told = [error for error in failures if not (ignore_missing and isinstance(error, NotFound))]
@@ -170,7 +179,7 @@ def tell_failures(failures: list[Any], ignore_missing: bool) -> None:
 async def read_objects(
     client: "Client", selections: "list[Selection]", look: "Look"
 ) -> "tuple[list[Object], list[Any]]":
-    """The objects of selections, whole, and the errors of those that cannot be read."""
+    """Returns the full objects of the selections, and the errors of those that could not be read."""
     import asyncio
 
     from setpoint.objects.errors import APIError
@@ -208,11 +217,11 @@ async def _print_objects(
 
 
 async def _watch(client: "Client", selection: "Selection", look: "Look", form: Form, how: dict[str, Any]) -> None:
-    """Prints what is there, and then each change, until it is interrupted."""
+    """Prints the objects, and then each change, until interrupted."""
     from setpoint.cli.objects.tables import same_columns, table_lines
 
     if form.name == "custom-columns":
-        raise Failure("-o custom-columns cannot be watched: use json, yaml, name or jsonpath", USAGE)
+        raise Failure("-o custom-columns does not support --watch: use json, yaml, name or jsonpath", USAGE)
     name = selection.names[0] if selection.names else ""
     listed = look._replace(query=(*look.query, ("fieldSelector", f"metadata.name={name}"))) if name else look
     before = None
@@ -237,14 +246,14 @@ async def _watch(client: "Client", selection: "Selection", look: "Look", form: F
 async def _states(
     client: "Client", selection: "Selection", look: "Look", form: Form
 ) -> "AsyncIterator[tuple[bool, Any, list[Object]]]":
-    """What is there, and each change of it: whether it is one, its table, its objects."""
+    """Yields the current objects and then each change, as: whether it is a change, the table, the objects."""
     from setpoint.cli.objects.tables import ACCEPT, read_table, table_of, table_query
     from setpoint.client.requests import decode
     from setpoint.client.transport import Call
     from setpoint.client.watch import raw_events
     from setpoint.objects.errors import Expired, Gone
 
-    # Objects travel inside of the rows, so that one way serves both.
+    # The rows contain the objects, so that one request serves tables and objects.
     whole = look if form.is_table else look._replace(sort=lambda tree: 0)
     path = selection.resource.path(look.namespace)
     while True:
@@ -261,4 +270,4 @@ async def _states(
                         version = objects[-1]["metadata"].get("resourceVersion", version) if objects else version
                         yield True, table, objects
         except (Expired, Gone):
-            continue  # the server keeps no more of what we missed: it is shown anew as it is
+            continue  # history compacted: list again

@@ -1,4 +1,4 @@
-"""`setpoint scale`: how many replicas there should be, of whatever has a scale."""
+"""`setpoint scale`: sets the number of replicas of any kind with a scale subresource."""
 
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,13 @@ _SCALE = "scale"
 @click.command()
 @click.argument("what", metavar="NAME=REPLICAS... | KIND/NAME...", nargs=-1, required=True,
                 shell_complete=kinds_and_names)  # fmt: skip
-@click.option("--replicas", metavar="NUMBER", type=click.IntRange(min=0), help="How many there should be.")
-@click.option("--current-replicas", metavar="NUMBER", type=int, help="Only where there should be so many now.")
+@click.option("--replicas", metavar="NUMBER", type=click.IntRange(min=0), help="New desired number of replicas.")
+@click.option(
+    "--current-replicas", metavar="NUMBER", type=int, help="Precondition: current desired number of replicas."
+)
 @server_options
 def scale(what: tuple[str, ...], replicas: int | None, current_replicas: int | None, server: Server) -> None:
-    """Set how many replicas there should be.
+    """Set the number of replicas.
 
     \b
       setpoint scale api=3 worker=1
@@ -51,23 +53,23 @@ async def _wanted(
 
     if not any("=" in each for each in what):
         if replicas is None:
-            raise Failure("how many? Say NAME=NUMBER, or --replicas=NUMBER", USAGE)
+            raise Failure("specify the number of replicas as NAME=NUMBER or --replicas=NUMBER", USAGE)
         if "/" not in what[0] and kinds.one(what[0]) is None:
             return [(*await _named(client, kinds, name), replicas) for name in what]
         return [(each, name, replicas) for each in select(kinds, what, needs_names=True) for name in each.names]
     if replicas is not None:
-        raise Failure("the number is said twice: leave out --replicas, or the = after the name", USAGE)
+        raise Failure("--replicas cannot be combined with NAME=NUMBER", USAGE)
     found = []
     for each in what:
         name, equals, number = each.partition("=")
         if not equals or not number.isdecimal():
-            raise Failure(f"{each!r} should read NAME=NUMBER, such as api=3", USAGE)
+            raise Failure(f"invalid argument {each!r}: expected NAME=NUMBER, e.g. api=3", USAGE)
         found.append((*await _named(client, kinds, name), int(number)))
     return found
 
 
 async def _named(client: "Client", kinds: "Kinds", name: str) -> "tuple[Selection, str]":
-    """The object that has a scale and this name; `KIND/NAME` says it in full."""
+    """Finds the scalable object of this name; KIND/NAME selects the kind."""
     from setpoint.cli.support.resource_args import select
     from setpoint.objects.errors import APIError
 
@@ -87,12 +89,12 @@ async def _named(client: "Client", kinds: "Kinds", name: str) -> "tuple[Selectio
         raise await _not_scalable(client, kinds, name)
     if len(having) > 1:
         options = ", ".join(f"{each.word}/{name}" for each in having)
-        raise Failure(f"{name} could be one of {options}: say which", USAGE)
+        raise Failure(f"{name} is ambiguous: specify one of {options}", USAGE)
     return having[0], name
 
 
 async def _not_scalable(client: "Client", kinds: "Kinds", name: str) -> Failure:
-    """Why there is nothing of that name to scale, and what to do where it is part of an app."""
+    """Returns the Failure for a name without a scalable object, with a hint for parts of an app."""
     from setpoint.objects import meta
     from setpoint.objects.errors import APIError
     from setpoint.workload.kinds.api_names import APP_LABEL
@@ -106,29 +108,29 @@ async def _not_scalable(client: "Client", kinds: "Kinds", name: str) -> Failure:
         except APIError:
             continue
         hint = _REMEDIES.get(kind, "") if APP_LABEL in meta.labels(tree) else ""
-        return Failure(f"{name} is {what}, which has no replicas{hint.format(name)}", USAGE)
-    return Failure(f"nothing that can be scaled is called {name}", NOT_FOUND)
+        return Failure(f"{name} is {what}, which cannot be scaled{hint.format(name)}", USAGE)
+    return Failure(f"no scalable object named {name}", NOT_FOUND)
 
 
-_SINGLE = {"executable": "one process", "container": "one container", "task": "a task"}
+_SINGLE = {"executable": "a single process", "container": "a single container", "task": "a task"}
 _REMEDIES = {
-    "executable": ": write `replicas: 1` under services.{} in the app file, and `setpoint up`; then it can be scaled"
+    "executable": (
+        ": add `replicas: 1` under services.{} in the app file and run `setpoint up` to make the service scalable"
+    )
 }
 
 
 def _no_scale(kinds: "Kinds", selection: "Selection") -> str:
     scalable = sorted({kinds.word_for(each) for each in kinds.listable() if _SCALE in each.subresources})
-    hint = (
-        " An Executable is one process; an ExecutableReplicaSet has several." if selection.word == "executable" else ""
-    )
-    return f"{selection.word} has no scale.{hint} These have one: {', '.join(scalable)}"
+    hint = " An Executable is a single process; use an ExecutableReplicaSet." if selection.word == "executable" else ""
+    return f"{selection.word} cannot be scaled.{hint} Scalable kinds: {', '.join(scalable)}"
 
 
 async def _scale_one(client: "Client", selection: "Selection", name: str, number: int, current: int | None) -> None:
     before = await client.scale(selection.ref, name)
     had = before.get("spec", {}).get("replicas", 0)
     if current is not None and had != current:
-        raise Failure(f"{selection.word}/{name} should have {had} replicas now, not {current}: left as it is", CONFLICT)
+        raise Failure(f"{selection.word}/{name} has {had} desired replicas, expected {current}: not changed", CONFLICT)
     await client.scale(selection.ref, name, replicas=number)
     place = terminal()
     place.echo(f"{selection.word}/{name} {place.paint('scaled', 'good')} from {had} to {number}")

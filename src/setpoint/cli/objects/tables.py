@@ -1,4 +1,4 @@
-"""Tables that the server makes of its objects: asked for, put together and printed."""
+"""Requests tables from the server, merges and prints them."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _PAGE = "500"
 
 
 class Look(NamedTuple):
-    """Which objects of a resource, and how their table should look."""
+    """The objects to list, and the format of their table."""
 
     namespace: str = ""
     query: tuple[tuple[str, str], ...] = ()
@@ -31,12 +31,12 @@ class Look(NamedTuple):
     show_labels: bool = False
     label_columns: tuple[str, ...] = ()
     headers: bool = True
-    # What rows are sorted by, a function of their objects.
+    # Returns the sort key of a row's object.
     sort: Callable[[Object], Any] | None = None
 
 
 class Table(NamedTuple):
-    """Columns and rows as the server sent them."""
+    """The columns and rows as sent by the server."""
 
     columns: list[Object]
     rows: list[Object]
@@ -48,7 +48,7 @@ def table_query(look: Look) -> list[tuple[str, str]]:
 
 
 async def read_table(client: Client, resource: APIResource, look: Look, name: str = "") -> Table:
-    """The table of an object, or of all pages of a list."""
+    """Returns the table of one object, or of a list with all its pages."""
     path = resource.path(quote(look.namespace), quote(name))
     query = table_query(look)
     if not name:
@@ -65,7 +65,7 @@ async def read_table(client: Client, resource: APIResource, look: Look, name: st
 
 
 def table_of(tree: Object, now: datetime) -> Table:
-    """A table; of a server that makes none, one with names and ages."""
+    """Returns the table of a response. For servers without table support, builds one with names and ages."""
     metadata = tree.get("metadata") or {}
     version = metadata.get("resourceVersion", "")
     if tree.get("kind") == "Table":
@@ -79,12 +79,12 @@ def table_of(tree: Object, now: datetime) -> Table:
 
 
 def age(created: str | None, now: datetime) -> str:
-    """How long ago something was."""
+    """Returns the time since the timestamp, as text."""
     return human_duration((now - parse_time(created)).total_seconds()) if created else "<unknown>"
 
 
 def table_lines(selection: Selection, table: Table, look: Look, terminal: Terminal) -> list[str]:
-    """The lines of a table, as it is to look."""
+    """Returns the lines of the table."""
     shown = [index for index, column in enumerate(table.columns) if look.wide or not column.get("priority")]
     headers = [str(table.columns[index]["name"]).upper() for index in shown]
     sort = look.sort
@@ -118,10 +118,10 @@ def _text(cell: Any) -> str:
 
 
 def same_columns(one: Table, two: Table) -> bool:
-    """Whether rows of one may stand under the headers of the other."""
+    """Returns True if both tables have the same columns."""
     return [column["name"] for column in one.columns] == [column["name"] for column in two.columns]
 
 
 def rows_before(table: Table, others: Sequence[Table]) -> Table:
-    """Several tables of one resource as one."""
+    """Returns the rows of several tables of one resource as one table."""
     return table._replace(rows=[row for each in (table, *others) for row in each.rows])

@@ -1,4 +1,4 @@
-"""`setpoint wait`: until objects are as wanted: ready, gone, with a condition, or with a field."""
+"""`setpoint wait`: waits until objects are ready, deleted, or have a condition or field value."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -25,18 +25,19 @@ _READY = "ready"
     "what", metavar="NAME... | KIND [NAME...] | KIND/NAME...", nargs=-1, required=True, shell_complete=kinds_and_names
 )
 @click.option(
-    "--for", "conditions", metavar="WHAT", multiple=True, default=(_READY,), show_default=True,
-    help="ready, create, delete, condition=NAME[=STATUS], jsonpath={PATH}[=VALUE]; repeatable, then all of them.",
+    "--for", "conditions", metavar="CONDITION", multiple=True, default=(_READY,), show_default=True,
+    help="ready, create, delete, condition=NAME[=STATUS], jsonpath={PATH}[=VALUE]; if repeated, all must hold.",
 )  # fmt: skip
-@seconds_option("--timeout", default="30s", help="How long to wait; 0 is for ever.")
-@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels.")
-@click.option("--all", "everything", is_flag=True, help="All of the kind that are there.")
+@seconds_option("--timeout", default="30s", help="Time to wait; 0 waits indefinitely.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on.")
+@click.option("--all", "everything", is_flag=True, help="Select all objects of the kind in the namespace.")
 @server_options
 def wait(what: tuple[str, ...], conditions: tuple[str, ...], server: Server, **how: Any) -> None:
-    """Wait until objects are as wanted.
+    """Wait for a condition on objects.
 
-    An object is ready when it runs and is healthy, when it has come to a good end, or when its conditions say so,
-    whatever its kind. Ends with exit code 4 where that takes too long, and says who is not so and why.
+    An object is ready when it runs and is healthy, when it has completed successfully, or when its conditions say so,
+    depending on the kind. On timeout, prints the objects that do not meet the condition and the reasons, and exits with
+    code 4.
 
     \b
       setpoint wait api web
@@ -63,12 +64,12 @@ async def _wait(server: Server, what: tuple[str, ...], conditions: tuple[str, ..
         if not targets:
             if "delete" in conditions:
                 return
-            raise Failure("there is nothing to wait for: no object matches", NOT_FOUND)
+            raise Failure("no matching objects found", NOT_FOUND)
         await _wait_all(client, targets, " and ".join(conditions), tests, how["timeout"])
 
 
 async def _parts(client: "Client", kinds: "Kinds", words: tuple[str, ...]) -> "list[Selection] | None":
-    """Parts of an app by their names alone; None where the words say something else. Raises Failure."""
+    """Returns the parts of an app that the names select; None if the words are a kind. Raises Failure."""
     from setpoint.cli.support.resource_args import merged
 
     if any("/" in word or "," in word for word in words):
@@ -88,7 +89,7 @@ async def _parts(client: "Client", kinds: "Kinds", words: tuple[str, ...]) -> "l
 
 
 def _condition(text: str) -> str:
-    """`condition=…` and the rest as the client has them; `jsonpath='{…}'` keeps quotes that a shell left."""
+    """Removes the quotes that a shell may leave in `jsonpath='{…}'`."""
     return text.replace("'", "") if text.startswith("jsonpath=") else text
 
 
@@ -100,7 +101,7 @@ async def _targets(
         names = each.names
         if not names:
             if not (labels or everything):
-                raise Failure(f"which {each.word}? Give names, a selector (-l app=shop), or --all", USAGE)
+                raise Failure(f"no {each.word} selected: specify names, a selector (-l app=shop), or --all", USAGE)
             listed = await client.list(each.ref, labels=labels or None)
             names = tuple(item["metadata"]["name"] for item in listed.items)
         found += [(each, name) for name in names]
@@ -154,7 +155,7 @@ async def _wait_all(
                     await everything
         except TimeoutError:
             lines = [
-                f"{word}/{name}: {'it is not there' if tree is None else judged(tree).says}"
+                f"{word}/{name}: {'not found' if tree is None else judged(tree).says}"
                 for (word, name), tree in last.items()
             ]
-            raise Failure(f"not {what} within {seconds:g} s:\n  " + "\n  ".join(lines), TIMED_OUT) from None
+            raise Failure((f"not {what} within {seconds:g} s:\n  ") + "\n  ".join(lines), TIMED_OUT) from None

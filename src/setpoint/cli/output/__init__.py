@@ -1,1 +1,1 @@
-"""The output of commands: tables, objects in every form, colours by meaning, and a line of progress."""
+"""The output of commands: tables, objects in several formats, colours, and progress."""

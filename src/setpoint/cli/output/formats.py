@@ -1,4 +1,4 @@
-"""`-o`: objects as JSON, YAML, names, by a path or in columns of one's own; and the table where nothing is asked."""
+"""The option `-o`: prints objects as JSON, YAML, names, by JSONPath, in custom columns, or as a table by default."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ FORMS = ("json", "yaml", "name", "wide", *_WITH_ARGUMENT)
 
 
 class Form(NamedTuple):
-    """How objects are wanted. An empty name is what people read."""
+    """An output format. The empty name is the default, human-readable format."""
 
     name: str = ""
     argument: str = ""
@@ -35,13 +35,17 @@ class _FormType(click.ParamType[Form]):
             return value
         name, has_argument, argument = value.partition("=")
         if name not in self._allowed:
-            self.fail(f"{value!r} is no form of output; there are: {', '.join(self._allowed)}", param, ctx)
+            self.fail(f"unknown output format {value!r}; available formats: {', '.join(self._allowed)}", param, ctx)
         if (name in _WITH_ARGUMENT) != bool(has_argument and argument):
             example = {
                 "jsonpath": "jsonpath='{.metadata.name}'",
                 "custom-columns": "custom-columns=NAME:.metadata.name",
             }
-            self.fail(f"it should read {example[name]}" if name in example else f"{name} has no argument", param, ctx)
+            self.fail(
+                (f"an argument is required, e.g. {example[name]}") if name in example else f"{name} takes no argument",
+                param,
+                ctx,
+            )
         return Form(name, argument)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -52,7 +56,7 @@ class _FormType(click.ParamType[Form]):
 
 
 def output_option(*allowed: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option `-o`, as the argument `form`."""
+    """Adds the option `-o` as the argument `form`."""
     names = allowed or FORMS
     return click.option(
         "-o",
@@ -60,14 +64,14 @@ def output_option(*allowed: str) -> Callable[[Callable[..., Any]], Callable[...,
         "form",
         type=_FormType(names),
         default=Form(),
-        metavar="FORM",
+        metavar="FORMAT",
         show_default=False,
-        help=f"How to print: {', '.join(f'{name}=…' if name in _WITH_ARGUMENT else name for name in names)}.",
+        help=f"Output format: {', '.join(f'{name}=…' if name in _WITH_ARGUMENT else name for name in names)}.",
     )
 
 
 def write_objects(objects: Sequence[Object], form: Form, *, as_list: bool, managed_fields: bool = False) -> None:
-    """Prints objects in one of the forms that are no table; as a List where several were asked for."""
+    """Prints objects in a format other than a table. With `as_list`, wraps them in a List."""
     shown = list(objects) if managed_fields else [without_managed_fields(each) for each in objects]
     if form.name == "name":
         for each in shown:
@@ -81,7 +85,7 @@ def write_objects(objects: Sequence[Object], form: Form, *, as_list: bool, manag
 
 
 def write_tree(tree: Json, form: Form) -> None:
-    """Prints anything as JSON, YAML or by a path."""
+    """Prints a value as JSON, YAML or by JSONPath."""
     if form.name == "json":
         echo(json_text(tree))
     elif form.name == "yaml":
@@ -105,7 +109,7 @@ def json_text(tree: Json) -> str:
 
 
 def write_columns(objects: Iterable[Object], columns: str) -> None:
-    """Prints `NAME:PATH,…` of each object."""
+    """Prints the columns `NAME:PATH,…` of each object."""
     from setpoint.cli.output.table import render
     from setpoint.cli.output.template import TemplateError, compile_template
     from setpoint.cli.support.errors import USAGE, Failure
@@ -114,7 +118,9 @@ def write_columns(objects: Iterable[Object], columns: str) -> None:
     for column in _columns(columns):
         header, colon, path = column.partition(":")
         if not colon or not header or not path:
-            raise Failure(f"-o custom-columns: {column!r} should read NAME:PATH, such as NAME:.metadata.name", USAGE)
+            raise Failure(
+                f"-o custom-columns: invalid column {column!r}: expected NAME:PATH, e.g. NAME:.metadata.name", USAGE
+            )
         try:
             headers.append(header)
             paths.append(compile_template(path))
@@ -127,7 +133,7 @@ def write_columns(objects: Iterable[Object], columns: str) -> None:
 
 
 def _columns(text: str) -> list[str]:
-    """The columns; a comma in brackets belongs to a path."""
+    """Splits the columns. Commas in brackets belong to a path."""
     return [each for each in re.split(r",(?![^\[]*\])", text) if each]
 
 
@@ -141,14 +147,14 @@ def _value(path: Callable[[Json], str], tree: Object) -> str:
 
 
 def name_of(tree: Object) -> str:
-    """An object by kind and name, as commands take it: `deployment.apps/web`."""
+    """Returns kind and name of an object as commands accept them: `deployment.apps/web`."""
     group = tree["apiVersion"].rpartition("/")[0]
     kind = tree["kind"].lower()
     return f"{kind}.{group}/{tree['metadata']['name']}" if group else f"{kind}/{tree['metadata']['name']}"
 
 
 def without_managed_fields(tree: Object) -> Object:
-    """An object without the books of server-side apply, which nobody reads unless he asks for them."""
+    """Returns the object without managed fields."""
     metadata = tree.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return tree

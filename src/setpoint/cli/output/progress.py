@@ -1,4 +1,4 @@
-"""A line of progress on the error output, for what takes more than a second: it comes late and leaves no trace."""
+"""A progress line on stderr for operations that take more than a second. The line is erased at the end."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """What is being waited for; whoever waits may say it better as it goes on."""
+    """The text of a progress line; callers may update the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -23,7 +23,7 @@ class Progress:
 
 @asynccontextmanager
 async def progress(text: str, clock: Clock) -> AsyncIterator[Progress]:
-    """Shows the text from the second second on, with how long it has taken; only on a terminal."""
+    """Shows the text with the elapsed seconds, after one second, if stderr is a terminal."""
     shown = Progress(text)
     if not sys.stderr.isatty():
         yield shown

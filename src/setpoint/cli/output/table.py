@@ -1,7 +1,7 @@
-"""Tables: columns as wide as what stands in them, and no wider than the terminal.
+"""Tables with columns as wide as their contents, and no wider than the terminal.
 
-Where a table is too wide for the terminal its widest columns give way, those that hold free text first; the first
-column, which is the name, never does. Output that goes elsewhere than to a terminal is never shortened.
+If a table is too wide, its widest columns are shortened, but never the first column, which is the name. Redirected
+output is never shortened.
 """
 
 import textwrap
@@ -11,16 +11,16 @@ from typing import NamedTuple
 from setpoint.cli.output.terminal import Meaning, Terminal, harmless, meaning_of, shortened, width_of
 
 _GAP = "   "
-# A column is not made narrower than this.
+# The minimum width of a column.
 _NARROWEST = 8
-# Columns whose words are states, and so have a colour.
+# Columns with states, which are coloured.
 _STATES = frozenset(
     ("STATE", "STATUS", "HEALTH", "PHASE", "READY", "AVAILABLE", "ESTABLISHED", "RESULT", "SYNCED", "VERDICT")
 )
 
 
 class Cell(NamedTuple):
-    """A cell whose colour is not to be guessed from its word."""
+    """A cell with an explicit colour."""
 
     text: str
     meaning: Meaning = ""
@@ -34,7 +34,7 @@ def render(
     with_headers: bool = True,
     fit: bool = True,
 ) -> list[str]:
-    """The lines of a table. `fit` says whether it may be shortened to the terminal."""
+    """Returns the lines of a table. With `fit`, columns are shortened to the width of the terminal."""
     cells = [[_cell(header, value) for header, value in zip(headers, row, strict=True)] for row in rows]
     if with_headers:
         cells.insert(0, [Cell(header, "heading") for header in headers])
@@ -52,8 +52,9 @@ def render_with_texts(
     texts: Mapping[str, Sequence[str]],
     terminal: Terminal,
 ) -> list[str]:
-    """A table with columns of texts that are never shortened: addresses to be copied, reasons to be read to their end.
-    Those that find no room beside the others stand below their row, on lines of their own."""
+    """Returns a table with text columns that are never shortened, such as URLs and reasons. Texts that do not fit
+    beside the other columns are placed below their row.
+    """
     texts = {header: column for header, column in texts.items() if any(column)}
     names = list(texts)
     for count in range(len(names), -1, -1):
@@ -98,7 +99,7 @@ def _one_line(text: str) -> str:
 
 
 def state_meaning(text: str) -> Meaning:
-    """What a cell for a state means: a word, or `1/2`."""
+    """Returns the meaning of a state cell: a word, or `1/2`."""
     have, slash, wanted = text.partition("/")
     if slash and have.isdecimal() and wanted.isdecimal():
         return "good" if have == wanted else "pending"

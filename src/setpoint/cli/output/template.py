@@ -15,12 +15,13 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
 
 
 class TemplateError(ValueError):
-    """The text is no template."""
+    """Raised for an invalid template."""
 
 
 def compile_template(text: str) -> Callable[[Json], str]:
-    """A template as a function of an object. Raises TemplateError; the function raises it for a path that does not fit
-    the object. A path without braces is one as well."""
+    """Compiles a template to a function of an object. A path without braces is accepted, too. Raises TemplateError, as
+    does the function for a path that does not match the object.
+    """
     if "{" not in text:
         text = "{" + text + "}" if text.startswith((".", "$", "[", "@")) else "{." + text + "}"
     tokens = _tokens(text)
@@ -30,7 +31,7 @@ def compile_template(text: str) -> Callable[[Json], str]:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    """Text and actions, in turn: `("text", …)` and `("action", …)`."""
+    """Splits the template into `("text", …)` and `("action", …)`."""
     found: list[tuple[str, str]] = []
     position = 0
     for match in _ACTION.finditer(text):
@@ -38,7 +39,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         position = match.end()
     rest = text[position:]
     if "{" in rest:
-        raise TemplateError(f"unclosed action in {text!r}: a path stands in braces, as in {{.metadata.name}}")
+        raise TemplateError(f"unclosed action in {text!r}: a path must be in braces, as in {{.metadata.name}}")
     return [*found, ("text", rest)]
 
 
@@ -98,7 +99,7 @@ def _values(find: Callable[[Json], list[Json]]) -> _Part:
 
 
 def as_text(value: Json) -> str:
-    """A value as it stands between other text."""
+    """Returns a value as text."""
     if isinstance(value, str):
         return value
     from setpoint.client.requests import encode

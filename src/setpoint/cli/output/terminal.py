@@ -1,7 +1,7 @@
-"""The terminal: how wide it is, whether it has colours, and what each colour means.
+"""The terminal: its width, its support of colours, and the meanings of the colours.
 
-A colour never stands alone: it repeats what the text says. `NO_COLOR` turns colours off, `FORCE_COLOR` on; otherwise
-they are there where the output is a terminal.
+Colours only repeat the meaning of the text. `NO_COLOR` turns colours off, `FORCE_COLOR` turns them on; by default they
+are used if the output is a terminal.
 """
 
 import os
@@ -16,18 +16,18 @@ import click
 Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading", ""]
 
 _CODES: dict[Meaning, str] = {"good": "32", "pending": "33", "bad": "31", "quiet": "2", "heading": "1"}
-# Prefixes of lines that come from several objects, none of which is good or bad for it.
+# The colours of line prefixes, which have no meaning.
 _PREFIXES = ("36", "35", "34", "32;2", "33;2", "36;2", "35;2", "34;2")
 _RESET = "\x1b[0m"
 _USUAL_COLUMNS = 80
-# What would move the cursor, or worse, when it came from an object: control characters; characters that have a terminal
-# show text in another order (bidirectional formatting), that cannot be seen, or that break a line; tags, and halves of
-# surrogate pairs. The joiners U+200C and U+200D stay: scripts and emoji need them.
+# Characters of objects that could manipulate the terminal: control characters, bidirectional formatting, invisible
+# characters, line separators, tags, and surrogates. The joiners U+200C and U+200D are kept, because scripts and emoji
+# need them.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-# Commands to a terminal: all of them, and among them those for colours.
+# Terminal control sequences: all of them, and those for colours.
 COMMAND = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 COLOUR = re.compile(r"\x1b\[[\d;:]*m")
 _WORDS: dict[Meaning, frozenset[str]] = {
@@ -102,19 +102,20 @@ _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in word
 
 
 class Terminal(NamedTuple):
-    """Where output goes. `width` is None where lines may be as long as they are, `moves` says whether what was written
-    can be written over."""
+    """The output device. `width` is None if lines are not limited; `moves` is True if written lines can be
+    overwritten.
+    """
 
     width: int | None = None
     colours: bool = False
     moves: bool = False
 
     def paint(self, text: str, meaning: Meaning) -> str:
-        """The text in the colour of what it means."""
+        """Returns the text in the colour of its meaning."""
         return f"\x1b[{_CODES[meaning]}m{text}{_RESET}" if self.colours and meaning and text else text
 
     def prefix(self, text: str, number: int) -> str:
-        """The name before a line, in a colour of its own."""
+        """Returns the prefix of a line in the colour of this number."""
         return f"\x1b[{_PREFIXES[number % len(_PREFIXES)]}m{text}{_RESET}" if self.colours else text
 
     def echo(self, text: str = "", *, err: bool = False) -> None:
@@ -122,7 +123,7 @@ class Terminal(NamedTuple):
 
 
 def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.environ) -> Terminal:
-    """What the standard output (or another stream) is."""
+    """Returns the properties of stdout, or of another stream."""
     stream = sys.stdout if stream is None else stream
     is_terminal = stream.isatty()
     colours = is_terminal and environ.get("TERM") != "dumb"
@@ -135,7 +136,7 @@ def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.envi
 
 
 def _width_of(stream: IO[Any], environ: Mapping[str, str]) -> int:
-    """How wide a terminal is: as COLUMNS says, as it says itself, or as most of them were once."""
+    """Returns the width of a terminal: from COLUMNS, from the terminal, or 80."""
     said = environ.get("COLUMNS", "")
     if said.isdigit() and int(said):
         return int(said)
@@ -146,13 +147,14 @@ def _width_of(stream: IO[Any], environ: Mapping[str, str]) -> int:
 
 
 def meaning_of(word: str) -> Meaning:
-    """What the word for a state means: `Running` is good, `Pending` will pass, `Failed` is bad."""
+    """Returns the meaning of a state: `Running` is good, `Pending` is pending, `Failed` is bad."""
     return _MEANINGS.get(word.lower(), "")
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True, colours: bool | None = None) -> None:
-    """Prints a text that may have anything in it. On a terminal only colours, tabs and ends of lines have an effect;
-    a file or a pipe gets the text as it is."""
+    """Prints untrusted text. On a terminal, all control sequences except colours are made visible; files and pipes get
+    the text unchanged.
+    """
     shown = str(text)
     if (sys.stderr if err else sys.stdout).isatty():
         shown = shown_on_terminal(shown)
@@ -160,7 +162,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True, colours: bool
 
 
 def shown_on_terminal(text: str) -> str:
-    """A text in which no command to a terminal is left but those for colours."""
+    """Returns the text without control sequences other than colours."""
     if text.isascii() and text.isprintable():
         return text
     parts, place, has_colour = [], 0, False
@@ -175,7 +177,7 @@ def shown_on_terminal(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text of which nothing reaches the terminal as a command to it, and nothing is shown where it is not."""
+    """Returns the text with control and invisible characters made visible."""
     return text if text.isascii() and text.isprintable() else _CONTROL.sub(_visible, text)
 
 
@@ -187,7 +189,7 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many columns a text takes."""
+    """Returns the number of columns that a text takes."""
     if text.isascii():
         return len(text)
     return sum(_columns(char) for char in text)
@@ -200,7 +202,7 @@ def _columns(char: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """The beginning of a text, with an ellipsis where something is missing."""
+    """Returns the text, cut to the width with an ellipsis."""
     if width_of(text) <= width:
         return text
     kept, taken = [], 0

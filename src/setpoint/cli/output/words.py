@@ -1,4 +1,4 @@
-"""Words for people: how many of what, how many bytes, what was meant."""
+"""Text for humans: counts, sizes, and suggestions."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ def counted(number: int, word: str) -> str:
 
 
 def enumerated(counts: Mapping[str, int]) -> str:
-    """`2 processes, 1 container and 1 network`, without what there is none of; empty where there is nothing."""
+    """`2 processes, 1 container and 1 network`, without zero counts; empty if all are zero."""
     words = [counted(number, word) for word, number in counts.items() if number]
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
@@ -28,8 +28,8 @@ def in_bytes(number: int) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`did you mean api or app?`; empty where nothing is close."""
-    import difflib  # only mistakes need it
+    """`did you mean api or app?`; empty if no known name is similar."""
+    import difflib  # only needed after errors
 
     close = difflib.get_close_matches(name, set(known), n=2)
     return f"did you mean {' or '.join(close)}?" if close else ""

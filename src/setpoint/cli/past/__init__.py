@@ -1,1 +1,1 @@
-"""Commands about the past of objects: why, history, diff, at, blame, timeline, trace."""
+"""Commands about the history of objects: why, history, diff, at, blame, timeline, trace."""

@@ -1,4 +1,4 @@
-"""`setpoint at`: any reading command as of a moment in the past."""
+"""`setpoint at`: runs a read-only command as of a moment in the past."""
 
 import click
 
@@ -6,7 +6,7 @@ from setpoint.cli.past import target
 from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.errors import USAGE, Failure
 
-# What can be asked of the past; what is left out writes, follows, or is of the present by its nature.
+# The commands that can read the past. The others write, follow, or concern only the present.
 _COMMANDS = ("get", "describe", "ps", "url", "env", "why", "blame")
 _WITH_MOMENT = ("why", "blame")
 
@@ -17,7 +17,7 @@ _WITH_MOMENT = ("why", "blame")
 @server_options
 @click.pass_context
 def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) -> None:
-    """Read as of then: a revision, 14:03, 5m (ago). Values of secrets are masked.
+    """Run a read-only command as of a revision or time, such as 14:03 or 5m (ago). Secret values are masked.
 
     \b
       setpoint at 14:03 ps
@@ -29,10 +29,10 @@ def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) 
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
     if name == "get" and command[0] != "get" and group.get_command(ctx, command[0]) is not None:
-        raise Failure(f"{command[0]} cannot be asked of the past; these can: {', '.join(_COMMANDS)}", USAGE)
+        raise Failure(f"`{command[0]}` cannot read the past; available commands: {', '.join(_COMMANDS)}", USAGE)
     chosen = group.get_command(ctx, name)
     assert chosen is not None
-    # Which server is meant may be said behind the command, as it is without `at`.
+    # The server options may follow the inner command, as without `at`.
     with chosen.make_context(name, list(arguments), parent=ctx) as inner:
         given = {field: inner.params.get(field) or "" for field in ("kubeconfig", "context", "namespace", "session")}
     server = Server(**given).over(server)
@@ -46,7 +46,7 @@ def at(ctx: click.Context, when: str, command: tuple[str, ...], server: Server) 
 
 
 async def _moment(when: str, server: Server) -> tuple[int, str]:
-    """The revision of a moment, and the time of it."""
+    """Returns the revision of a moment, and its time."""
     from setpoint.objects.times import format_micro_time
     from setpoint.past.queries import read_log, revision_at
 
@@ -55,9 +55,9 @@ async def _moment(when: str, server: Server) -> tuple[int, str]:
             moment = target.Times.of(client).moment(when)
             found = await revision_at(client, moment) if moment is not None else None
             if moment is None or found is None:
-                raise Failure("now needs no `at`: leave it out", USAGE)
+                raise Failure("`now` needs no `at`: run the command without it", USAGE)
             if moment.time is not None:
                 return found, format_micro_time(moment.time)
-            # The next one there is, should it be compacted: ages are then off by less than anybody sees.
+            # If this revision was compacted, the time of the next one is close enough for showing ages.
             written = await read_log(client, found - 1, 1)
             return found, written[0]["time"] if written else ""

@@ -1,4 +1,4 @@
-"""`setpoint blame`: who last set each field of an object, and when."""
+"""`setpoint blame`: shows which client last set each field of an object, and when."""
 
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
-@click.option("--at", "when", metavar="WHEN", default="", help="As of then: a revision, 14:03, 5m (ago).")
+@click.option(
+    "--at",
+    "when",
+    metavar="WHEN",
+    default="",
+    help="Read the object as of a revision or time, such as 14:03 or 5m (ago).",
+)
 @output_option("json", "yaml")
 @server_options
 def blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
-    """Show the YAML of an object, each line with the revision, the time and who set it.
+    """Show the YAML of an object with the revision, time and client that last set each line.
 
     \b
       setpoint blame api
@@ -61,11 +67,11 @@ async def _lines(client: "Client", place: "Place", moment: "Moment | None", time
             raise
         return blame_by_managers(await client.get(place.kind, place.name, place.namespace))
     if not found:
-        raise Failure(f"{place} was not there yet", NOT_FOUND)
+        raise Failure(f"{place} did not exist yet", NOT_FOUND)
     if found[-1].raw is None:
         gone = found[-1]
-        how = f"ask for it as of then: --at {gone.number - 1}"
-        raise Failure(f"{place} does not exist, but it did until {times.shown(gone.time)}: {how}", NOT_FOUND)
+        how = f"use --at {gone.number - 1} to see the last version"
+        raise Failure(f"{place} was deleted at {times.shown(gone.time)}; {how}", NOT_FOUND)
     return blame(found)
 
 
@@ -81,7 +87,7 @@ def _write(lines: "Sequence[Line]", times: "Times", me: "Collection[str]") -> No
     width = max(map(len, heads), default=0)
     last = ""
     for head, line in zip(heads, lines, strict=True):
-        shown = "" if head == last else head  # the same again says nothing
+        shown = "" if head == last else head  # repeated values are left blank
         last = head or last
         text = f"{shown:<{width}} │ "
         room = place.width - len(text) if place.width is not None else len(line.text)

@@ -1,4 +1,4 @@
-"""`setpoint diff`: what differs between two moments of an object."""
+"""`setpoint diff`: shows the differences between two revisions of an object."""
 
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="KIND/NAME [A..B]", nargs=-1, required=True, shell_complete=kinds_and_names)
-@click.option("--at", "when", metavar="WHEN", default="", help="From then to now: a revision, 14:03, 5m (ago).")
-@click.option("--fields", is_flag=True, help="Field by field instead of as YAML.")
-@click.option("--exit-code", is_flag=True, help="End with 1 where something differs.")
+@click.option(
+    "--at", "when", metavar="WHEN", default="", help="Compare that moment with now: a revision, 14:03, 5m (ago)."
+)
+@click.option("--fields", is_flag=True, help="List the changed fields instead of a YAML diff.")
+@click.option("--exit-code", is_flag=True, help="Exit with code 1 if there are differences.")
 @output_option("json", "yaml")
 @server_options
 def diff(what: tuple[str, ...], when: str, fields: bool, exit_code: bool, form: Form, server: Server) -> None:
-    """Show what differs between two moments of an object: of its last change unless told otherwise.
+    """Show the differences between two revisions of an object; by default, those of its last change.
 
     \b
       setpoint diff api
@@ -38,7 +40,7 @@ def diff(what: tuple[str, ...], when: str, fields: bool, exit_code: bool, form: 
     *words, last = what
     given = last if words and (".." in last or last.isdecimal()) else ""
     if given and when:
-        raise Failure("a range and --at do not go together: leave out one of them", USAGE)
+        raise Failure("a range cannot be combined with --at", USAGE)
     differs = run(_diff(words if given else what, given or when, fields, form, server))
     if differs and exit_code:
         raise SystemExit(1)
@@ -56,7 +58,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
             before, after = [await _state(client, place, moment, times) for moment in (first, last)]
     (old, old_name), (new, new_name) = before, after
     if old is None and new is None:
-        raise Failure(f"{place} was there neither {old_name} nor {new_name}", NOT_FOUND)
+        raise Failure(f"{place} existed neither at {old_name} nor at {new_name}", NOT_FOUND)
     changes = fields(old or {}, new or {})
     if not form.is_table:
         items = [change.to_json() for change in changes]
@@ -70,7 +72,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
 
 
 async def _last_change(client: "Client", place: "Place") -> "tuple[Moment, Moment]":
-    """The moments before and after the last revision that counts."""
+    """Returns the moments before and after the last significant revision."""
     from setpoint.past.moment import Moment
     from setpoint.past.queries import read_history
 
@@ -83,7 +85,7 @@ async def _last_change(client: "Client", place: "Place") -> "tuple[Moment, Momen
 async def _state(
     client: "Client", place: "Place", moment: "Moment", times: "Times"
 ) -> "tuple[dict[str, object] | None, str]":
-    """The object at a moment, and what that moment is called."""
+    """Returns the object at a moment, and a label of that moment."""
     from setpoint.past.queries import read_at, revision_at
 
     at = await revision_at(client, moment)

@@ -1,4 +1,4 @@
-"""`setpoint history`: every kept revision of an object, who made it, and what it changed."""
+"""`setpoint history`: lists the stored revisions of an object with author and changes."""
 
 from typing import TYPE_CHECKING
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
 @target.moment_options
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="Only the newest N.")
-@click.option("--all", "everything", is_flag=True, help="Also what only says that nothing happened, one by one.")
-@click.option("--no-headers", is_flag=True, help="Leave out the names of the columns.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Show only the newest N revisions.")
+@click.option("--all", "everything", is_flag=True, help="Show heartbeat revisions one by one instead of folding them.")
+@click.option("--no-headers", is_flag=True, help="Do not print headers.")
 @output_option("json", "yaml", "wide", "name")
 @server_options
 def history(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, **how: bool | int | None
 ) -> None:
-    """Show the revisions of an object, the newest first.
+    """Show the revisions of an object, newest first.
 
     \b
       setpoint history api --since 5m
@@ -89,7 +89,7 @@ def write_table(
 
 
 def _cause(revision: "Revision") -> str:
-    """What a write came from, in short."""
+    """Returns the cause of a write as short text."""
     cause = revision.cause
     if cause is None or not cause.controller:
         return f"request {cause.id[:8]}" if cause is not None else ""

@@ -1,4 +1,4 @@
-"""What all questions have in common: which object is meant, which moments, and what is told when nothing is known."""
+"""The common code of the history commands: finding the object, parsing moments, and reporting missing history."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from setpoint.past.moment import Moment
     from setpoint.past.object_ref import Place
 
-# The kinds of what runs by itself.
+# The kinds that run processes.
 _RUNNING = frozenset({"Executable", "ExecutableReplicaSet", "Container", "ContainerExec", "Task"})
 
 
 class Times(NamedTuple):
-    """What time it is, and where."""
+    """The current time and the local time zone."""
 
     now: datetime
     zone: tzinfo
@@ -33,7 +33,7 @@ class Times(NamedTuple):
         return cls(now, zone)
 
     def moment(self, text: str) -> "Moment | None":
-        """The moment that an option names; None where it was not given. Raises MomentError."""
+        """Returns the moment that an option names, or None if the option is empty. Raises MomentError."""
         from setpoint.past.moment import parse_moment
 
         return parse_moment(text, self.now, self.zone) if text else None
@@ -45,18 +45,18 @@ class Times(NamedTuple):
 
 
 def moment_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `--since` and `--until`."""
-    command = click.option("--until", metavar="WHEN", default="", help="Up to then: a revision, 14:03, 5m (ago).")(
-        command
-    )
-    return click.option("--since", metavar="WHEN", default="", help="From then on: a revision, 14:03, 5m (ago).")(
-        command
-    )
+    """Adds the options `--since` and `--until` to a command."""
+    command = click.option(
+        "--until", metavar="WHEN", default="", help="Only changes up to a revision or time, such as 14:03 or 5m (ago)."
+    )(command)
+    return click.option(
+        "--since", metavar="WHEN", default="", help="Only changes since a revision or time, such as 14:03 or 5m (ago)."
+    )(command)
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turns what the past cannot answer into failures."""
+    """Turns errors about moments and missing history into Failures."""
     from setpoint.past.moment import MomentError
     from setpoint.past.queries import NoPast, NotThere
 
@@ -71,7 +71,7 @@ def told() -> Iterator[None]:
 
 
 async def find(client: "Client", words: Sequence[str]) -> "Place":
-    """The object that `KIND/NAME`, `KIND NAME` or a bare `NAME` of a workload means. Raises Failure."""
+    """Returns the object that `KIND/NAME`, `KIND NAME` or the bare `NAME` of a workload selects. Raises Failure."""
     from setpoint.cli.support.resource_args import Kinds
     from setpoint.past.object_ref import place_of
 
@@ -81,22 +81,22 @@ async def find(client: "Client", words: Sequence[str]) -> "Place":
     kind, _, name = words[0].partition("/")
     rest = [name, *words[1:]] if name else list(words[1:])
     if len(rest) != 1 or not rest[0]:
-        raise Failure("one object at a time: say KIND/NAME, or KIND NAME", USAGE)
+        raise Failure("expected exactly one object: KIND/NAME or KIND NAME", USAGE)
     found = kinds.one(kind)
     if found is None:
         [found, *_] = kinds.find(kind)
-        raise Failure(f"{kind} is a category: name one kind, such as {found.plural}/{rest[0]}", USAGE)
+        raise Failure(f"{kind} is a category: specify one kind, e.g. {found.plural}/{rest[0]}", USAGE)
     return place_of(found, rest[0], client.namespace)
 
 
 async def _by_name(client: "Client", kinds: Any, name: str) -> "Place":
-    """A workload that is known by its name alone. Raises Failure."""
+    """Returns the workload of this name. Raises Failure."""
     from setpoint.past.object_ref import WORKLOADS, Place
 
     workloads = [each for each in kinds.listable() if WORKLOADS in each.categories]
     known: list[str] = []
     found: list[Place] = []
-    # Who serves and what is served often have one name: what runs is meant, and the others only where nothing does.
+    # A Service often has the name of its workload: kinds that run processes take precedence.
     for runs in (True, False):
         for each in workloads:
             if (each.gvk.kind in _RUNNING) is runs:
@@ -109,7 +109,7 @@ async def _by_name(client: "Client", kinds: Any, name: str) -> "Place":
         return found[0]
     if found:
         choices = " or ".join(f"{kinds.word_for(each.resource)}/{name}" for each in found)
-        raise Failure(f"there is more than one {name}: say {choices}", USAGE)
+        raise Failure(f"{name} is ambiguous: specify {choices}", USAGE)
     raise Failure(_not_known(kinds, name, known), NOT_FOUND)
 
 
@@ -120,15 +120,15 @@ async def _names(client: "Client", resource: "APIResource") -> list[str]:
     try:
         listed = await client.list(KindRef(resource.gvk, metadata_only=True))
     except APIError:
-        return []  # what one may not see is not what one means
+        return []  # kinds that the user may not list are skipped
     return [item["metadata"]["name"] for item in listed.items]
 
 
 def _not_known(kinds: Any, name: str, known: Sequence[str]) -> str:
     if kinds.one(name) is not None:
-        return f"which {name}? Say {name}/NAME"
+        return f"no {name} selected: specify {name}/NAME"
     import difflib
 
     close = difflib.get_close_matches(name, sorted(set(known)), 1)
-    hint = f"did you mean {close[0]}?" if close else "for other kinds, and for what is gone, say KIND/NAME"
-    return f"no workload is called {name!r}; {hint}"
+    hint = f"did you mean {close[0]}?" if close else "use KIND/NAME for other kinds and deleted objects"
+    return f"no workload named {name!r}; {hint}"

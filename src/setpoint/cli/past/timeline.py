@@ -1,4 +1,4 @@
-"""`setpoint timeline`: what happened to several objects, in order."""
+"""`setpoint timeline`: shows the changes of several objects in chronological order."""
 
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("what", metavar="[KIND/NAME | NAME]...", nargs=-1, shell_complete=kinds_and_names)
 @target.moment_options
-@click.option("--app", metavar="APP", default="", help="All that is part of an app, by its label.")
-@click.option("--only", is_flag=True, help="Not what the objects own as well.")
-@click.option("--no-headers", is_flag=True, help="Leave out the names of the columns.")
+@click.option("--app", metavar="APP", default="", help="Show all objects of an app, by its label.")
+@click.option("--only", is_flag=True, help="Exclude the dependents of the objects.")
+@click.option("--no-headers", is_flag=True, help="Do not print headers.")
 @output_option("json", "yaml", "wide", "name")
 @server_options
 def timeline(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, app: str, only: bool, no_headers: bool
 ) -> None:
-    """Show what happened to objects and to what they own, the oldest first; without any, to all workloads.
+    """Show the changes of objects and their dependents, oldest first. Without arguments, shows all workloads.
 
     \b
       setpoint timeline --since 10m
@@ -76,10 +76,10 @@ async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool)
         try:
             found += await related.owned(await client.get(place.kind, place.name, place.namespace), place)
         except NotFound:
-            continue  # what is gone owns nothing any more, and has a past
+            continue  # a deleted object has a history, but no dependents
     return found
 
 
 def _split(what: tuple[str, ...]) -> "list[tuple[str, ...]]":
-    """`KIND/NAME` and names, one each."""
+    """Returns one selection per word: `KIND/NAME` or a name."""
     return [(word,) for word in what]

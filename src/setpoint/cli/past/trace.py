@@ -1,4 +1,4 @@
-"""`setpoint trace`: the reconciles of an object: why each ran, what it read and wrote, and how it went."""
+"""`setpoint trace`: shows the reconciles of an object: triggers, reads, writes and results."""
 
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from setpoint.past.trace import Trace
 
 _ONE = "reconcile"
-# Where a line goes on that is longer than the terminal is wide.
+# The indentation of continuation lines.
 _BELOW = " " * 13
 _FORGOTTEN = (
-    "Of some only what they wrote is known: their controllers run elsewhere, or have forgotten what they read and how "
-    "long it took."
+    "For some reconciles only the writes are known: their controllers run elsewhere, or no longer remember "
+    "the reads and the duration."
 )
 
 
@@ -33,15 +33,15 @@ _FORGOTTEN = (
     "what", metavar="KIND/NAME | NAME | reconcile/ID", nargs=-1, required=True, shell_complete=kinds_and_names
 )
 @target.moment_options
-@click.option("--last", is_flag=True, help="Only the last one.")
+@click.option("--last", is_flag=True, help="Show only the last reconcile.")
 @output_option("json", "yaml", "wide", "name")
 @server_options
 def trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: str, last: bool) -> None:
-    """Show the reconciles of an object, and those that wrote it or what it owns, the newest first.
+    """Show the reconciles of an object, and those that wrote the object or its dependents, newest first.
 
-    Of each: because of what it ran, which objects it read at which revision, what it wrote, how long it took, how it
-    ended, and whether what it saw was current. Controllers remember what they read for a while; of those that run
-    elsewhere only what they wrote is known, from the log.
+    Shows for each reconcile its triggers, the objects and revisions that were read, the writes, duration and result,
+    and whether the reads were current. Controllers remember reads for a while; for controllers that run elsewhere, only
+    the writes are known, from the log.
 
     \b
       setpoint trace api --last
@@ -79,7 +79,7 @@ async def _one(client: "Client", related: "Related", what: tuple[str, ...]) -> "
 
     words = [word for each in what for word in each.split("/") if word]
     if len(words) != 2:
-        raise Failure("one reconcile at a time: say reconcile/ID", USAGE)
+        raise Failure("expected exactly one reconcile: reconcile/ID", USAGE)
     try:
         return await read_trace(client, related, words[1])
     except ValueError as error:

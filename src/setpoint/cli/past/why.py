@@ -1,4 +1,4 @@
-"""`setpoint why`: what an object does, what it waits for, and how it came to that."""
+"""`setpoint why`: explains the state of an object, its dependencies, and the events that led to the state."""
 
 from typing import TYPE_CHECKING
 
@@ -18,20 +18,26 @@ if TYPE_CHECKING:
     from setpoint.past.why.story import Story
     from setpoint.past.why.story_text import Meaning
 
-# A controller whose objects have waited for longer is behind.
+# A controller is reported as lagging if objects have waited for longer than this.
 _LONG_SECONDS = 2.0
 
 
 @click.command()
 @click.argument("what", metavar="KIND/NAME | NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
-@click.option("--at", "when", metavar="WHEN", default="", help="Ask as of then: a revision, 14:03, 5m (ago).")
+@click.option(
+    "--at",
+    "when",
+    metavar="WHEN",
+    default="",
+    help="Explain the state as of a revision or time, such as 14:03 or 5m (ago).",
+)
 @output_option("json", "yaml")
 @server_options
 def why(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
-    """Tell why an object is as it is.
+    """Explain the current state of an object.
 
-    What state it is in and since when, what it waits for, which probe fails, how it ended and when it is tried again,
-    which write by whom led to which reconcile, its last output, and what may be done.
+    Shows the state and its duration, unmet dependencies, failing probes, the exit status and the next restart, the
+    writes and reconciles that led to the state, the last output, and hints.
 
     \b
       setpoint why api
@@ -67,19 +73,19 @@ async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> 
 
 
 async def _hampered(client: "Client", place: "Place") -> list[str]:
-    """Which controllers do not get around to it, of those that the server can tell of."""
+    """Returns the problems of the controllers of this kind, as far as the server reports them."""
     from setpoint.objects.errors import APIError
     from setpoint.past.trace import kind_name
     from setpoint.session.controllers.status_query import ask
 
     try:
         return hampered((await ask(client)).hosted, kind_name(place))
-    except APIError:  # another server, or somebody who may not know
+    except APIError:  # the server does not report controllers, or the user may not ask
         return []
 
 
 def hampered(rows: "list[Object]", kind: str) -> list[str]:
-    """What keeps the controllers of a kind (`Kind.group`) from its objects."""
+    """Returns the reasons why controllers of a kind (`Kind.group`) do not process its objects."""
     from setpoint.objects.duration import measured
 
     found = []
@@ -90,7 +96,9 @@ def hampered(rows: "list[Object]", kind: str) -> list[str]:
             found.append(f"its controller {row['name']} {row['note']}")
         elif row["lagSeconds"] >= _LONG_SECONDS:
             waited = measured(row["lagSeconds"])
-            found.append(f"its controller {row['name']} is behind: {row['queue']} are due, the first for {waited}")
+            found.append(
+                f"its controller {row['name']} is behind: {row['queue']} objects are queued, the oldest for {waited}"
+            )
     return found
 
 

@@ -1,1 +1,1 @@
-"""Parts that the commands share: connections, errors, arguments, completion."""
+"""Common code of the commands: connections, errors, arguments, completion."""

@@ -1,4 +1,4 @@
-"""Completion of kinds and names, asked of the server. Where there is none, or it is slow, nothing is offered."""
+"""Shell completion of kinds and names by asking the server. Offers no completions if the server is missing or slow."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from setpoint.client.client import Client
 
-# A shell that waits is worse than one that offers nothing.
+# A blocked shell is worse than missing completions.
 _PATIENCE_SECONDS = 2.0
 
 
@@ -60,12 +60,12 @@ async def _talking(client: "Client") -> list[str]:
 
 
 def controller_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """The controllers of the app that have said something."""
+    """Completes names of controllers with logs."""
     return _asked(ctx, _talking, incomplete)
 
 
 def kinds_and_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Kinds first, then names of that kind; `KIND/` is completed with names as well."""
+    """Completes kinds first, then names of that kind; also names after `KIND/`."""
     given = ctx.params.get(param.name or "") or ()
     word, slash, _ = incomplete.partition("/")
     if slash:
@@ -80,7 +80,7 @@ def kinds_and_names(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def workload_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Names of what runs."""
+    """Completes names of workloads."""
 
     async def names(client: "Client") -> list[str]:
         from setpoint.cli.workloads.inventory import read_workloads
@@ -91,7 +91,7 @@ def workload_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Names of tasks."""
+    """Completes names of tasks."""
 
     async def names(client: "Client") -> list[str]:
         return await _names(client, "tasks.setpoint.dev")

@@ -1,8 +1,8 @@
-"""The way from a command to a server: which one is meant, and a client of it.
+"""Finds the server for a command and connects to it.
 
-In this order: `--kubeconfig`, `--session`, the session that runs in this directory or above it, `$KUBECONFIG`, the
-server that `setpoint serve` started for this user. Who works on an app means the app, whatever cluster their shell is
-set to; and `~/.kube/config` is never taken unasked: it may be a cluster in production.
+The order is: `--kubeconfig`, `--session`, the session of this directory or a parent, `$KUBECONFIG`, the server that
+`setpoint serve` started for this user. In the directory of an app, commands therefore use the app, whatever cluster the
+shell is configured for. `~/.kube/config` is never used by default: that may be a production cluster.
 """
 
 import functools
@@ -28,44 +28,44 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FIELD_MANAGER = "setpoint"
 DEFAULT_NAMESPACE = "default"
-# A command that takes longer looks for its garbage.
+# Commands that run longer than this enable garbage collection.
 _QUICK_SECONDS = 1.0
 
 
 class Server(NamedTuple):
-    """Which server is meant, as the command line says it."""
+    """The server options of the command line."""
 
     kubeconfig: str = ""
     context: str = ""
     namespace: str = ""
     session: str = ""
-    # The revision as of which everything is read; empty for now.
+    # The revision to read; empty for the current one.
     at: str = ""
-    # When that was; RFC 3339.
+    # The time of that revision (RFC 3339).
     then: str = ""
 
     def over(self, other: "Server") -> "Server":
-        """This, and where it says nothing, the other."""
+        """Returns these options, with empty ones taken from `other`."""
         return Server(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Found(NamedTuple):
-    """Where a server is. `by` says how it was found, for people."""
+    """The location of a server. `by` describes how the server was found."""
 
     paths: tuple[Path, ...]
     by: str
     session: "Session | None" = None
-    # Whether somebody named a kubeconfig: it may be any cluster.
+    # True if the user named a kubeconfig, which may be of any cluster.
     is_given: bool = False
 
 
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the options that say which server, as its argument `server`. They may stand before it too."""
+    """Adds the options that select the server, as the argument `server`. They may also precede the command."""
 
-    @click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig of the server.")
-    @click.option("--context", metavar="NAME", default="", help="The context of the kubeconfig.")
-    @click.option("-n", "--namespace", metavar="NAME", default="", help="The namespace.")
-    @click.option("--session", metavar="APP", default="", help="A session by its app or id, wherever it runs.")
+    @click.option("--kubeconfig", metavar="FILE", default="", help="Path to the kubeconfig file to use.")
+    @click.option("--context", metavar="NAME", default="", help="Name of the kubeconfig context to use.")
+    @click.option("-n", "--namespace", metavar="NAME", default="", help="Namespace to use.")
+    @click.option("--session", metavar="APP", default="", help="App or id of a session, in any directory.")
     @functools.wraps(command)
     def inner(*args: Any, kubeconfig: str, context: str, namespace: str, session: str, **rest: Any) -> Any:
         given = Server(kubeconfig, context, namespace, session)
@@ -78,8 +78,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def find(
     server: Server, environ: Mapping[str, str] = os.environ, directory: Path | None = None, *, clearing: bool = True
 ) -> Found:
-    """Where the server is that is meant. Sessions that have ended unexpectedly are cleared up after on the way. Raises
-    Failure."""
+    """Returns the location of the selected server. Cleans up after crashed sessions first. Raises Failure."""
     from setpoint.session.registry import Sessions, state_directory
 
     if clearing:
@@ -93,7 +92,7 @@ def find(
         return _of_session(_one(found, "session of this directory", sessions))
     if listed := [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
         if not any(path.exists() for path in listed):
-            raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, which is not there", NO_SERVER)
+            raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, but no such file exists", NO_SERVER)
         return Found(tuple(path for path in listed if path.exists()), "$KUBECONFIG", is_given=True)
     served = state_directory(environ) / "kubeconfig"
     if served.exists():
@@ -110,27 +109,28 @@ def _one(found: "list[Session]", what: str, sessions: Any) -> "Session":
         return found[0]
     names = ", ".join(session.id for session in found or sessions.alive())
     if found:
-        raise Failure(f"there is more than one {what}: choose with --session: {names}", NOT_FOUND)
-    raise Failure(f"there is no {what}; " + (f"there are: {names}" if names else "nothing runs"), NOT_FOUND)
+        raise Failure(f"more than one {what}: select one with --session: {names}", NOT_FOUND)
+    raise Failure(f"no {what}; " + (f"available sessions: {names}" if names else "no app is running"), NOT_FOUND)
 
 
 def elsewhere(sessions: "Sessions") -> str:
-    """A sentence about what runs in other directories, if something does."""
+    """Returns a sentence about the sessions of other directories, or an empty string."""
     found = [f"{session.app} in {session.directory}" for session in sessions.alive()]
-    return f" Elsewhere there is {', '.join(found)}: choose it with --session." if found else ""
+    return f" Running elsewhere: {', '.join(found)}; select with --session." if found else ""
 
 
 def _nothing_runs(sessions: "Sessions") -> str:
     return (
-        f"nothing runs here.{elsewhere(sessions)} Start an app with `setpoint up`, a bare server with "
-        "`setpoint serve`, or name a server with --kubeconfig FILE (such as ~/.kube/config)"
+        f"no app is running here.{elsewhere(sessions)} Start an app with `setpoint up` or a server with `setpoint "
+        "serve`, or select a server with --kubeconfig FILE (e.g. ~/.kube/config)"
     )
 
 
 @asynccontextmanager
 async def connect(server: Server, *, quiet: bool = False) -> "AsyncIterator[Client]":
-    """A client of the server that is meant. What is written counts as written by the command line. Errors of the API
-    and of the way to it become failures. Namespaced kinds are looked for where the context says, or in `default`."""
+    """Connects to the selected server. Writes use the field manager of the command line. Client errors become Failures.
+    The namespace is that of the context, or `default`.
+    """
     from setpoint.client.client import Client
     from setpoint.client.kubeconfig import load
     from setpoint.client.options import Options
@@ -154,7 +154,7 @@ async def connect(server: Server, *, quiet: bool = False) -> "AsyncIterator[Clie
 
 
 def _standing(then: str) -> "Clock | None":
-    """A clock for what is told as of a moment: one in the past, or that of an archive that was opened."""
+    """Returns a clock that stands at a moment of the past or of an imported archive, or None."""
     if not then:
         return None
     from setpoint.objects.clock import StandingClock
@@ -178,11 +178,11 @@ def _silent(text: str) -> None:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Runs a command to its end, as `in_one_line` says."""
-    import asyncio  # most of what --help would have to wait for
+    """Runs a command to its end, with errors handled by `in_one_line`."""
+    import asyncio  # slow to import, and not needed for --help
 
     async def lasting() -> T:
-        if not gc.isenabled():  # as it is left by `start`
+        if not gc.isenabled():  # as disabled by `start`
             asyncio.get_running_loop().call_later(_QUICK_SECONDS, gc.enable)
         return await main
 

@@ -1,6 +1,7 @@
-"""What a command does before anything else when a session has ended unexpectedly: says so, and clears up after it.
+"""Reports crashed sessions and cleans up after them, before a command runs.
 
-While all is well this is one listing of a directory. The store and the logs of such a session stay, for questions.
+Without crashed sessions, this is a single directory listing. The store and logs of a crashed session are kept for
+inspection.
 """
 
 import os
@@ -16,15 +17,16 @@ if TYPE_CHECKING:
     from setpoint.session.leftovers import Cleared
     from setpoint.session.registry import Session, Sessions
 
-# How long a command waits for a guardian that is still at it; and one that needs what is being stopped to be gone.
+# The time to wait for a guardian that is still cleaning up; the longer one is for commands that need the resources
+# freed.
 _PATIENCE_SECONDS = 1.0
 UNTIL_GONE = 15.0
-# Set by the shell that completes a command line: nobody reads what is said then.
+# Set during shell completion, where output is not shown.
 _COMPLETING = "_SETPOINT_COMPLETE"
 
 
 def clear_dead(environ: Mapping[str, str] = os.environ, patience: float = _PATIENCE_SECONDS) -> None:
-    """Clears up after sessions that have ended unexpectedly, and tells of each on the error output."""
+    """Cleans up after crashed sessions, and reports each on stderr."""
     from setpoint.session.registry import Sessions
 
     sessions = Sessions.of(environ)
@@ -36,13 +38,13 @@ def clear_dead(environ: Mapping[str, str] = os.environ, patience: float = _PATIE
 
     from setpoint.objects.clock import SystemClock
 
-    # Commands ask for a server from within their event loop as well: this has one of its own.
+    # Runs in its own event loop in a thread, because commands may call this from within their event loop.
     with ThreadPoolExecutor(1) as aside:
         for session in dead:
             try:
                 cleared = aside.submit(asyncio.run, _clear(sessions, session, environ, patience)).result()
             except OSError as error:
-                echo(f"session {session.id} ended unexpectedly, and cannot be cleared up after: {error}", err=True)
+                echo(f"session {session.id} ended unexpectedly, but cleaning up failed: {error}", err=True)
                 continue
             if cleared is not None:
                 echo("\n".join(told(cleared, SystemClock().now())), err=True)
@@ -59,25 +61,25 @@ async def _clear(
 
 
 def told(cleared: "Cleared", now: "datetime") -> list[str]:
-    """What was found and done, for people."""
+    """Returns the lines that report a cleanup."""
     from setpoint.objects.duration import human_duration
 
     session = cleared.session
     ago = f" {human_duration((now - cleared.ended).total_seconds())} ago" if cleared.ended is not None else ""
     lines = [f"session {session.id} ended unexpectedly{ago}; {_done(cleared)}"]
     if cleared.last_words:
-        lines.append(f"  the last that its host said: {cleared.last_words}")
+        lines.append(f"  last log line of its host: {cleared.last_words}")
     lines += [f"  {problem}" for problem in cleared.problems]
     if session.data and not session.imported and not cleared.pending:
-        lines.append(f"  what happened in it is kept: setpoint export --session {session.id}")
+        lines.append(f"  its history is kept: setpoint export --session {session.id}")
     return lines
 
 
 def _done(cleared: "Cleared") -> str:
     if cleared.pending:
-        return "what it ran is being stopped"
+        return "its workloads are being stopped"
     counts = cleared.left.counts
     stopped, removed = enumerated({"process": counts.pop("process")}), enumerated(counts)
     parts = [f"stopped {stopped}" if stopped else "", f"removed {removed}" if removed else ""]
     done = " and ".join(filter(None, parts))
-    return f"{done} it left behind" if done else "nothing of it was left running"
+    return f"{done} left behind" if done else "no process was left running"

@@ -1,4 +1,4 @@
-"""The directory that a command is called in."""
+"""The current working directory."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,12 @@ from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 
 def here() -> Path:
-    """One that was removed is still known to the shell: an app that runs there can be asked about, and ended. Raises
-    Failure."""
+    """Returns the working directory. If the directory was deleted, returns $PWD, so that its app can still be inspected
+    and stopped. Raises Failure.
+    """
     try:
         return Path.cwd()
     except FileNotFoundError:
         if known := os.environ.get("PWD"):
             return Path(known)
-        raise Failure("the directory you are in was removed; go to another one", NOT_FOUND) from None
+        raise Failure("the current directory was deleted; change to another one", NOT_FOUND) from None

@@ -17,11 +17,11 @@ class _Seconds(click.ParamType[float]):
         try:
             return float(value) if value.isdecimal() else parse(value) / 1e9
         except ValueError:
-            self.fail(f"{value!r} is no duration: it should read like 30s, 5m or 1h30m", param, ctx)
+            self.fail(f"invalid duration {value!r}: expected e.g. 30s, 5m or 1h30m", param, ctx)
 
 
 def seconds_option(*names: str, help: str, default: str | None = None) -> Callable[..., Any]:  # noqa: A002 - click's word
-    """An option for a duration, as seconds; None for nothing or for ever, which is 0."""
+    """Adds an option for a duration in seconds; None if absent or 0."""
     return click.option(
         *names,
         metavar="DURATION",

@@ -1,4 +1,4 @@
-"""How commands fail: one line that says what and what to do about it, and an exit code that scripts can go by."""
+"""Errors of commands: one line with a remedy, and an exit code for scripts."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 
 FAILED = 1
-USAGE = 2  # click's own
+USAGE = 2  # defined by click
 NOT_FOUND = 3
 TIMED_OUT = 4
 NO_SERVER = 5
@@ -18,19 +18,19 @@ INTERRUPTED = 130
 
 MEANINGS = {
     0: "done",
-    FAILED: "refused by the server, or something went wrong",
-    USAGE: "the command line cannot be understood",
+    FAILED: "refused by the server, or another error",
+    USAGE: "invalid command line",
     NOT_FOUND: "no such object, kind or session",
-    TIMED_OUT: "it did not happen in time",
-    NO_SERVER: "there is no server, or it does not answer",
-    NOT_ALLOWED: "the server does not know you, or does not let you",
-    CONFLICT: "somebody else changed it, or owns a field of it",
+    TIMED_OUT: "timed out",
+    NO_SERVER: "no server, or the server does not answer",
+    NOT_ALLOWED: "not authenticated or not authorized",
+    CONFLICT: "conflict with another client's change or field ownership",
     INTERRUPTED: "interrupted with Ctrl-C",
 }
 
 
 class Failure(click.ClickException):
-    """What a command could not do, with the exit code for it."""
+    """An error of a command, with its exit code."""
 
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         super().__init__(message)
@@ -39,13 +39,13 @@ class Failure(click.ClickException):
     def format_message(self) -> str:
         from setpoint.cli.output.terminal import harmless
 
-        # Servers quote what they were sent, and what objects say.
+        # Messages may quote text from requests and objects.
         return harmless(self.message)
 
 
 @contextmanager
 def explained(where: str = "") -> Iterator[None]:
-    """Turns the errors of the client into failures. `where` says how the server was found."""
+    """Turns client errors into Failures. `where` describes how the server was found."""
     from setpoint.client.connection_config import ConfigError
     from setpoint.client.mapper import NoMatch
     from setpoint.client.transport import NoAnswerInTime, TransportError
@@ -63,30 +63,29 @@ def explained(where: str = "") -> Iterator[None]:
         raise Failure(str(error), TIMED_OUT) from None
     except TransportError as error:
         found = f" (found by {where})" if where else ""
-        raise Failure(f"{error}{found}. Is it still running? `setpoint doctor` looks into it", NO_SERVER) from None
+        raise Failure(f"{error}{found}. Is the server still running? Check with `setpoint doctor`", NO_SERVER) from None
 
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Ctrl-C ends a command quietly, with the code that shells give it; a fault of ours becomes a failure in one line,
-    unless SETPOINT_DEBUG asks for all of it."""
+    """Exits with code 130 on Ctrl-C. Turns unexpected errors into a one-line Failure, unless SETPOINT_DEBUG is set."""
     try:
         yield
     except (KeyboardInterrupt, click.Abort):
         if sys.stderr.isatty():
             from setpoint.cli.output.terminal import echo
 
-            echo(err=True)  # behind the ^C
+            echo(err=True)  # ends the line with ^C
         raise SystemExit(INTERRUPTED) from None
     except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
-        raise  # click tells of the one, and knows what the others mean
+        raise  # handled by click
     except Exception as error:
-        # Several things may have been under way at once; the first failure is told.
+        # Reports the first of several concurrent errors.
         first = _first(error)
         if os.environ.get("SETPOINT_DEBUG") or isinstance(first, click.ClickException):
             raise first from None
         raise Failure(
-            f"this should not have happened: {type(first).__name__}: {first}. Set SETPOINT_DEBUG=1 to see where"
+            f"internal error: {type(first).__name__}: {first}. Set SETPOINT_DEBUG=1 for a traceback"
         ) from None
 
 
@@ -95,7 +94,7 @@ def _first(error: Exception) -> Exception:
 
 
 def code_of(error: Exception) -> int:
-    """The exit code for an error of the API."""
+    """Returns the exit code for an API error."""
     from setpoint.objects import errors
 
     codes: tuple[tuple[tuple[type[Exception], ...], int], ...] = (

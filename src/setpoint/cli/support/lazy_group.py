@@ -1,4 +1,4 @@
-"""A group of commands, each of which is imported when it is asked for: nobody waits for the others."""
+"""A group of commands that imports each command only when used."""
 
 import importlib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A group that knows the names of its commands, and where each is: `module:name`."""
+    """A group that knows the name and location (`module:name`) of each command."""
 
     def __init__(self, *args: Any, commands_at: Mapping[str, str], **more: Any) -> None:
         super().__init__(*args, **more)

@@ -1,4 +1,4 @@
-"""`-f`: objects from files, directories, addresses and the standard input, each with where it stands."""
+"""The option `-f`: reads objects from files, directories, URLs and stdin."""
 
 import sys
 from pathlib import Path
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from setpoint.objects.tree import Object
 
 _URLS = ("http://", "https://")
-# No page of manifests is larger.
+# The maximum size of a download.
 _MOST_BYTES = 64 << 20
 _URL_SECONDS = 30.0
 
 
 def read_manifests(places: tuple[str, ...], *, recursive: bool = False) -> "list[Object]":
-    """The objects of all places, in their order. Raises Failure."""
+    """Returns the objects of all places in order. Raises Failure."""
     if not places:
-        raise Failure("say which files: -f FILE, -f DIRECTORY, -f URL, or -f - for the standard input", USAGE)
+        raise Failure("no files specified: use -f FILE, -f DIRECTORY, -f URL, or -f - for standard input", USAGE)
     found = [obj for place in places for obj in _read(place, recursive)]
     if not found:
-        raise Failure(f"there are no objects in {', '.join(places)}")
+        raise Failure(f"no objects found in {', '.join(places)}")
     return found
 
 
@@ -41,11 +41,11 @@ def _read(place: str, recursive: bool) -> "list[Object]":
         files = sorted(each for each in below if each.suffix in SUFFIXES and each.is_file())
         return [obj for file in files for obj in load_yaml(file)]
     except FileNotFoundError:
-        raise Failure(f"there is no file {place}", NOT_FOUND) from None
+        raise Failure(f"file {place} not found", NOT_FOUND) from None
     except OSError as error:
-        raise Failure(f"{place} cannot be read: {error.strerror or error}") from None
+        raise Failure(f"cannot read {place}: {error.strerror or error}") from None
     except ValueError as error:
-        name = "the standard input" if place == "-" else place
+        name = "standard input" if place == "-" else place
         text = str(error)
         raise Failure(text if text.startswith(place) else f"{name}: {text}") from None
 
@@ -55,12 +55,12 @@ def _fetch(url: str) -> bytes:
     from urllib.request import urlopen
 
     if not urlsplit(url).hostname:
-        raise Failure(f"{url} names no host", USAGE)
+        raise Failure(f"{url} has no host", USAGE)
     try:
         with urlopen(url, timeout=_URL_SECONDS) as answer:
             data: bytes = answer.read(_MOST_BYTES + 1)
     except URLError as error:
-        raise Failure(f"{url} cannot be fetched: {error.reason}") from None
+        raise Failure(f"cannot download {url}: {error.reason}") from None
     if len(data) > _MOST_BYTES:
         raise Failure(f"{url} is larger than {_MOST_BYTES >> 20} MiB")
     return data

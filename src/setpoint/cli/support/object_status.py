@@ -1,4 +1,4 @@
-"""How an object is, in a word and a sentence: workloads by their own conditions, everything else by its summary."""
+"""The state of an object with its reason: workloads by their own conditions, other objects by a generic summary."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _VERDICTS: dict[str, Meaning] = {"ready": "good", "progressing": "pending", "fai
 
 
 class Judgement(NamedTuple):
-    """How an object is. `why` is empty where all is well."""
+    """The state of an object. `why` is empty if the object is ready."""
 
     ready: bool
     state: str
@@ -25,12 +25,12 @@ class Judgement(NamedTuple):
 
 
 def is_workload(tree: Object) -> bool:
-    """Whether it is something that runs; the App, which lists what does, is not."""
+    """Returns True for workloads and their resources, except the App."""
     return tree.get("apiVersion", "").rpartition("/")[0] in (GROUP, OWN_GROUP) and tree.get("kind") != "App"
 
 
 def judged(tree: Object, clock: Clock | None = None) -> Judgement:
-    """How an object is."""
+    """Returns the state of an object."""
     return _workload(tree) if is_workload(tree) else _other(tree, clock or SystemClock())
 
 
@@ -48,7 +48,7 @@ def _workload(tree: Object) -> Judgement:
     state = _state(tree, status, reason)
     why = "" if known.ready or ended_well else condition.get("message", "") or known.says
     if not status:
-        why = "nobody has looked at it yet"
+        why = "no controller has processed the object yet"
     meaning: Meaning = "bad" if _is_bad(known.finished, ended_well, reason, state) else meaning_of(state)
     if known.started and not known.ready and not known.finished and meaning == "good":
         meaning = "pending"
@@ -79,12 +79,12 @@ def _is_bad(finished: bool, ended_well: bool, reason: str, state: str) -> bool:
 
 
 def _held(metadata: Object) -> str:
-    """Who has to let go of a workload. That it has to end first is not worth the name of who sees to it."""
+    """Returns the reason for a pending deletion. Setpoint's own finalizers are not named."""
     finalizers = metadata.get("finalizers") or ()
     others = [each for each in finalizers if each.partition("/")[0] not in (GROUP, OWN_GROUP)]
     if others:
-        return f"it waits for {', '.join(others)}"
-    return "it has to end first" if finalizers else ""
+        return f"waiting for finalizers: {', '.join(others)}"
+    return "waiting for its process to end" if finalizers else ""
 
 
 def _other(tree: Object, clock: Clock) -> Judgement:

@@ -1,7 +1,7 @@
-"""What `pods`, `deploy/web` or `executables,tasks` on a command line mean: resources of the server, and names.
+"""Parses arguments such as `pods`, `deploy/web` or `executables,tasks` to resources and names.
 
-Kinds are found as kubectl finds them: by plural, singular, kind or short name, with the group (and version) where one
-alone would not do (`services.usvc-dev.developer.microsoft.com`), and by category (`all`, `workloads`).
+Kinds are resolved as by kubectl: by plural, singular, kind or short name, with the group (and version) if ambiguous
+(`services.usvc-dev.developer.microsoft.com`), and by category (`all`, `workloads`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """Objects of one resource: those with these names, or all. `word` is the shortest that means it."""
+    """Objects of one resource: those with these names, or all. `word` is the shortest unambiguous name of the
+    resource.
+    """
 
     resource: APIResource
     names: tuple[str, ...] = ()
@@ -28,32 +30,32 @@ class Selection(NamedTuple):
 
 
 class Kinds:
-    """The resources of a server, by what people call them."""
+    """The resources of a server, by name."""
 
     def __init__(self, resources: Iterable[APIResource]) -> None:
-        # A kind in several versions counts in the preferred one, which comes first.
+        # The preferred version of a kind comes first.
         self.resources = list(resources)
 
     @classmethod
     async def of(cls, client: "Client") -> "Kinds":
-        """Those of the server."""
+        """Returns the resources of the server."""
         return cls(await client.mapper.resources())
 
     def find(self, word: str) -> list[APIResource]:
-        """What a word means: one resource, or all of a category. Raises Failure."""
+        """Returns the resource of a name, or all resources of a category. Raises Failure."""
         if found := self.meant(word):
             return found
-        raise Failure(f"the server has no kind {word!r}{self._suggestion(word)}", NOT_FOUND)
+        raise Failure(f"the server doesn't have a resource type {word!r}{self._suggestion(word)}", NOT_FOUND)
 
     def meant(self, word: str) -> list[APIResource]:
-        """The same; nothing where there is no such kind."""
+        """Returns the resources of a name or category; an empty list if unknown."""
         found = self.one(word)
         if found is not None:
             return [found]
         return [each for each in self.listable() if word.lower() in each.categories]
 
     def one(self, word: str) -> APIResource | None:
-        """The resource that a word means, if there is one."""
+        """Returns the resource of a name, or None."""
         name, _, rest = word.partition(".")
         name = name.lower()
         for test in (_is_named, _is_short):
@@ -63,7 +65,7 @@ class Kinds:
         return None
 
     def word_for(self, resource: APIResource) -> str:
-        """The shortest word that means a resource: its kind, with as much of the group as it takes."""
+        """Returns the shortest unambiguous name of a resource: its kind, with as much of the group as needed."""
         kind, parts = resource.gvk.kind.lower(), resource.gvk.group.split(".")
         words = (".".join((kind, *parts[:length])) for length in range(len(parts) + 1))
         return next((word for word in words if self.one(word) == resource), f"{kind}.{resource.gvk.group}")
@@ -78,7 +80,7 @@ class Kinds:
         return list(found.values())
 
     def listable(self) -> list[APIResource]:
-        """Everything that can be listed, each in one version."""
+        """Returns all resources that can be listed, each in one version."""
         return [each for each in self._preferred() if "list" in each.verbs]
 
     def _suggestion(self, word: str) -> str:
@@ -98,7 +100,7 @@ def _is_short(resource: APIResource, name: str) -> bool:
 
 
 def _is_of(resource: APIResource, rest: str) -> bool:
-    """Whether what follows the first dot is the group, its beginning, or a version and the group."""
+    """Returns True if the text after the first dot is the group, a prefix of the group, or version and group."""
     group, version = resource.gvk.group, resource.gvk.version
     return (
         not rest or rest in (group, f"{version}.{group}", version if not group else "") or group.startswith(f"{rest}.")
@@ -106,32 +108,32 @@ def _is_of(resource: APIResource, rest: str) -> bool:
 
 
 def select(kinds: Kinds, arguments: Sequence[str], *, needs_names: bool = False) -> list[Selection]:
-    """What the arguments of a command mean: `KIND[,KIND…] [NAME…]`, or `KIND/NAME…`. Raises Failure."""
+    """Parses the arguments of a command: `KIND[,KIND…] [NAME…]`, or `KIND/NAME…`. Raises Failure."""
     if not arguments:
-        raise Failure("say which: KIND, KIND NAME or KIND/NAME", USAGE)
+        raise Failure("specify KIND, KIND NAME or KIND/NAME", USAGE)
     if any("/" in argument for argument in arguments):
         found = [_pair(kinds, argument) for argument in arguments]
         return merged(found)
     words, names = arguments[0].split(","), tuple(arguments[1:])
     found = [kinds.selection(resource, names) for word in words if word for resource in kinds.find(word)]
     if needs_names and not names:
-        raise Failure(f"which {arguments[0]}? Give names, as in {arguments[0]}/NAME", USAGE)
+        raise Failure(f"no {arguments[0]} selected: specify a name, e.g. {arguments[0]}/NAME", USAGE)
     return merged(found)
 
 
 def _pair(kinds: Kinds, argument: str) -> Selection:
     word, slash, name = argument.partition("/")
     if not slash or not word or not name:
-        raise Failure(f"{argument!r} should read KIND/NAME, as the others do", USAGE)
+        raise Failure(f"invalid argument {argument!r}: expected KIND/NAME like the others", USAGE)
     found = kinds.one(word)
     if found is None:
         [found, *_] = kinds.find(word)
-        raise Failure(f"{argument!r}: {word} is a category; name one kind, such as {found.plural}/{name}", USAGE)
+        raise Failure(f"{argument!r}: {word} is a category; specify one kind, e.g. {found.plural}/{name}", USAGE)
     return kinds.selection(found, (name,))
 
 
 def merged(selections: Iterable[Selection]) -> list[Selection]:
-    """One selection for each resource, in the order they were named in, and each name once."""
+    """Merges the selections: one per resource, in order, each name once."""
     found: dict[tuple[str, str, str], Selection] = {}
     for each in selections:
         key = (each.resource.gvk.group, each.resource.gvk.version, each.resource.plural)

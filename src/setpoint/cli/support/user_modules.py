@@ -1,4 +1,4 @@
-"""Modules that are named on the command line: found as Python finds them, and in the current directory."""
+"""Imports Python modules named on the command line, from Python's path or the current directory."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from setpoint.schema.types import ModelError
 
 
 def import_here(name: str) -> ModuleType:
-    """The module. Raises ClickException, which says what is missing or wrong."""
+    """Returns the module. Raises Failure if the module is missing or cannot be imported."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -18,9 +18,9 @@ def import_here(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise Failure(f"there is no module {name}, neither here nor installed") from None
+            raise Failure(f"module {name} not found in the current directory or among the installed packages") from None
         raise Failure(f"{name} imports {error.name}, which is not installed") from None
     except ModelError as error:
         raise Failure(str(error)) from None
     except Exception as error:
-        raise Failure(f"{name} cannot be imported: {type(error).__name__}: {error}") from None
+        raise Failure(f"cannot import {name}: {type(error).__name__}: {error}") from None

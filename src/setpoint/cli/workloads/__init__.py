@@ -1,1 +1,1 @@
-"""Commands that look at what runs: processes, containers, services and tasks."""
+"""Commands about running workloads: processes, containers, services and tasks."""

@@ -1,4 +1,4 @@
-"""`setpoint env`: the environment of a workload, and where each variable comes from."""
+"""`setpoint env`: shows the environment variables of a workload and their origin."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", shell_complete=workload_names)
-@click.option("-a", "--all", "everything", is_flag=True, help="What it inherits as well.")
-@click.option("--show-secrets", is_flag=True, help="Show what looks like a secret, too.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Include inherited variables.")
+@click.option("--show-secrets", is_flag=True, help="Do not mask values that look like secrets.")
 @output_option("json", "yaml")
 @server_options
 def env(name: str, everything: bool, show_secrets: bool, form: Form, server: Server) -> None:
-    """Show the environment of a workload, and where each variable is from.
+    """Show the environment variables of a workload and their origin.
 
-    What comes from secrets the server keeps to itself; what looks like one (a password, a token, a key) is masked here.
+    The server does not disclose values from Secrets. Values that look like secrets (passwords, tokens, keys) are
+    masked.
     """
     run(_env(server, name, everything, show_secrets, form))
 
@@ -38,14 +39,14 @@ async def _env(server: Server, name: str, everything: bool, show_secrets: bool, 
         [chosen, *_] = find(await read_workloads(client), name)
     running = outputs(chosen)
     if not running:
-        raise Failure(f"{name} has no process and so no environment yet")
+        raise Failure(f"{name} has no process yet, and thus no environment")
     variables = variables_of(running[0].tree, show_secrets=show_secrets)
     shown = [each for each in variables if everything or each["source"] != "inherited"]
     if form.name:
         write_tree(shown, form)
         return
     if not shown:
-        echo(f"{name} says nothing of its own; --all shows what it inherits.", err=True)
+        echo(f"{name} sets no environment variables itself; use --all to include inherited ones.", err=True)
         return
     place = terminal()
     rows = [[each["name"], each["value"], Cell(each["from"], "quiet")] for each in shown]
@@ -53,7 +54,9 @@ async def _env(server: Server, name: str, everything: bool, show_secrets: bool, 
 
 
 def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]":
-    """The variables of a workload, each with its value and its source: `spec`, `file` or `inherited`, and in words."""
+    """Returns the variables of a workload with value, source (`spec`, `file` or `inherited`) and a description of the
+    origin.
+    """
     from setpoint.past.secret_mask import masked
 
     spec, status = tree.get("spec") or {}, tree.get("status") or {}
@@ -75,7 +78,7 @@ def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]
 
 
 def _names_in(files: Iterable[str]) -> dict[str, str]:
-    """Which variables files define, and which file does last; files that cannot be read here say nothing."""
+    """Returns the last file that defines each variable. Files that cannot be read are skipped."""
     from setpoint.workload.dotenv import DotenvError, parse
 
     found: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""`setpoint exec` and `setpoint attach`: a process to talk with, through a terminal where there is one.
+"""`setpoint exec` and `setpoint attach`: connect standard streams or a terminal to a process.
 
-The terminal is put into raw mode, so that every key goes to the process, and told when its size changes; whatever
-happens it is put back. The command ends with the exit code of the process.
+With a terminal, raw mode passes every key to the process, and changes of size are forwarded. The terminal mode is
+always restored. The command exits with the exit code of the process.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
 
 _BLOCK = 32 << 10
-# What ends attaching and leaves the process alone, as with a container engine: Ctrl-P Ctrl-Q.
+# The detach sequence Ctrl-P Ctrl-Q, as in Docker.
 _DETACH = b"\x10\x11"
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("-i", "--stdin", is_flag=True, help="Pass on the standard input.")
-@click.option("-t", "--tty", is_flag=True, help="Have the command talk to a terminal.")
-@click.option("-c", "--container", metavar="NAME", default="", help="The container, of a pod that has several.")
+@click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the container.")
+@click.option("-t", "--tty", is_flag=True, help="Stdin is a TTY.")
+@click.option("-c", "--container", metavar="NAME", default="", help="Container name, if the pod has several.")
 @server_options
 @click.argument("name", shell_complete=workload_names)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def exec_(name: str, command: tuple[str, ...], stdin: bool, tty: bool, container: str, server: Server) -> None:
-    """Run a command inside a container: of a workload, or of pod/NAME.
+    """Execute a command in a container: of a workload, or of pod/NAME.
 
     \b
       setpoint exec db -- psql -U postgres
@@ -43,21 +43,21 @@ def exec_(name: str, command: tuple[str, ...], stdin: bool, tty: bool, container
     """
     words = command[1:] if command[:1] == ("--",) else command
     if not words:
-        raise Failure("which command? As in setpoint exec db -- ls", USAGE)
+        raise Failure("no command specified, e.g. setpoint exec db -- ls", USAGE)
     query = [("command", word) for word in words]
     sys.exit(run(_talk(server, name, "exec", query, stdin, tty, container)))
 
 
 @click.command()
-@click.option("-i", "--stdin", is_flag=True, help="Pass on the standard input.")
-@click.option("-t", "--tty", is_flag=True, help="The process talks to a terminal.")
-@click.option("-c", "--container", metavar="NAME", default="", help="The container, of a pod that has several.")
+@click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the process.")
+@click.option("-t", "--tty", is_flag=True, help="Stdin is a TTY.")
+@click.option("-c", "--container", metavar="NAME", default="", help="Container name, if the pod has several.")
 @server_options
 @click.argument("name", shell_complete=workload_names)
 def attach(name: str, stdin: bool, tty: bool, container: str, server: Server) -> None:
-    """Talk with a process that runs: a workload's, or that of pod/NAME.
+    """Attach to a running process of a workload, or of pod/NAME.
 
-    What it says from now on is shown; with -i what you type goes to it. Ctrl-P Ctrl-Q leaves it running.
+    Prints the output from now on; with -i, passes stdin to the process. Press Ctrl-P Ctrl-Q to detach.
     """
     sys.exit(run(_talk(server, name, "attach", [], stdin, tty, container)))
 
@@ -66,7 +66,7 @@ async def _talk(
     server: Server, name: str, below: str, query: list[tuple[str, str]], stdin: bool, tty: bool, container: str
 ) -> int:
     if tty and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("-t needs a terminal, and this is none: leave it out", USAGE)
+        raise Failure("-t requires a terminal: run without -t", USAGE)
     async with connect(server) as client:
         path = await _path(client, name, below)
         query += [("container", container)] if container else []
@@ -74,7 +74,7 @@ async def _talk(
 
 
 async def talk(client: "Client", path: str, query: list[tuple[str, str]], *, stdin: bool, tty: bool) -> int:
-    """Talks with the process at a path until it ends, or the person leaves. Its exit code."""
+    """Connects to the process at a path until the process ends or the user detaches. Returns the exit code."""
     wanted = {"stdin": stdin, "stdout": True, "stderr": not tty, "tty": tty}
     query = [*query, *((key, "true") for key, value in wanted.items() if value)]
     async with _opened(client, path, query) as process:
@@ -83,7 +83,7 @@ async def talk(client: "Client", path: str, query: list[tuple[str, str]], *, std
 
 
 async def _path(client: "Client", name: str, below: str) -> str:
-    """Where the process is that a name means. Raises Failure where there is no talking with it."""
+    """Returns the path of the subresource of the named process. Raises Failure if the process does not support it."""
     from setpoint.cli.workloads.inventory import find, outputs, read_workloads, ref
 
     kind, _, bare = name.rpartition("/")
@@ -93,11 +93,13 @@ async def _path(client: "Client", name: str, below: str) -> str:
     running = outputs(chosen)
     if len(running) != 1:
         names = ", ".join(each.name for each in running) or "none yet"
-        raise Failure(f"{name} runs as several: choose one of {names}", USAGE)
+        raise Failure(f"{name} has several processes: specify one of {names}", USAGE)
     resource = await client.resource(ref(running[0].kind))
     if below not in resource.subresources:
-        other = "attach to it" if below == "exec" and "attach" in resource.subresources else "look at its logs"
-        raise Failure(f"{running[0].kind} {running[0].name} has no {below}: {other} instead", USAGE)
+        other = (
+            "use `setpoint attach`" if below == "exec" and "attach" in resource.subresources else "use `setpoint logs`"
+        )
+        raise Failure(f"{running[0].kind} {running[0].name} does not support {below}: {other} instead", USAGE)
     return resource.path(name=running[0].name, subresource=below)
 
 
@@ -113,7 +115,7 @@ async def _opened(client: "Client", path: str, query: list[tuple[str, str]]) -> 
 
 
 async def _join(process: "Process", *, stdin: bool, tty: bool) -> int:
-    """Passes on what is said both ways, until the process ends or is left. Returns the exit code."""
+    """Copies data in both directions until the process ends or the user detaches. Returns the exit code."""
     from setpoint.client.channels import STDERR
 
     async def show() -> int:
@@ -132,7 +134,7 @@ async def _join(process: "Process", *, stdin: bool, tty: bool) -> int:
                 await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
                 if feeding is not None and feeding.done():
                     if feeding.result():
-                        return 0  # it was left
+                        return 0  # detached
                     feeding, waited = None, (showing,)
             return showing.result()
         finally:
@@ -142,7 +144,7 @@ async def _join(process: "Process", *, stdin: bool, tty: bool) -> int:
 
 
 async def _feed(process: "Process", *, tty: bool) -> bool:
-    """Passes on the standard input to its end; True where the person left."""
+    """Copies stdin to the process until its end. Returns True if the user detached."""
     loop = asyncio.get_running_loop()
     held = b""
     while True:
@@ -154,13 +156,13 @@ async def _feed(process: "Process", *, tty: bool) -> bool:
         if tty and _DETACH in data:
             return True
         if tty and data.endswith(_DETACH[:1]) and len(data) == 1:
-            held = data  # the beginning of leaving, or a key for the process: the next one tells
+            held = data  # may be the start of the detach sequence: the next key decides
             continue
         await process.write(data)
 
 
 async def _read(loop: asyncio.AbstractEventLoop) -> bytes:
-    """The next piece of the standard input. A file is never something to wait for, and selectors refuse it."""
+    """Reads from stdin. Regular files are read directly, because selectors do not accept them."""
     descriptor = sys.stdin.fileno()
     ready: asyncio.Future[None] = loop.create_future()
     try:
@@ -181,7 +183,7 @@ def _settle(ready: asyncio.Future[None]) -> None:
 
 @contextmanager
 def _raw_terminal(wanted: bool) -> Iterator[None]:
-    """Has every key go through as it is, and puts the terminal back."""
+    """Puts the terminal into raw mode, and restores the mode afterwards."""
     if not wanted:
         yield
         return
@@ -199,7 +201,7 @@ def _raw_terminal(wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def _resizes(process: "Process") -> Iterator[None]:
-    """Tells the process how large the terminal is, now and whenever that changes."""
+    """Sends the terminal size to the process, now and on each change."""
     loop = asyncio.get_running_loop()
     telling: set[asyncio.Task[Any]] = set()
 

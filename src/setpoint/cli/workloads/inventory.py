@@ -1,4 +1,4 @@
-"""What runs, read off the server: workloads, who belongs to whom, their addresses and how they are."""
+"""Reads the workloads of a server: owners, URLs and states."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,25 +13,25 @@ from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, TASK, VERSION
 from setpoint.workload.service_producers import cannot_listen, serves, template_of
 
-# What a person calls a part of an app, in the order in which it is looked for.
+# The kinds of parts, in the order in which names are searched.
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 SERVICE = "Service"
 
 
 def ref(kind: str) -> KindRef:
-    """A workload kind."""
+    """Returns the reference of a workload kind."""
     return KindRef(GroupVersionKind(OWN_GROUP if kind == "Task" else GROUP, VERSION, kind))
 
 
 class Workload(NamedTuple):
-    """Something that runs, or should."""
+    """A workload: a process, container, replica set or task."""
 
     tree: Object
     judgement: Judgement
-    # What it owns that runs: the replicas of a set, the runs of a task.
+    # The owned workloads: replicas of a set, runs of a task.
     children: "tuple[Workload, ...]" = ()
     urls: tuple[str, ...] = ()
-    # Why nobody can reach it, although it may run well: of a port that it should have, somebody else listens there.
+    # The reason why clients cannot reach a running workload, such as another program on its port.
     unreachable: str = ""
 
     @property
@@ -44,7 +44,7 @@ class Workload(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What people call it: replicas by their numbers, `api.2`."""
+        """The display name: a replica is called by its number, `api.2`."""
         return _replica(self.tree) or self.name
 
     @property
@@ -59,13 +59,13 @@ class Workload(NamedTuple):
 
     @property
     def replicas(self) -> int:
-        """How many there should be."""
+        """The desired number of replicas."""
         found: int = self.tree["spec"].get("replicas", 1)
         return found
 
     @property
     def ready(self) -> str:
-        """How many of how many are ready; nothing of what is done when it ends."""
+        """The ready and the desired number of replicas; `-` for tasks."""
         if self.kind == "Task":
             return "-"
         if self.kind == "ExecutableReplicaSet":
@@ -74,16 +74,17 @@ class Workload(NamedTuple):
 
 
 async def read_workloads(client: Client, *, labels: str = "") -> list[Workload]:
-    """Everything that runs, by kind and name; what is owned by another stands below it. Raises Failure where the
-    server knows no workloads."""
+    """Returns all workloads by kind and name, with their owned workloads as children. Raises Failure if the server has
+    no workload kinds.
+    """
     kinds = (*RUNNING, SERVICE)
-    # One after the other, on one connection: a handshake takes longer than all of these together.
+    # Sequentially on one connection: a TLS handshake takes longer than all these requests.
     trees = [await _list(client, kind, labels if kind != SERVICE else "") for kind in kinds]
     return arranged(tree for listed in trees for tree in listed)
 
 
 def arranged(trees: Iterable[Object]) -> list[Workload]:
-    """What runs among some objects, in their order; what is owned by another stands below it."""
+    """Returns the workloads among the objects in order, with their owned workloads as children."""
     found = list(trees)
     services = {meta.name(tree): tree for tree in found if tree["kind"] == SERVICE}
     running = [tree for tree in found if tree["kind"] in RUNNING]
@@ -106,7 +107,7 @@ async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
         return (await client.list(ref(kind), labels=labels or None)).items
     except NoMatch:
         raise Failure(
-            "this server runs no workloads: start one with `setpoint up`, or `setpoint serve --workloads`", NOT_FOUND
+            "this server does not run workloads: use `setpoint up` or `setpoint serve --workloads`", NOT_FOUND
         ) from None
 
 
@@ -120,18 +121,20 @@ def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping
 
 
 def called(tree: Object) -> str:
-    """What people call a workload: `api.2` is the second replica of `api`, and a run has the name of its task."""
+    """Returns the display name of a workload: `api.2` is the second replica of `api`; a run has the name of its
+    task.
+    """
     return _replica(tree) or meta.annotations(tree).get(TASK) or meta.name(tree)
 
 
 def _replica(tree: Object) -> str:
-    """What people call a replica; empty where it is none."""
+    """Returns the display name of a replica, or an empty string for other objects."""
     name, _, number = meta.annotations(tree).get(DISPLAY_NAME, "").rpartition("-")
     return f"{name}.{number}" if name else ""
 
 
 async def read_again(client: Client, workload: Workload) -> Workload | None:
-    """A workload as it is now, with what it owns but without its addresses; None where it is gone."""
+    """Returns the current state of a workload with its children, but without URLs; None if deleted."""
     from setpoint.objects.errors import NotFound
 
     try:
@@ -145,14 +148,15 @@ async def read_again(client: Client, workload: Workload) -> Workload | None:
 
 
 def urls_of(tree: Object, services: Mapping[str, Object]) -> list[str]:
-    """Where the services are that a workload serves."""
+    """Returns the URLs of the services of a workload."""
     found = [url_of(services[name], template_of(tree)) for name in serves(tree) if name in services]
     return [url for url in found if url]
 
 
 def url_of(service: Object, producer: Object | None = None) -> str:
-    """The address of a service; empty while it has none. What it speaks is what its annotation says, else HTTP where a
-    probe of its producer does."""
+    """Returns the URL of a service, or an empty string without address. The scheme comes from the annotation, or is
+    `http` if the producer has an HTTP probe.
+    """
     status = service.get("status") or {}
     address, port = status.get("effectiveAddress", ""), status.get("effectivePort", 0)
     if not address or not port:
@@ -169,8 +173,9 @@ def _guessed(service: Object, producer: Object | None) -> str:
 
 
 def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
-    """The workloads that a name means: `api`, `exe/api`, or a replica by its number (`api.2`) or its own name. Raises
-    Failure."""
+    """Returns the workloads that a name selects: `api`, `exe/api`, or a replica by its number (`api.2`) or its own
+    name. Raises Failure.
+    """
     kind, slash, bare = name.rpartition("/")
     everything = [each for workload in workloads for each in (workload, *workload.children)]
     found = [each for each in everything if bare in (each.name, each.called) and (not slash or _is_kind(each, kind))]
@@ -179,9 +184,9 @@ def find(workloads: Sequence[Workload], name: str) -> list[Workload]:
     from setpoint.cli.output.words import did_you_mean
 
     known = [each.name for each in workloads]
-    there = f"there are: {', '.join(known)}" if known else "none runs"
+    there = f"available workloads: {', '.join(known)}" if known else "no workloads are running"
     hint = did_you_mean(bare, (each.name for each in everything)) or there
-    raise Failure(f"there is no workload {name}; {hint}", NOT_FOUND)
+    raise Failure(f"workload {name} not found; {hint}", NOT_FOUND)
 
 
 _SHORT = {"exe": "Executable", "ctr": "Container", "exers": "ExecutableReplicaSet", "tsk": "Task"}
@@ -194,7 +199,7 @@ def _is_kind(workload: Workload, word: str) -> bool:
 
 
 def outputs(workload: Workload) -> list[Workload]:
-    """Those with an output of their own: itself, or what it runs."""
+    """Returns the workloads with their own log: the workload itself, or its children."""
     if workload.kind in ("Executable", "Container"):
         return [workload]
     return [each for child in workload.children for each in outputs(child)]

@@ -1,6 +1,6 @@
-"""`setpoint logs`: the output of workloads, one or many, to its end or on and on.
+"""`setpoint logs`: prints the logs of one or more workloads, and optionally follows them.
 
-Lines of several come as they come, each with the name of who said it; what was there before is put in order of time.
+Existing lines of several workloads are sorted by time; new lines are printed as they arrive, prefixed with the name.
 """
 
 import asyncio
@@ -22,30 +22,36 @@ if TYPE_CHECKING:
     from setpoint.session.controllers.status_query import Known
 
 _PODS = ("pod/", "pods/", "po/")
-# Before the name of a controller of the app; alone it means all of them.
+# The prefix of controller names; alone, the prefix selects all controllers.
 CONTROLLERS = "controllers/"
-# How long a watch that broke is left alone.
+# The delay before a broken watch is restarted.
 _AGAIN_SECONDS = 0.5
 _SOURCES = ("all", "stdout", "stderr", "startup_stdout", "startup_stderr", "system")
 
 
 @click.command()
 @click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)
-@click.option("-f", "--follow", is_flag=True, help="Go on, and print what comes.")
-@click.option("--tail", metavar="LINES", type=click.IntRange(min=1), help="Only so many lines from the end of each.")
-@seconds_option("--since", help="Only what came within the last 30s, 5m, 1h.")
-@click.option("-t", "--timestamps", is_flag=True, help="Put the time before each line.")
-@click.option("-l", "--selector", metavar="LABELS", default="", help="Of all with these labels: app=shop.")
-@click.option("--source", type=click.Choice(_SOURCES), default="all", show_default=True, help="Which output.")
-@click.option("--prefix/--no-prefix", default=None, help="Put the name before each line. [default: of several]")
-@click.option("-c", "--container", metavar="NAME", default="", help="The container, of a pod that has several.")
-@click.option("-p", "--previous", is_flag=True, help="Of a pod's container before this one.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log output.")
+@click.option(
+    "--tail", metavar="LINES", type=click.IntRange(min=1), help="Number of lines to show from the end of each log."
+)
+@seconds_option("--since", help="Show logs since a relative time, such as 30s, 5m or 1h.")
+@click.option("-t", "--timestamps", is_flag=True, help="Include timestamps on each line.")
+@click.option(
+    "-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on, e.g. app=shop."
+)
+@click.option("--source", type=click.Choice(_SOURCES), default="all", show_default=True, help="Output stream to show.")
+@click.option(
+    "--prefix/--no-prefix", default=None, help="Prefix each line with the name. [default: if there are several]"
+)
+@click.option("-c", "--container", metavar="NAME", default="", help="Container name, if the pod has several.")
+@click.option("-p", "--previous", is_flag=True, help="Print the logs of the previous instance of a pod's container.")
 @server_options
 def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
-    """Show the output of workloads: of those that are named, of those with a label, or of all.
+    """Print the logs of workloads: of the named ones, of those with a label, or of all.
 
-    A replica set means all its replicas, a task all its runs. pod/NAME means a pod, controllers/NAME a controller of
-    the app.
+    A replica set selects all its replicas, a task all its runs. pod/NAME selects a pod, controllers/NAME a controller
+    of the app.
 
     \b
       setpoint logs api -f
@@ -56,7 +62,7 @@ def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
 
 
 class _Source(NamedTuple):
-    """One output. `key` is whose it is, for as long as it lives."""
+    """A log. `key` identifies the workload during its lifetime."""
 
     name: str
     path: str
@@ -65,11 +71,11 @@ class _Source(NamedTuple):
 
 
 async def print_logs(server: Server, names: tuple[str, ...], how: dict[str, Any]) -> None:
-    """Prints what they say, in the way that the options ask for."""
+    """Prints the logs as the options specify."""
     async with connect(server) as client:
         sources = await _sources(client, names, how)
         if not sources and not how["follow"]:
-            what = f"{' and '.join(names)} has" if names else "nothing that runs here has"
+            what = f"{' and '.join(names)} has" if names else "no workload has"
             raise Failure(f"{what} no output yet", NOT_FOUND)
         with_prefix = how["prefix"] if how["prefix"] is not None else len(sources) != 1
         prefixes = Prefixes(terminal(), [source.name for source in sources], shown=with_prefix)
@@ -82,7 +88,7 @@ async def print_logs(server: Server, names: tuple[str, ...], how: dict[str, Any]
 
 
 class Prefixes:
-    """The names before lines, each in a colour of its own, all of one width."""
+    """Formats the names before lines: one colour per name, all of the same width."""
 
     def __init__(self, place: Terminal, names: list[str], *, shown: bool) -> None:
         self._place = place
@@ -96,7 +102,7 @@ class Prefixes:
         return self._numbers.setdefault(name, len(self._numbers))
 
     def print(self, name: str, line: bytes) -> None:
-        """Prints a line. What workloads print is theirs: their colours reach a terminal."""
+        """Prints a line. Colours in the output of workloads are kept."""
         prefix = self._place.prefix(f"{name:<{self._width}} | ", self._number(name)) if self._shown else ""
         self._place.echo(prefix + line.decode("utf-8", "replace").rstrip("\r"))
 
@@ -128,16 +134,17 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     for name in names:
         meant = _meant(name, known)
         if name and not meant:
-            hint = f"there are: {', '.join(known.logs)}" if known.logs else "there are none"
-            raise Failure(f"no controller {name!r} of the app has said anything; {hint}", NOT_FOUND)
+            hint = f"available controllers: {', '.join(known.logs)}" if known.logs else "there are no controllers"
+            raise Failure(f"controller {name!r} not found or without output; {hint}", NOT_FOUND)
         chosen |= dict.fromkeys(meant)
     query = tuple(_query(how))
     return [_Source(each, f"{PATH}/{quote(each, safe='')}/log", query, f"{CONTROLLERS}{each}") for each in chosen]
 
 
 def _meant(name: str, known: "Known") -> list[str]:
-    """Whose output a name means: a controller's, that of all controllers of a file, or everything. Most files lie in a
-    directory `controllers`, and are named with it."""
+    """Returns the logs that a name selects: a controller, all controllers of a file, or all. Files in the directory
+    `controllers` may be named without the directory.
+    """
     if not name:
         return known.logs
     files = {name, f"{CONTROLLERS}{name}"}
@@ -196,8 +203,7 @@ async def _copy(client: "Client", source: _Source, prefixes: Prefixes) -> None:
 async def _follow(
     client: "Client", sources: list[_Source], names: tuple[str, ...], how: dict[str, Any], prefixes: Prefixes
 ) -> None:
-    """Follows all outputs, and those that come later: new replicas, and what begins again after it has ended. Ends when
-    none is left."""
+    """Follows all logs, including those of new replicas and restarted workloads. Ends when no log is left."""
     following = {source.key: asyncio.ensure_future(_copy(client, source, prefixes)) for source in sources}
     ended: dict[str, str] = {}
     changed = asyncio.Event()
@@ -226,12 +232,12 @@ async def _follow(
 
 
 def _only_from(query: tuple[tuple[str, str], ...], moment: str) -> tuple[tuple[str, str], ...]:
-    """The same output from a moment on: what came before is printed already."""
+    """Returns the query for the lines since a moment, because earlier lines were printed already."""
     return (*((name, value) for name, value in query if name not in ("tail", "since")), ("since_time", moment))
 
 
 async def _runs(client: "Client", source: _Source) -> bool:
-    """Whether there may be more to come of an output."""
+    """Returns True if the log may still grow."""
     from setpoint.client.requests import decode
 
     tree = decode((await client.raw("GET", source.path.removesuffix("/log"))).body)
@@ -239,7 +245,7 @@ async def _runs(client: "Client", source: _Source) -> bool:
 
 
 async def _watch(client: "Client", kind: str, changed: asyncio.Event) -> None:
-    """Tells when there is something new: an object that was not there, or one that starts."""
+    """Sets `changed` when an object is created or changes its state."""
     from setpoint.cli.workloads.inventory import ref
     from setpoint.client.transport import TransportError
     from setpoint.client.watch import ADDED, MODIFIED
@@ -265,7 +271,7 @@ async def _watch(client: "Client", kind: str, changed: asyncio.Event) -> None:
 
 
 async def _in_order(client: "Client", sources: list[_Source], prefixes: Prefixes, *, shows_time: bool) -> None:
-    """Prints what several have said so far, in the order in which they said it."""
+    """Prints the existing lines of several logs, sorted by time."""
     timed = [each if shows_time else each._replace(query=(*each.query, ("timestamps", "true"))) for each in sources]
 
     async def read(source: _Source) -> list[tuple[bytes, str, bytes]]:

@@ -1,4 +1,4 @@
-"""`setpoint ps`: what runs, how it is, where it is, and what it waits for."""
+"""`setpoint ps`: lists workloads with state, URL and reason."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +17,17 @@ _HEADERS = ("NAME", "KIND", "STATE", "READY", "RESTARTS", "AGE")
 
 
 @click.command()
-@click.option("-l", "--selector", metavar="LABELS", default="", help="Those with these labels: app=shop.")
-@click.option("-a", "--all", "everything", is_flag=True, help="Replicas and runs on lines of their own.")
+@click.option(
+    "-l", "--selector", metavar="LABELS", default="", help="Selector (label query) to filter on, e.g. app=shop."
+)
+@click.option("-a", "--all", "everything", is_flag=True, help="List replicas and runs on separate lines.")
 @output_option("json", "yaml", "name", "wide")
 @server_options
 def ps(selector: str, everything: bool, form: Form, server: Server) -> None:
-    """Show what runs, and what it waits for.
+    """List workloads and their status.
 
-    WHY says what keeps something from being ready: what it waits for, which probe fails, how it ended and when it is
-    tried again.
+    The WHY column shows the reason if a workload is not ready: unmet dependencies, a failing probe, or the exit status
+    and the time of the next restart.
     """
     run(_ps(server, selector, everything, form))
 
@@ -41,7 +43,7 @@ async def _ps(server: Server, selector: str, everything: bool, form: Form) -> No
         write_objects(trees, form, as_list=True)
         return
     if not workloads:
-        echo("Nothing runs.", err=True)
+        echo("No workloads found.", err=True)
         return
     place = terminal()
     place.echo("\n".join(ps_lines(workloads, now, place, everything=everything, wide=form.name == "wide")))
@@ -50,7 +52,7 @@ async def _ps(server: Server, selector: str, everything: bool, form: Form) -> No
 def ps_lines(
     workloads: "list[Workload]", now: "datetime", place: Terminal, *, everything: bool = False, wide: bool = False
 ) -> list[str]:
-    """The table, with addresses and reasons."""
+    """Returns the lines of the table, with URLs and reasons."""
     from setpoint.cli.output.table import render_with_texts
 
     shown = [(workload, "") for workload in workloads]

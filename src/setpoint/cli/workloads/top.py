@@ -1,4 +1,4 @@
-"""`setpoint top`: what workloads take of processor and memory, with all their processes."""
+"""`setpoint top`: shows the CPU and memory usage of workloads, including child processes."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 class Usage(NamedTuple):
-    """What some processes take: seconds of processor so far, bytes of memory, how many they are."""
+    """The usage of a group of processes: CPU seconds so far, bytes of memory, and number of processes."""
 
     cpu: float
     memory: int
@@ -30,15 +30,17 @@ class Usage(NamedTuple):
 
 
 @click.command()
-@seconds_option("--interval", default="300ms", help="Over how long the processor is measured.")
-@click.option("--sort", type=click.Choice(["name", "cpu", "memory"]), default="name", show_default=True, help="Order.")
+@seconds_option("--interval", default="300ms", help="Measurement interval.")
+@click.option(
+    "--sort", type=click.Choice(["name", "cpu", "memory"]), default="name", show_default=True, help="Sort order."
+)
 @output_option("json", "yaml")
 @server_options
 def top(interval: float | None, sort: str, form: Form, server: Server) -> None:
-    """Show what workloads take of processor and memory.
+    """Show the CPU and memory usage of workloads.
 
-    100% is one processor, whole. Processes count with all that they have started; of containers the engine tells. It is
-    this machine that is looked at: of a server elsewhere nothing can be seen.
+    100% is one CPU core. Processes include their descendants; the usage of containers comes from the container engine.
+    Only this machine is measured, so that workloads of a remote server have no usage.
     """
     run(_top(server, interval or 0.3, sort, form))
 
@@ -55,7 +57,7 @@ async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
         write_tree(rows, form)
         return
     if not rows:
-        echo("Nothing runs on this machine.", err=True)
+        echo("No workloads are running on this machine.", err=True)
         return
     from setpoint.cli.output.table import render
 
@@ -67,7 +69,7 @@ async def _top(server: Server, interval: float, sort: str, form: Form) -> None:
 
 
 async def _measured(client: "Client", running: "list[Workload]", interval: float) -> list[dict[str, Any]]:
-    """What each takes, looked at twice: the processor by how much more it was between."""
+    """Measures the workloads twice and returns their usage; CPU is the difference between the two samples."""
     async with _engine(client, running) as engine:
         begun = client.clock.monotonic()
         before = await _sample(running, engine)
@@ -100,7 +102,7 @@ async def _sample(running: "list[Workload]", engine: "Engine | None") -> dict[tu
             try:
                 stats = await engine.containers.stats(each.status["containerId"])
             except EngineError:
-                continue  # it has gone since
+                continue  # deleted in the meantime
             usage = Usage(stats.cpu_nanoseconds / 1e9, stats.memory_bytes, stats.pids)
         if usage is not None:
             found[(each.kind, each.name)] = usage
@@ -109,7 +111,7 @@ async def _sample(running: "list[Workload]", engine: "Engine | None") -> dict[tu
 
 @asynccontextmanager
 async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator[Engine | None]":
-    """The engine, where there are containers to ask it about."""
+    """Yields the container engine, or None if there are no containers."""
     if not any(each.kind == "Container" and each.status.get("containerId") for each in running):
         yield None
         return
@@ -118,7 +120,7 @@ async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator
 
     engine = await connect_engine(client.clock, os.environ)
     if isinstance(engine, Unavailable):
-        echo(f"Of containers nothing can be told: {engine.message}. {engine.remedy}", err=True)
+        echo(f"cannot measure containers: {engine.message}. {engine.remedy}", err=True)
         yield None
         return
     try:
@@ -128,7 +130,7 @@ async def _engine(client: "Client", running: "list[Workload]") -> "AsyncIterator
 
 
 def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
-    """What a process and all that it started take; None where it is gone, or this system does not say."""
+    """Returns the usage of a process and its descendants; None if the process has ended or the system has no /proc."""
     everyone = [pid]
     for each in everyone:
         everyone += children.get(each, ())
@@ -139,7 +141,7 @@ def usage_of(pid: int, children: Mapping[int, Sequence[int]]) -> Usage | None:
 
 
 def _children() -> dict[int, list[int]]:
-    """The children of each process of this machine."""
+    """Returns the child processes of each process of this machine."""
     from setpoint.workload.process.identity import stat
 
     try:
@@ -166,7 +168,7 @@ def _one(pid: int) -> Usage | None:
 
 
 def amount(size: float) -> str:
-    """A number of bytes, for people."""
+    """Returns a human-readable number of bytes."""
     for unit in _UNITS:
         if size < 1024 or unit == _UNITS[-1]:
             break

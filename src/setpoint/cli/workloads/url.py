@@ -1,4 +1,4 @@
-"""`setpoint url` and `setpoint open`: where services are."""
+"""`setpoint url` and `setpoint open`: print or open the URLs of services."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False, shell_complete=workload_names)
 @server_options
 def url(name: str | None, server: Server) -> None:
-    """Print the addresses of services: of one, or of what a workload serves; of all as a table.
+    """Print the URL of a service, or of the only service of a workload. Without NAME, lists all URLs.
 
     \b
       curl "$(setpoint url web)/healthz"
@@ -31,7 +31,7 @@ async def _url(server: Server, name: str | None) -> None:
     place = terminal()
     if name is None:
         if not known:
-            echo("There are no services.", err=True)
+            echo("No services found.", err=True)
             return
         from setpoint.cli.output.table import render
 
@@ -43,15 +43,15 @@ async def _url(server: Server, name: str | None) -> None:
 
 def _one(known: dict[str, str], name: str) -> str:
     if name not in known:
-        hint = f"there are: {', '.join(sorted(known))}" if known else "there are none"
-        raise Failure(f"there is no service {name}, nor a workload that serves one; {hint}", NOT_FOUND)
+        hint = f"available: {', '.join(sorted(known))}" if known else "there are no services"
+        raise Failure(f"no service or workload with a service named {name}; {hint}", NOT_FOUND)
     if not known[name]:
-        raise Failure(f"{name} has no address yet: nobody serves it. `setpoint ps` says why", FAILED)
+        raise Failure(f"{name} has no address yet: no process serves it; see `setpoint ps`", FAILED)
     return known[name]
 
 
 async def _urls(client: "Client") -> dict[str, str]:
-    """The address of each service, by its own name, and by that of a workload that serves only one."""
+    """Returns the URL of each service by name, and of each workload with only one service."""
     from setpoint.cli.workloads.inventory import SERVICE, read_workloads, ref, url_of
     from setpoint.objects import meta
 
@@ -67,7 +67,7 @@ async def _urls(client: "Client") -> dict[str, str]:
 
 @click.command("open")
 @click.argument("name", shell_complete=workload_names)
-@click.option("--print", "only_print", is_flag=True, help="Print the address, and open nothing.")
+@click.option("--print", "only_print", is_flag=True, help="Print the URL without opening a browser.")
 @server_options
 def open_(name: str, only_print: bool, server: Server) -> None:
     """Open a service in the browser."""
@@ -77,9 +77,9 @@ def open_(name: str, only_print: bool, server: Server) -> None:
 async def _open(server: Server, name: str, only_print: bool) -> None:
     async with connect(server) as client:
         address = _one(await _urls(client), name)
-    # Whoever asks for a browser knows that it speaks HTTP, even where nothing else says so.
+    # Users who open a browser expect HTTP, even if no probe or annotation says so.
     if address.startswith("tcp://"):
         address = f"http://{address.removeprefix('tcp://')}"
     echo(address)
     if not only_print and click.launch(address) != 0:
-        raise Failure("there is no browser to open it in: open the address yourself")
+        raise Failure("cannot open a browser: open the URL manually")
