@@ -65,13 +65,17 @@ def test_sessions_that_ended_badly_are_found(tmp_path: Path) -> None:
 def test_few_files_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda number: (256, 256))
     found = findings(HOME=str(tmp_path))["open files"]
-    assert (found.verdict, found.says, found.remedy) == ("warning", "at most 256", "ulimit -n 4096 before you start")
+    assert (found.verdict, found.says, found.remedy) == (
+        "warning",
+        "at most 256",
+        "run `ulimit -n 4096` before starting",
+    )
 
 
 def test_a_server_that_is_gone_fails_the_doctor(setpoint: Command, tmp_path: Path) -> None:
     ran = setpoint("doctor", "--kubeconfig", str(tmp_path / "none"))
     assert ran.code == 1
-    assert "something has to be done about:" in ran.stderr
+    assert "problems found:" in ran.stderr
     assert "server" in ran.stderr
 
 
@@ -80,7 +84,7 @@ def test_a_clock_that_is_behind_is_found(tmp_path: Path) -> None:
         each for each in check({"HOME": str(tmp_path)}, datetime(2001, 1, 1, tzinfo=UTC)) if each.name == "clock"
     )
     assert found.verdict == "problem"
-    assert found.says.startswith("it says 2001-01-01 00:00")
+    assert found.says.startswith("the clock shows 2001-01-01 00:00")
 
 
 def test_a_proxy_that_is_not_used_for_the_network_of_this_machine_is_fine(tmp_path: Path) -> None:
@@ -126,7 +130,7 @@ def test_who_holds_a_port_of_the_app_is_named(examine: Callable[..., Examined], 
         found = examine()
     assert found.code == 1
     says = found.found["app"]["says"]
-    assert says.startswith(f"port {port} of setpoint.yaml is held by ")
+    assert says.startswith(f"port {port} of setpoint.yaml is in use by ")
     assert says.endswith(f"(pid {os.getpid()})")
     assert examine().found["app"]["verdict"] == "ok"
 
@@ -135,11 +139,11 @@ def test_an_app_file_with_mistakes_and_containers_without_an_engine_are_problems
     examine: Callable[..., Examined], tmp_path: Path
 ) -> None:
     (tmp_path / "setpoint.yaml").write_text("app: shop\nservices: {db: {imagee: x}}\n")
-    assert "cannot be run: " in examine().found["app"]["says"]
+    assert "is invalid: " in examine().found["app"]["says"]
     (tmp_path / "setpoint.yaml").write_text("app: shop\nservices: {db: {image: 'postgres:16'}}\n")
     found = examine(DOCKER_HOST=f"unix://{tmp_path}/none.sock").found["engine"]
     assert found["verdict"] == "problem"
-    assert found["says"].startswith("the app here has containers, and the socket ")
+    assert found["says"].startswith("the app in this directory has containers, but the socket ")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def test_a_certificate_that_is_no_longer_good_is_a_problem(examine: Callable[...
     path.write_text(json.dumps({"clusters": [cluster], "users": [user], "contexts": []}))
     found = examine("--kubeconfig", str(path)).found["certificates"]
     assert found["verdict"] == "problem"
-    assert found["says"].startswith(f"that of ada in {path} was good until 2020-01-")
+    assert found["says"].startswith(f"certificate of ada in {path} expired at 2020-01-")
 
 
 def test_what_was_killed_is_found_and_fixed(examine: Callable[..., Examined], tmp_path: Path) -> None:

@@ -137,9 +137,9 @@ def test_pruning_without_a_set_is_refused(setpoint: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: [", "the standard input: document 1 is not valid YAML"),
-        ("hello", "the standard input: document 1 is not an object: apiVersion or kind is missing"),
-        ("", "there are no objects in -"),
+        ("a: [", "standard input: document 1 is not valid YAML"),
+        ("hello", "standard input: document 1 is not an object: apiVersion or kind is missing"),
+        ("", "no objects found in -"),
     ],
 )
 def test_what_is_no_manifest_is_told_with_where_it_stands(setpoint: Command, text: str, says: str) -> None:
@@ -150,7 +150,7 @@ def test_what_is_no_manifest_is_told_with_where_it_stands(setpoint: Command, tex
 
 def test_a_file_that_is_not_there_is_named(setpoint: Command) -> None:
     ran = setpoint("apply", "-f", "nowhere.yaml")
-    assert (ran.code, ran.stderr) == (3, "Error: there is no file nowhere.yaml\n")
+    assert (ran.code, ran.stderr) == (3, "Error: file nowhere.yaml not found\n")
 
 
 # Delete
@@ -167,7 +167,7 @@ def test_what_a_finalizer_holds_is_named_when_the_time_is_over(setpoint: Command
     setpoint("apply", "-n", namespace, "-f", "-", text=held)
     ran = setpoint("delete", "cm", "held", "-n", namespace, "--timeout", "200ms")
     assert ran.code == 4
-    assert "waiting until configmap/held (finalizer ex.com/hold) is gone" in ran.stderr
+    assert "waiting until configmap/held (finalizer ex.com/hold) is deleted" in ran.stderr
     # Nothing more holds it.
     assert setpoint("apply", "-n", namespace, "-f", "-", text=config_map("held")).code == 0
 
@@ -240,7 +240,7 @@ def test_a_text_that_is_left_or_emptied_changes_nothing(
     setpoint: Command, prices: str, editor: Editor, statement: str
 ) -> None:
     ran = setpoint("edit", "cm", "prices", "-n", prices, EDITOR=editor.command(statement))
-    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "Nothing was changed.\n")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "Edit cancelled, no changes made.\n")
 
 
 def test_a_text_that_is_refused_comes_back_with_the_reason(setpoint: Command, prices: str, editor: Editor) -> None:
@@ -253,11 +253,11 @@ def test_a_text_that_is_refused_comes_back_with_the_reason(setpoint: Command, pr
     ran = setpoint("edit", "cm/prices", "-n", prices, EDITOR=command)
     assert (ran.code, ran.stdout) == (0, "configmap/prices edited\n")
     first, second, third, fourth = editor.opened()
-    assert "not accepted" not in first
-    assert "# This was not accepted:\n# " in second
+    assert "rejected" not in first
+    assert "# The change was rejected:\n# " in second
     assert "yaml" in second
     assert 'unknown field "datum"' in third
-    assert "metadata.name cannot be changed" in fourth
+    assert "metadata.name is immutable" in fourth
     assert bread(setpoint, prices) == "6"
 
 
@@ -271,9 +271,9 @@ def test_a_refused_text_that_is_given_up_fails_with_the_reason(setpoint: Command
 def test_an_editor_that_fails_or_is_missing_is_named(setpoint: Command, prices: str, editor: Editor) -> None:
     ran = setpoint("edit", "cm/prices", "-n", prices, EDITOR="no-such-editor")
     assert ran.code == 1
-    assert "no-such-editor cannot be started" in ran.stderr
+    assert "cannot start the editor no-such-editor" in ran.stderr
     ran = setpoint("edit", "cm/prices", "-n", prices, EDITOR=editor.command("raise SystemExit(3)"))
-    assert "ended with exit code 3; nothing was changed" in ran.stderr
+    assert "exited with code 3; no changes made" in ran.stderr
 
 
 def test_what_others_changed_meanwhile_is_kept(setpoint: Command, prices: str, editor: Editor) -> None:
@@ -290,7 +290,7 @@ def test_a_change_of_the_same_field_is_not_overwritten() -> None:
     before = {"metadata": {"name": "a", "resourceVersion": "1"}, "spec": {"items": [1], "other": 1}}
     after = {"metadata": {"name": "a", "resourceVersion": "1"}, "spec": {"items": [1, 2], "other": 1}}
     theirs = {"metadata": {"name": "a", "resourceVersion": "2"}, "spec": {"items": [3], "other": 1}}
-    with pytest.raises(ValueError, match=r"somebody else changed \.spec\.items"):
+    with pytest.raises(ValueError, match=r"another client changed \.spec\.items"):
         rebased(before, after, theirs)
     beside = {"metadata": {"name": "a", "resourceVersion": "2"}, "spec": {"items": [1], "other": 2}}
     assert rebased(before, after, beside) == {
@@ -319,16 +319,16 @@ def test_scale_by_name_and_by_kind(setpoint: Command, namespace: str) -> None:
     assert ran.stdout == "deployment/web scaled from 3 to 2\n"
     ran = setpoint("scale", "-n", namespace, "--replicas=5", "--current-replicas=1", "deploy", "web")
     assert ran.code == 7
-    assert "should have 2 replicas now, not 1" in ran.stderr
+    assert "has 2 desired replicas, expected 1" in ran.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["cm/x", "--replicas=1"], 2, "configmap has no scale"),
-        (["deploy/web"], 2, "how many?"),
-        (["web=many"], 2, "should read NAME=NUMBER"),
-        (["nothing-of-this-name=1"], 3, "nothing that can be scaled is called"),
+        (["cm/x", "--replicas=1"], 2, "configmap cannot be scaled"),
+        (["deploy/web"], 2, "specify the number of replicas"),
+        (["web=many"], 2, "expected NAME=NUMBER"),
+        (["nothing-of-this-name=1"], 3, "no scalable object named"),
     ],
 )
 def test_what_cannot_be_scaled_is_told(setpoint: Command, arguments: list[str], code: int, says: str) -> None:

@@ -55,7 +55,7 @@ def ended(environ: dict[str, str], directory: Path, app: str = "shop") -> Sessio
 def test_nothing_to_do_is_said_with_what_was_looked_at(setpoint: Run) -> None:
     def attempt(number: int) -> None:
         before, ran, after = setpoint("clean", "--dry-run"), setpoint("clean"), setpoint("clean", "--dry-run")
-        if {before.stdout, after.stdout} != {"nothing to clear away\n"}:
+        if {before.stdout, after.stdout} != {"no leftovers found\n"}:
             raise Disturbed
         assert ran.exit_code == 0, ran.output
         assert re.fullmatch(r"nothing left running \(\d+ processes checked\)\n", ran.stdout), ran.output
@@ -68,9 +68,9 @@ def test_the_past_of_this_directory_goes_and_that_of_others_only_with_all(
 ) -> None:
     here, elsewhere = ended(environ, tmp_path), ended(environ, tmp_path / "elsewhere", "other")
     would = setpoint("clean", "--dry-run").stdout
-    assert f"would remove what is kept of {here.id}: 5." in would
+    assert f"would remove the data of {here.id}: 5." in would
     assert Path(here.data).exists()
-    assert f"removed what is kept of {here.id}: 5." in setpoint("clean").stdout
+    assert f"removed the data of {here.id}: 5." in setpoint("clean").stdout
     assert not Path(here.data).exists()
     assert Path(elsewhere.data).exists()
     told = json.loads(setpoint("clean", "--all", "-o", "json").stdout)
@@ -84,12 +84,12 @@ def test_what_was_killed_goes_and_what_runs_stays(setpoint: Run, environ: dict[s
         with hosted(tmp_path, environ, f"lost-{number}") as lost:
             lost.kill(guardian=True)
             would = setpoint("clean", "--dry-run").stdout
-            assert f"session {lost.session.id} ended unexpectedly; it would be cleared up after" in would
+            assert f"session {lost.session.id} ended unexpectedly; its leftovers would be removed" in would
             remained = lost.workers()
             ran = setpoint("clean", "--all")
             assert ran.exit_code == 0, ran.output
             assert "nothing left running" in ran.stdout
-            assert "1 session of yours run" in ran.stdout
+            assert "1 session still running" in ran.stdout
             assert lost.workers() == set()
             assert not Path(lost.session.data).exists()
             if "would stop and remove 2 processes" not in would or "stopped and removed 2 processes" not in ran.stdout:
@@ -133,5 +133,5 @@ def test_what_is_kept_goes_only_when_that_is_asked_for_and_meant(
         assert (refused.exit_code, is_alive(keeper)) == (1, True)
         assert "Executable keeper" in refused.stderr
         ran = setpoint("clean", "--all", "--kept", "--yes")
-        assert "removed what was kept on purpose: 1 process" in ran.stdout, ran.output
+        assert "removed kept objects: 1 process" in ran.stdout, ran.output
         assert not is_alive(keeper)

@@ -54,7 +54,7 @@ def test_a_session_is_found_from_its_directory_and_from_any_below(environ: dict[
         assert (found.paths, found.session) == ((project / "kc",), session(project))
     with pytest.raises(Failure) as caught:
         find(Server(), environ, project.parent)
-    assert f"Elsewhere there is shop in {project}" in caught.value.message
+    assert f"Running elsewhere: shop in {project}" in caught.value.message
 
 
 def test_the_nearest_session_counts(environ: dict[str, str], project: Path) -> None:
@@ -81,7 +81,7 @@ def test_two_apps_in_one_directory_have_to_be_told_apart(environ: dict[str, str]
     sessions = Sessions.of(environ)
     sessions.add(session(project, "shop"))
     sessions.add(session(project, "blog"))
-    with pytest.raises(Failure, match="more than one session of this directory: choose with --session"):
+    with pytest.raises(Failure, match="more than one session of this directory: select one with --session"):
         find(Server(), environ, project)
 
 
@@ -90,7 +90,7 @@ def test_a_session_whose_process_is_gone_is_dead(environ: dict[str, str], projec
     sessions.add(session(project, process=ended))
     assert [each.app for each in sessions.dead()] == ["shop"]
     assert sessions.alive() == []
-    with pytest.raises(Failure, match="nothing runs here"):
+    with pytest.raises(Failure, match="no app is running here"):
         find(Server(), environ, project)
 
 
@@ -190,7 +190,7 @@ def test_a_session_is_attached_while_its_terminal_lives_and_one_that_has_ended_i
     for crashed, state in ((False, "Ended"), (True, "Crashed")):
         sessions.add(one)
         sessions.remove(one, ended="2026-01-31T12:00:00Z", crashed=crashed)
-        assert "--all shows them" in command(environ, "sessions").stderr
+        assert "use --all to list them" in command(environ, "sessions").stderr
         assert command(environ, "sessions", "--all", "-o", "name").stdout == f"{one.id}\n"
         assert command(environ, "sessions", "--all").stdout.splitlines()[1].split()[2] == state
 

@@ -41,18 +41,21 @@ def test_the_storage_version_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("nowhere.at.all:Widget", "Error: there is no module nowhere.at.all, neither here nor installed"),
-        ("tests.cli.widgets:Widgit", "Error: tests.cli.widgets has no class Widgit; it has Forest, Gadget, Widget"),
+        ("nowhere.at.all:Widget", "Error: module nowhere.at.all not found in the current directory"),
+        (
+            "tests.cli.widgets:Widgit",
+            "Error: tests.cli.widgets has no class Widgit; available classes: Forest, Gadget, Widget",
+        ),
         (
             "tests.cli.widgets:WidgetSpec",
-            "Error: tests.cli.widgets:WidgetSpec is no kind: derive the class from Resource",
+            "Error: tests.cli.widgets:WidgetSpec is not a resource class: derive the class from Resource",
         ),
-        ("tests.cli.widgets:Base", "Error: tests.cli.widgets:Base is no kind"),
+        ("tests.cli.widgets:Base", "Error: tests.cli.widgets:Base is not a resource class"),
         ("tests.cli.widgets:Forest", "Error: Tree.below: Tree contains itself (Tree -> Tree)"),
-        ("tests.cli.widgets:", "should read MODULE:CLASS"),
-        (":Widget", "should read MODULE:CLASS"),
-        ("tests.cli.test_crd", "Error: tests.cli.test_crd has no class that derives from Resource"),
-        ("..:Widget", "Error: .. cannot be imported"),
+        ("tests.cli.widgets:", "expected MODULE:CLASS"),
+        (":Widget", "expected MODULE:CLASS"),
+        ("tests.cli.test_crd", "Error: tests.cli.test_crd has no subclass of Resource"),
+        ("..:Widget", "Error: cannot import .."),
     ],
 )
 def test_mistakes_are_told_in_a_line_without_a_traceback(target: str, words: str) -> None:
@@ -69,5 +72,5 @@ def test_a_module_that_fails_is_told(tmp_path: object, monkeypatch: pytest.Monke
     with open("needy_widgets.py", "w") as file:
         file.write("import not_installed_anywhere\n")
     monkeypatch.setattr(sys, "path", list(sys.path))
-    assert "broken_widgets cannot be imported: ZeroDivisionError" in run("crd", "broken_widgets:X")[1]
+    assert "cannot import broken_widgets: ZeroDivisionError" in run("crd", "broken_widgets:X")[1]
     assert "needy_widgets imports not_installed_anywhere, which is not installed" in run("crd", "needy_widgets:X")[1]

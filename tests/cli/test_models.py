@@ -51,14 +51,14 @@ def test_what_cannot_be_said_is_told_apart_from_the_source(manifest: Path) -> No
     definition = Gadget.crd()
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maxProperties"] = 9
     result = run("-", stdin=yamltext.dump(definition))
-    assert result.stderr == "left out: Gadget: maxProperties of the whole object\n"
+    assert result.stderr == "not supported: Gadget: maxProperties of the whole object\n"
     assert result.stdout.startswith('"""The kind Gadget of ex.com.')
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("kind: Pod\n", "there is no CustomResourceDefinition in -"),
+        ("kind: Pod\n", "no CustomResourceDefinition found in -"),
         ("a: [", "-: yaml: "),
         ("apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {}\n", "is too old"),
         (
@@ -74,5 +74,5 @@ def test_what_is_wrong_is_told(text: str, words: str) -> None:
 
 
 def test_files_that_cannot_be_read_or_written_are_told(manifest: Path, tmp_path: Path) -> None:
-    assert "cannot be read: No such file" in run(str(tmp_path / "none.yaml")).output
-    assert "cannot be written: No such file" in run(str(manifest), "-o", str(tmp_path / "no" / "x.py")).output
+    assert "none.yaml: No such file" in run(str(tmp_path / "none.yaml")).output
+    assert "x.py: No such file" in run(str(manifest), "-o", str(tmp_path / "no" / "x.py")).output

@@ -9,8 +9,8 @@ from setpoint.workload.kinds.api_names import GROUP, OWN_GROUP
 @pytest.mark.parametrize(
     ("finalizers", "why"),
     [
-        ([f"{GROUP}/executable-reconciler"], "it has to end first"),
-        ([f"{GROUP}/executable-reconciler", "example.com/mine"], "it waits for example.com/mine"),
+        ([f"{GROUP}/executable-reconciler"], "waiting for its process to end"),
+        ([f"{GROUP}/executable-reconciler", "example.com/mine"], "waiting for finalizers: example.com/mine"),
         ([], ""),
     ],
 )

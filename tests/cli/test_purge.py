@@ -54,7 +54,7 @@ def test_the_past_of_an_object_is_removed_and_the_history_says_so(setpoint: Comm
 def test_it_asks_before_and_does_nothing_unless_that_is_confirmed(setpoint: Command, namespace: str) -> None:
     live(setpoint, namespace)
     ran = setpoint("purge", "secret/s", "-n", namespace, "--reason", "leaked", text="n\n")
-    assert (ran.code, "nothing was purged" in ran.stderr) == (1, True)
+    assert (ran.code, "aborted; no value was removed" in ran.stderr) == (1, True)
     told = json.loads(setpoint("history", "secret/s", "-n", namespace, "-o", "json").stdout)
     assert [item["type"] for item in told["items"]] == ["MODIFIED", "ADDED"]
     ran = setpoint("purge", "secret/s", "-n", namespace, "--reason", "leaked", "-o", "json", text="y\n")

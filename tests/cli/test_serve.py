@@ -152,14 +152,14 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
         sock.listen()
         address = f"127.0.0.1:{sock.getsockname()[1]}"
         line = refused("--listen", address, "--kubeconfig", str(tmp_path / "kc"))
-    assert line == f"Error: cannot listen at {address}: Address already in use"
+    assert line == f"Error: cannot listen on {address}: Address already in use"
     assert not (tmp_path / "kc").exists()
 
 
 def test_a_host_that_is_unknown_or_not_ours_is_named(tmp_path: Path) -> None:
     kubeconfig = ["--kubeconfig", str(tmp_path / "kc")]
-    assert "cannot listen at no.such.host.invalid:1" in refused("--listen", "no.such.host.invalid:1", *kubeconfig)
-    assert "cannot listen at 192.0.2.1:1" in refused("--listen", "192.0.2.1:1", *kubeconfig)
+    assert "cannot listen on no.such.host.invalid:1" in refused("--listen", "no.such.host.invalid:1", *kubeconfig)
+    assert "cannot listen on 192.0.2.1:1" in refused("--listen", "192.0.2.1:1", *kubeconfig)
 
 
 @pytest.mark.parametrize(

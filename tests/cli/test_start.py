@@ -74,7 +74,7 @@ def test_every_command_explains_each_of_its_options() -> None:
 def test_a_command_that_is_mistyped_is_suggested() -> None:
     done = subprocess.run([sys.executable, "-m", "setpoint", "descrbe"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "There is no command 'descrbe'. Did you mean describe?" in done.stderr
+    assert "unknown command 'descrbe'. Did you mean describe?" in done.stderr
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

@@ -95,17 +95,17 @@ def test_a_file_is_for_our_own_user_alone_and_nobody_elses_is_overwritten(data: 
     assert yaml.safe_load(path.read_text())["users"][0]["name"] == "jane"
     other = tmp_path / "config"
     other.write_text("apiVersion: v1\nkind: Config\n")
-    assert "holds what is not ours; it is left as it is" in refused("jane", *address, "-o", str(other))
+    assert "exists and was not written by Setpoint" in refused("jane", *address, "-o", str(other))
     assert other.read_text() == "apiVersion: v1\nkind: Config\n"
     assert "No such file or directory" in refused("jane", *address, "-o", str(tmp_path / "none" / "config"))
 
 
 def test_what_is_missing_is_named_with_the_remedy(data: Path, tmp_path: Path) -> None:
     where = ("--server", "https://plane:6443")
-    assert "holds no authority: name the directory" in refused("jane", "--data", str(tmp_path / "no"), *where)
-    assert "say so with --server https://HOST:PORT" in refused("jane", "--data", str(data))
+    assert "no certificate authority in" in refused("jane", "--data", str(tmp_path / "no"), *where)
+    assert "pass --server https://HOST:PORT" in refused("jane", "--data", str(data))
     assert "--for soon: time: invalid duration" in refused("jane", "--data", str(data), *where, "--for", "soon")
-    assert "--for 0s: it should be more than nothing" in refused("jane", "--data", str(data), *where, "--for", "0s")
+    assert "--for 0s: expected a positive duration" in refused("jane", "--data", str(data), *where, "--for", "0s")
     assert "1 to 64 characters" in refused("x" * 65, "--data", str(data), *where)
     (data / "authority.pem").write_text("nonsense")
     assert "Move it away" in refused("jane", "--data", str(data), *where)

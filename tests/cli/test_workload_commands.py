@@ -245,10 +245,10 @@ def test_what_cannot_be_talked_with_says_what_can_be_done(setpoint: Command, app
     app.ready("api")
     ran = setpoint("exec", app.name("api"), "--", "ls")
     assert ran.code == 2
-    assert "has no exec: attach to it instead" in ran.stderr
+    assert "does not support exec: use `setpoint attach` instead" in ran.stderr
     ran = setpoint("attach", "-it", app.name("api"))
     assert ran.code == 2
-    assert "-t needs a terminal" in ran.stderr
+    assert "-t requires a terminal" in ran.stderr
 
 
 def test_describe_tells_all_on_one_page(setpoint: Command, app: App) -> None:

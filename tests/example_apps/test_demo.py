@@ -79,7 +79,7 @@ def test_a_directory_of_ones_own_keeps_it(tmp_path: Path, environ: dict[str, str
     ran = subprocess.run([*COMMAND, "--dir", "taken"], env=environ, cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (
         7,
-        "Error: taken is not empty; choose a directory that is not there yet\n",
+        "Error: taken is not empty; choose a new or empty directory\n",
     )
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["mine"]
 

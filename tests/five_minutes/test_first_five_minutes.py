@@ -152,7 +152,7 @@ def test_the_first_five_minutes(newcomer: Newcomer) -> None:
         controller = newcomer.directory / "controllers" / "shop.py"
         good = controller.read_text()
         newcomer.saves("controllers/shop.py", f"{good}\nx = = 1\n")
-        terminal.until("invalid syntax: x = = 1; the version before still runs")
+        terminal.until("invalid syntax: x = = 1; the previous version is still running")
         newcomer.saves("controllers/shop.py", good)
         terminal.until(lambda text: text.count("controllers/shop.py loaded (shop)") == 2)
         assert "controllers/" not in newcomer.setpoint("history", "exe/web"), "the services are left alone"

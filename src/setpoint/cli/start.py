@@ -1,8 +1,8 @@
-"""The program `setpoint`: the command, in a process of its own.
+"""The entry point of the program `setpoint`: runs one command in its own process.
 
-Nobody looks for garbage while a command starts, and what it leaves goes with its process: looking would take a fifth of
-the time of a quick command. One that lasts collects its garbage as any program does: `connecting.run` sees to that, and
-who runs for long without it turns the collector on by itself, as `serve` and `dcp` do.
+Garbage collection is off while a command starts, because a collection would take a fifth of the time of a short
+command, and the process frees its memory on exit anyway. Long-running commands turn the collector on: `connection.run`
+does so, and commands that do not use `connection.run` (`serve`, `dcp`) call `gc.enable` themselves.
 """
 
 import atexit
@@ -10,12 +10,12 @@ import gc
 import os
 import sys
 
-# As `failing` has it, which is not there yet.
+# The same value as in `cli.support.errors`, which is not imported yet.
 _INTERRUPTED = 130
 
 
 def start() -> None:
-    """Runs the command that the arguments name, and ends the process."""
+    """Runs the command that the arguments name and exits the process."""
     gc.disable()
     atexit.register(gc.freeze)
     _open_closed()
@@ -27,7 +27,7 @@ def start() -> None:
 
 
 def _open_closed() -> None:
-    """Who has closed an output (`>&-`) wants nothing of it; and no file of ours must get its number."""
+    """Opens the null device for closed standard streams (`>&-`), so that no later file gets their descriptor."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115

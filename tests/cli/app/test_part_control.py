@@ -50,19 +50,19 @@ def test_what_is_stopped_says_so_and_comes_back(setpoint: Command) -> None:
     assert told(setpoint("stop", "web")) == ["web stopped (0s)"]
     assert state(setpoint, "web") == "Stopped"
     assert "web" not in pids(setpoint)
-    assert told(setpoint("stop", "web")) == ["web is stopped already"]
+    assert told(setpoint("stop", "web")) == ["web is already stopped"]
     why = setpoint("why", "web").stdout
     assert why.startswith("web does not run: suspended")
     assert "you (setpoint stop)" in why
     assert told(setpoint("start", "web")) == ["web started (0s)"]
     assert state(setpoint, "web") == "Running"
-    assert told(setpoint("start", "web")) == ["web runs already"]
+    assert told(setpoint("start", "web")) == ["web is already running"]
 
 
 def test_who_needs_what_was_stopped_is_named(setpoint: Command) -> None:
-    assert told(setpoint("stop", "base")) == ["base stopped (0s)", "api needs base, and runs on"]
+    assert told(setpoint("stop", "base")) == ["base stopped (0s)", "api needs base and keeps running"]
     # What was stopped as well needs nothing.
-    assert told(setpoint("stop", "api")) == ["api stopped (0s)", "web needs api, and runs on"]
+    assert told(setpoint("stop", "api")) == ["api stopped (0s)", "web needs api and keeps running"]
     waiting = setpoint("start", "api", "--timeout", "500ms")
     assert waiting.code == 4
     assert "api is not started after 0.5 s" in waiting.stderr
@@ -132,9 +132,9 @@ def test_what_cannot_start_says_why_at_once(setpoint: Command, shop: Shop) -> No
 
 
 def test_a_task_is_stopped_started_and_restarted(setpoint: Command) -> None:
-    assert told(setpoint("stop", "long")) == ["long does not run"]
+    assert told(setpoint("stop", "long")) == ["long is not running"]
     assert told(setpoint("start", "long")) == ["long started (0s)"]
-    assert told(setpoint("start", "long")) == ["long runs already"]
+    assert told(setpoint("start", "long")) == ["long is already running"]
     assert told(setpoint("restart", "long")) == ["long restarted (0s)"]
     assert told(setpoint("stop", "long")) == ["long stopped (0s)"]
     assert state(setpoint, "long") == "Failed"
@@ -157,9 +157,9 @@ def test_what_is_stopped_for_good_cannot_be_started_and_what_was_not_to_start_ye
     assert setpoint("apply", "-f", str(file)).code == 0
     try:
         assert setpoint("wait", "exe/ended", "--for", "jsonpath={.status.state}=FailedToStart").code == 0
-        assert told(setpoint("stop", "ended")) == ["ended is stopped already"]
+        assert told(setpoint("stop", "ended")) == ["ended is already stopped"]
         ran = setpoint("start", "ended")
-        assert (ran.code, "delete the object, and create it anew" in ran.stderr) == (2, True)
+        assert (ran.code, "delete and recreate the object" in ran.stderr) == (2, True)
         assert told(setpoint("start", "idle")) == ["idle started (0s)"]
     finally:
         assert setpoint("delete", "exe/ended", "exe/idle").code == 0
@@ -173,13 +173,13 @@ def test_who_does_not_wait_is_told_so(setpoint: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["stop"], 2, "say which: NAME..., or --all"),
-        (["stop", "web", "--all"], 2, "say which"),
-        (["stop", "wbe"], 3, "there is no workload wbe; did you mean web?"),
-        (["start", "api.9"], 3, "there is no workload api.9"),
-        (["scale", "web=2"], 2, "write `replicas: 1` under services.web in the app file"),
-        (["scale", "long=2"], 2, "long is a task, which has no replicas"),
-        (["scale", "nobody", "--replicas", "2"], 3, "nothing that can be scaled is called nobody"),
+        (["stop"], 2, "specify NAME... or --all"),
+        (["stop", "web", "--all"], 2, "specify NAME"),
+        (["stop", "wbe"], 3, "workload wbe not found; did you mean web?"),
+        (["start", "api.9"], 3, "workload api.9 not found"),
+        (["scale", "web=2"], 2, "add `replicas: 1` under services.web in the app file"),
+        (["scale", "long=2"], 2, "long is a task, which cannot be scaled"),
+        (["scale", "nobody", "--replicas", "2"], 3, "no scalable object named nobody"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

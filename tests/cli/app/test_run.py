@@ -66,7 +66,7 @@ def test_a_task_with_a_terminal_gets_ours(shop: Shop) -> None:
 def test_what_nobody_wrote_cannot_be_run(setpoint: Command) -> None:
     ran = setpoint("run", "tset")
     assert ran.code == 3
-    assert "there is no task tset; did you mean test?" in ran.stderr
+    assert "task tset not found; did you mean test?" in ran.stderr
 
 
 def test_a_task_that_runs_is_not_run_a_second_time_and_ends_with_whoever_asked_for_it(
@@ -76,11 +76,11 @@ def test_a_task_that_runs_is_not_run_a_second_time_and_ends_with_whoever_asked_f
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         ran = setpoint("run", "long")
-        assert (ran.code, "long runs already" in ran.stderr) == (7, True)
+        assert (ran.code, "long is already running" in ran.stderr) == (7, True)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "ending long\n")
-    assert "it was interrupted" in setpoint("ps").stdout
+    assert "interrupted by the user" in setpoint("ps").stdout
     # It can be run again.
     with shop.running("run", "long") as process:
         assert process.stdout is not None

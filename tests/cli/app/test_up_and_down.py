@@ -88,7 +88,7 @@ def test_what_is_being_ended_starts_when_that_is_done(place: Shop) -> None:
         until((place.directory / "asked").exists)
         with place.running("up", "-d") as again:
             assert again.stderr is not None
-            assert again.stderr.readline() == "shop is being ended; it starts when that is done\n"
+            assert again.stderr.readline() == "shop is stopping; it starts again afterwards\n"
             (place.directory / "may-end").touch()
             out, err = again.communicate(timeout=60)
         assert "nothing left running (1 process checked)" in down.communicate(timeout=PATIENCE_SECONDS)[0]
@@ -112,18 +112,18 @@ def test_who_does_not_wait_for_the_end_is_told_that_it_goes_on(place: Shop) -> N
         _, told = down.communicate(timeout=PATIENCE_SECONDS)
     assert (down.returncode, told) == (
         130,
-        "shop goes on ending by itself · `setpoint down --timeout 0` kills it\n",
+        "shop continues stopping in the background · `setpoint down --timeout 0` kills all remaining parts\n",
     )
     # And it does, without anything being called unexpected afterwards.
     assert place.run("down", "--timeout", "0").stdout == "shop ended · nothing left running (1 process checked)\n"
-    assert place.run("sessions").stderr.startswith("Nothing runs.")
+    assert place.run("sessions").stderr.startswith("No app is running.")
     assert "Crashed" not in place.run("sessions", "--all").stdout
 
 
 def test_where_nothing_runs_there_is_nothing_to_end_whatever_cluster_the_shell_is_set_to(place: Shop) -> None:
     elsewhere = Shop(place.directory, {**place.environ, "KUBECONFIG": str(place.directory / "setpoint.yaml")})
     for each in (place, elsewhere):
-        assert each.run("down") == (0, "", "Nothing runs here.\n")
+        assert each.run("down") == (0, "", "No app is running here.\n")
 
 
 def test_a_file_with_a_mistake_leaves_what_runs_as_it_is(place: Shop) -> None:
@@ -131,7 +131,7 @@ def test_a_file_with_a_mistake_leaves_what_runs_as_it_is(place: Shop) -> None:
     (place.directory / "setpoint.yaml").write_text(PLAIN.replace("run", "rn"))
     refused = place.run("up", "-d")
     assert refused.code == 2
-    assert "setpoint.yaml has a mistake; what runs was left as it is" in refused.stderr
+    assert "setpoint.yaml has an error; the running app was not changed" in refused.stderr
     assert running(place) == ["shop"]
 
 
@@ -140,7 +140,7 @@ def test_a_file_with_nothing_in_it_neither_starts_nor_ends_anything(place: Shop)
     (place.directory / "setpoint.yaml").write_text("app: shop\n")
     refused = place.run("up", "-d")
     assert refused.code == 2
-    assert "it has no services" in refused.stderr
+    assert "defines no services" in refused.stderr
     assert place.run("ps", "-o", "name").stdout == f"executable.{GROUP}/api\n"
 
 
@@ -149,7 +149,7 @@ def test_who_joins_is_told_with_whom_the_app_ends(place: Shop) -> None:
         until(lambda: running(place))
         joined = place.run("up", "-d")
         assert joined.stdout.endswith(
-            "shop runs on, as long as the terminal that started it · `setpoint down` ends it\n"
+            "shop keeps running, as long as the terminal that started it · `setpoint down` stops the app\n"
         )
         shown.send_signal(signal.SIGINT)
         assert "nothing left running" in shown.communicate(timeout=PATIENCE_SECONDS)[0]
@@ -171,6 +171,6 @@ def test_an_app_in_python_is_found_again_and_its_mistakes_have_a_line(place: Sho
     assert place.run("up", "-d", "app.py").code == 0
     assert place.run("up", "-d").stdout.startswith("shop · session")
     file.write_text("import setpoint as sp\n\napp = spp.App('shop')\n")
-    assert "app.py cannot be run: line 3: NameError" in place.run("up", "-d").stderr
+    assert "app.py: line 3: NameError" in place.run("up", "-d").stderr
     file.write_text("import setpoint as sp\napp = sp.App('shop')\napp.service('api', rn='sleep 600')\n")
     assert place.run("up", "-d").stderr.startswith("services.api: rn: there is no such field; did you mean run?")

@@ -54,7 +54,7 @@ def test_a_file_that_is_there_is_not_written_over_unless_that_is_asked_for(setpo
     file = directory / "setpoint.yml"
     file.write_text("app: mine")
     ran = setpoint("init")
-    assert (ran.code, "setpoint.yml is there already: --force" in ran.stderr) == (7, True)
+    assert (ran.code, "setpoint.yml already exists: overwrite with --force" in ran.stderr) == (7, True)
     assert setpoint("init", "--dry-run").stdout.startswith("# yaml-language-server")
     assert file.read_text() == "app: mine"
     assert setpoint("init", "--force").code == 0
@@ -88,4 +88,4 @@ def test_what_stands_elsewhere_gets_its_file_there(setpoint: Command, directory:
 
 def test_a_file_that_is_not_there_is_named(setpoint: Command) -> None:
     ran = setpoint("init", "--from", "nothing.yaml")
-    assert (ran.code, ran.stderr) == (3, "Error: there is no file nothing.yaml\n")
+    assert (ran.code, ran.stderr) == (3, "Error: file nothing.yaml not found\n")

@@ -45,7 +45,7 @@ def test_a_mistake_is_named_with_its_line(setpoint: Command, directory: Path) ->
 
 def test_where_nothing_runs_everything_would_be_new(setpoint: Command) -> None:
     ran = setpoint("render", "--diff")
-    assert "shop does not run" in ran.stderr
+    assert "shop is not running" in ran.stderr
     assert {line.split()[2] for line in ran.stdout.splitlines()[1:]} == {"added"}
     assert setpoint("render", "--diff", "-o", "yaml").code == 2
 
@@ -62,7 +62,7 @@ def test_what_a_changed_file_would_do_to_the_app_that_runs_is_told_before_it_is_
     file.write_text("app: small\nservices: {a: {run: sleep 600}, b: {run: sleep 600}, c: {run: sleep 600}}")
     assert shop.run("up", "-d").code == 0
     try:
-        assert "nothing differs from what small runs" in shop.run("render", "--diff").stderr
+        assert "no differences from the running small" in shop.run("render", "--diff").stderr
         more = "a: {run: sleep 601, env: {PASSWORD: geheim}}, b: {run: sleep 600, restart: always}, d: {run: sleep 600}"
         file.write_text(f"app: small\nservices: {{{more}}}")
         ran = shop.run("render", "--diff")

@@ -40,7 +40,10 @@ def test_the_table_looks_as_it_did_when_it_was_looked_at(name: str, place: Termi
         ({}, []),
         ({"kind": "Other.example.com", "state": "Blocked"}, []),
         ({"state": "Blocked", "note": "blocks at a.py:3"}, ["its controller shop blocks at a.py:3"]),
-        ({"queue": 9, "lagSeconds": 4.6}, ["its controller shop is behind: 9 are due, the first for 4.6 s"]),
+        (
+            {"queue": 9, "lagSeconds": 4.6},
+            ["its controller shop is behind: 9 objects are queued, the oldest for 4.6 s"],
+        ),
     ],
 )
 def test_why_tells_what_keeps_the_controllers_of_a_kind_from_its_objects(

@@ -46,7 +46,7 @@ def test_once_it_works_until_nothing_is_left_to_do(setpoint: Command, one: str, 
     write(project, one, 'await ctx.client.apply({**found, "data": {"seen": "yes"}})')
     ran = setpoint("dev", "look.py", "--once")
     assert ran.code == 0, ran.stdout
-    assert ran.stderr == "look.py against $KUBECONFIG; Ctrl-C ends it\n"
+    assert ran.stderr == "look.py against $KUBECONFIG; press Ctrl-C to stop\n"
     first, *runs = ran.stdout.splitlines()
     assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}  look\.py loaded \(looker\)", first)
     line = rf"\d\d:\d\d:\d\d\.\d{{3}}  looker {one}/one · ConfigMap {one}/one initial · apply ConfigMap {one}/one"
@@ -73,7 +73,7 @@ def test_a_file_that_cannot_be_loaded_is_told_and_in_the_exit_code(setpoint: Com
 
 def test_a_file_that_is_not_there_is_a_mistake_on_the_command_line(setpoint: Command, project: Path) -> None:
     ran = setpoint("dev", "look.py")
-    assert (ran.code, ran.stderr) == (2, f"Error: there is no file look.py, seen from {project}\n")
+    assert (ran.code, ran.stderr) == (2, f"Error: file look.py not found in {project}\n")
 
 
 def test_files_are_completed_by_the_shell() -> None:
@@ -87,7 +87,7 @@ def test_what_is_no_python_is_a_mistake_on_the_command_line(setpoint: Command, p
     (project / "demo.yaml").write_text("")
     ran = setpoint("dev", "./demo.yaml")
     assert ran.code == 2
-    assert ran.stderr == "Error: ./demo.yaml is neither a file of Python, such as controllers/shop.py, nor a module\n"
+    assert ran.stderr == "Error: ./demo.yaml is neither a Python file, such as controllers/shop.py, nor a module name\n"
 
 
 def test_on_any_cluster_kinds_are_installed_only_when_that_is_asked_for(setpoint: Command, project: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_change_is_heard_a_mistake_too_and_ctrl_c_ends_it(served: Served, one:
     try:
         until(running, f"looker {one}/one")
         write(project, one, 'print("second"')
-        assert until(running, "look.py:9: '(' was never closed").endswith("; the version before still runs\n")
+        assert until(running, "look.py:9: '(' was never closed").endswith("; the previous version is still running\n")
         write(project, one, 'print("second")')
         until(running, "look.py loaded again: look.py changed (looker)")
         until(running, f"looker {one}/one")

@@ -33,8 +33,8 @@ def test_what_is_written_passes_its_own_test_and_the_checks_of_a_careful_project
     said = new("web-site", "--group", "sites.example.com")
     assert said == (
         "wrote controllers/web_site.py         the kind WebSite (sites.example.com/v1) and its controller\n"
-        "wrote controllers/test_web_site.py    a test of it: setpoint test\n"
-        "wrote demo/web_site.yaml              an object: setpoint apply -f demo/web_site.yaml\n"
+        "wrote controllers/test_web_site.py    a test; run with: setpoint test\n"
+        "wrote demo/web_site.yaml              an object; create with: setpoint apply -f demo/web_site.yaml\n"
         "added to setpoint.yaml                controllers: - controllers/web_site.py\n"
     )
     assert (project / "setpoint.yaml").read_text() == "app: demo  # ours\n\ncontrollers:\n  - controllers/web_site.py\n"
@@ -57,7 +57,7 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(project: Path) -> No
     (project / "demo").mkdir()
     (project / "demo" / "shop.yaml").write_text("mine")
     said = new("shop", code=7)
-    assert said == "Error: demo/shop.yaml is there already; choose another name, or another --dir\n"
+    assert said == "Error: already exists: demo/shop.yaml; choose another name or another --dir\n"
     assert (project / "demo" / "shop.yaml").read_text() == "mine"
     assert not (project / "controllers").exists()
 
@@ -65,8 +65,8 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(project: Path) -> No
 def test_all_that_is_there_already_is_named() -> None:
     new("shop")
     assert new("Shop", code=7) == (
-        "Error: controllers/shop.py, controllers/test_shop.py and demo/shop.yaml are there already; "
-        "choose another name, or another --dir\n"
+        "Error: already exists: controllers/shop.py, controllers/test_shop.py and demo/shop.yaml; "
+        "choose another name or another --dir\n"
     )
 
 
@@ -80,7 +80,7 @@ def test_a_kind_that_is_called_like_a_test_is_taken_for_none(project: Path) -> N
 
 def test_without_an_app_file_it_is_told_how_to_run_it() -> None:
     assert new("shop", "--dir", "loops").splitlines()[-1] == (
-        "no setpoint.yaml here                 setpoint dev loops/shop.py runs it"
+        "no setpoint.yaml here                 run with: setpoint dev loops/shop.py"
     )
 
 
@@ -88,7 +88,7 @@ def test_an_app_file_that_is_not_understood_is_left_as_it_is(project: Path) -> N
     (project / "setpoint.yaml").write_text("{app: demo}\n")
     said = new("shop", code=1)
     assert said.splitlines()[-1] == (
-        "Error: setpoint.yaml was left as it is, for the file uses flow style (braces); add it by hand: "
+        "Error: setpoint.yaml was not changed: the file uses flow style (braces); add manually: "
         "controllers: [controllers/shop.py]"
     )
     assert (project / "setpoint.yaml").read_text() == "{app: demo}\n"
@@ -97,7 +97,7 @@ def test_an_app_file_that_is_not_understood_is_left_as_it_is(project: Path) -> N
 @pytest.mark.parametrize("directory", ["/elsewhere", "../elsewhere"])
 def test_files_go_below_the_app_file(directory: str, project: Path) -> None:
     assert new("shop", "--dir", directory, code=2).splitlines()[-1] == (
-        f"Error: --dir {directory} should be a directory below {project}"
+        f"Error: --dir {directory} must be a directory below {project}"
     )
 
 
@@ -121,20 +121,20 @@ def test_names_follow_from_the_one_that_is_given(given: tuple[str, str, str], na
     [
         (
             ("9shop", "", "example.com"),
-            "'9shop' can name no controller: use letters, digits and dashes, a letter first, such as ",
+            "invalid controller name '9shop': use letters, digits and dashes, starting with a letter",
         ),
-        (("config-map", "", "example.com"), "'ConfigMap' has a meaning of its own"),
-        (("a/b", "", "example.com"), "'a/b' can name no controller"),
-        (("", "", "example.com"), "'' can name no controller"),
+        (("config-map", "", "example.com"), "kind 'ConfigMap' conflicts with a class"),
+        (("a/b", "", "example.com"), "invalid controller name 'a/b'"),
+        (("", "", "example.com"), "invalid controller name ''"),
         (
             ("shop", "cornerShop", "example.com"),
-            "'cornerShop' can name no kind: use words in CamelCase, such as ",
+            "invalid kind 'cornerShop': use CamelCase",
         ),
         (
             ("shop", "", "shops"),
-            "'shops' can be no group: it should be a domain with at least one dot",
+            "invalid group 'shops': expected a domain with at least one dot",
         ),
-        (("shop", "", "Shops.com"), "'Shops.com' can be no group"),
+        (("shop", "", "Shops.com"), "invalid group 'Shops.com'"),
     ],
 )
 def test_names_that_do_not_do_are_refused(given: tuple[str, str, str], why: str) -> None:

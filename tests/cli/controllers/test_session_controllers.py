@@ -84,7 +84,7 @@ def test_a_controller_of_the_app_is_shown_with_what_it_said(project: Path, envir
     assert run(project, environ, "logs", "controllers/note", "--tail", "1").stdout.splitlines() == said[-1:]
     unknown = run(project, environ, "controllers", "logs", "other")
     assert unknown.returncode == 3
-    assert unknown.stderr == "Error: no controller 'other' of the app has said anything; there are: note\n"
+    assert unknown.stderr == "Error: controller 'other' not found or without output; there are: note\n"
 
 
 def test_those_of_the_control_plane_are_shown_when_asked_for(project: Path, environ: Mapping[str, str]) -> None:
@@ -99,7 +99,7 @@ def test_a_new_controller_is_loaded_into_the_running_app(project: Path, environ:
     assert new.returncode == 0, new.stderr
     assert new.stdout.splitlines()[-2:] == [
         "added to setpoint.yaml                controllers: - controllers/shop.py",
-        f"runs in session {_session(project, environ)}             setpoint controllers shows how it does",
+        f"runs in session {_session(project, environ)}             status: setpoint controllers",
     ]
     assert (project / "setpoint.yaml").read_text() == APP.replace("[loop.py]", "[loop.py, controllers/shop.py]")
     assert run(project, environ, "apply", "-f", "demo/shop.yaml").returncode == 0

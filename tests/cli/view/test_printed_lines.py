@@ -43,7 +43,7 @@ def test_a_line_says_when_who_and_which_output() -> None:
     assert printed.line(Line("api.1", "api", NOON, "listening")) == "12:00:05 api.1   │ listening"
     assert printed.line(Line("migrate", "migrate", NOON, "careful", is_error=True)) == "12:00:05 migrate ┃ careful"
     assert printed.line(Line("api.1", "api", NOON, "", skipped=12345)) == (
-        "12:00:05 api.1   ┆ … 12,345 lines left out: they came too fast · setpoint logs api"
+        "12:00:05 api.1   ┆ … 12,345 lines skipped (printed too fast) · setpoint logs api"
     )
 
 

@@ -93,11 +93,11 @@ def test_keys_show_and_hide_output_and_explain_themselves(shop: Shop, show: Show
     with show() as view:
         view.until("it is cold")
         view.press("?")
-        view.until("stands before what is from the error output")
+        view.until("marks lines of stderr")
         view.press("l")
         view.until("output is hidden")
         view.press("l")
-        view.until("output is shown")
+        view.until("output shown")
         view.press("r")
         view.until("restart which?")
         view.press("\x1b")

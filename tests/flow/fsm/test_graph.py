@@ -66,7 +66,7 @@ Replicated (replicated) -> Published  [fail]
 Published (published) -> ChildrenReady
 ChildrenReady (children_ready) -> done  [wait]
 
-storage.example.com/v1/Bucket, when it is deleted
+storage.example.com/v1/Bucket, on deletion
 Drained (drained) -> Removed  [wait]
 Removed (removed) -> gone
 """
@@ -104,9 +104,9 @@ def test_the_picture_shows_where_an_object_is() -> None:
 
 def test_the_command_says_what_is_wrong() -> None:
     for target, wrong in {
-        "nothing": "should read MODULE:FSM",
-        "there.is.none:fsm": "there is no module there.is.none",
-        f"{__name__}:TEXT": f"is no FSM; {__name__} has bucket_fsm",
+        "nothing": "expected MODULE:FSM",
+        "there.is.none:fsm": "module there.is.none not found",
+        f"{__name__}:TEXT": f"is not an FSM; {__name__} has bucket_fsm",
     }.items():
         found = CliRunner().invoke(main, ["fsm", target])
         assert found.exit_code != 0

@@ -170,4 +170,4 @@ def test_records_that_cannot_be_read_are_no_empty_ones(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "   "])
 def test_a_workload_has_a_name(text: str) -> None:
-    assert "the id of the workload is empty" in ran("cleanup", text).output
+    assert "the workload id is empty" in ran("cleanup", text).output

@@ -1,4 +1,4 @@
-"""`setpoint clean`: clears away what sessions that have ended left, and looks that nothing is left running."""
+"""`setpoint clean`: removes leftovers of ended sessions and checks that no process is left running."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -18,18 +18,24 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "-a", "--all", "everything", is_flag=True, help="Of every app; otherwise of this directory and of crashes."
+    "-a",
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Clean up after all apps. By default, only the app of this directory and crashed sessions.",
 )
-@click.option("--kept", is_flag=True, help="Also what was marked to be kept: processes, containers, networks, volumes.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask before what is kept goes.")
+@click.option(
+    "--kept", is_flag=True, help="Also remove objects marked `keep: true`: processes, containers, networks, volumes."
+)
+@click.option("--dry-run", is_flag=True, help="Only print the changes that would be made.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation before removing kept objects.")
 @output_option("json", "yaml")
 def clean(everything: bool, kept: bool, dry_run: bool, yes: bool, form: Form) -> None:
-    """Clear away what sessions that have ended left: processes, containers, and their stores and logs.
+    """Remove leftovers of ended sessions: processes, containers, stores and logs.
 
-    What an app left that ended unexpectedly is always cleared away. The past of an app that has ended, which `setpoint
-    export` still could write, goes when this is called in its directory, or with --all. Sessions that run are not
-    touched. What is marked `keep: true` stays, unless --kept is given.
+    Leftovers of crashed sessions are always removed. The history of an ended app, which `setpoint export` can still
+    read, is removed only in the app's directory or with --all. Running sessions are not touched. Objects marked `keep:
+    true` are removed only with --kept.
     """
     plan = run(_plan(everything, kept))
     if kept and not dry_run and plan.kept and not yes:
@@ -40,7 +46,7 @@ def clean(everything: bool, kept: bool, dry_run: bool, yes: bool, form: Form) ->
     else:
         echo("\n".join(_lines(plan, cleaned)))
     if cleaned is not None and cleaned.problems:
-        raise Failure(f"not everything went: {'; '.join(cleaned.problems)}", FAILED)
+        raise Failure(f"could not remove everything: {'; '.join(cleaned.problems)}", FAILED)
 
 
 async def _plan(everything: bool, kept: bool) -> "Plan":
@@ -56,43 +62,43 @@ async def _clean(plan: "Plan") -> "Cleaned":
     from setpoint.session.cleanup import Cleaning
 
     clock = SystemClock()
-    async with progress("clearing away", clock):
+    async with progress("cleaning up", clock):
         return await Cleaning(os.environ, clock).clean(plan)
 
 
 def _ask(plan: "Plan") -> None:
-    """What was to be kept goes only when that is meant."""
+    """Asks for confirmation before removing kept objects. Raises Failure if the user declines."""
     names = ", ".join(f"{each.kind} {each.name}" for each in plan.kept)
-    echo(f"kept on purpose: {names}", err=True)
-    if not click.confirm("Remove these as well, with all that is in them?", err=True):
-        raise Failure("nothing was cleared away")
+    echo(f"marked to be kept: {names}", err=True)
+    if not click.confirm("Remove these and all their data?", err=True):
+        raise Failure("aborted; no object was removed")
 
 
 def _lines(plan: "Plan", cleaned: "Cleaned | None") -> list[str]:
     done = cleaned is not None
-    end = "" if done else "; it would be cleared up after"
+    end = "" if done else "; its leftovers would be removed"
     lines = [f"session {session.id} ended unexpectedly{end}" for session in plan.crashed]
     left = cleaned.left if cleaned is not None else plan.left
     if any(left):
         lines.append(f"{'stopped and removed' if done else 'would stop and remove'} {enumerated(left.counts)}")
     for place in plan.directories:
         freed = in_bytes(place.size)
-        lines.append(f"{'removed' if done else 'would remove'} what is kept of {place.name}: {freed} in {place.path}")
+        lines.append(f"{'removed' if done else 'would remove'} the data of {place.name}: {freed} in {place.path}")
     if plan.kept:
         what = enumerated(plan.kept_counts)
         if done:
             removed = enumerated(cleaned.removed) if cleaned is not None else ""
-            lines.append(f"removed what was kept on purpose: {removed or 'nothing'}")
+            lines.append(f"removed kept objects: {removed or 'none'}")
         else:
-            lines.append(f"would remove what is kept on purpose: {what}")
+            lines.append(f"would remove kept objects: {what}")
     total = sum(place.size for place in plan.directories)
     if len(plan.directories) > 1:
         lines.append(f"{'freed' if done else 'would free'} {in_bytes(total)}")
     if not done:
-        return lines or ["nothing to clear away"]
+        return lines or ["no leftovers found"]
     assert cleaned is not None
     checked = enumerated(cleaned.checked) or "no process"
-    others = f"; {counted(plan.running, 'session')} of yours run and were not touched" if plan.running else ""
+    others = f"; {counted(plan.running, 'session')} still running, not touched" if plan.running else ""
     lines.append(f"nothing left running ({checked} checked){others}" if not any(cleaned.still) else _still(cleaned))
     return lines
 

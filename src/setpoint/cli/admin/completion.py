@@ -1,4 +1,4 @@
-"""`setpoint completion`: what a shell needs to complete commands, options, kinds and names."""
+"""`setpoint completion`: prints the completion script of a shell for commands, options, kinds and names."""
 
 import click
 
@@ -9,7 +9,7 @@ from setpoint.cli.output.terminal import echo
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion for a shell. Kinds and names are asked of the server as you type.
+    """Print a shell completion script. Kinds and names are completed by asking the server.
 
     \b
       eval "$(setpoint completion bash)"          # in ~/.bashrc

@@ -1,4 +1,4 @@
-"""`setpoint doctor`: looks for what on this machine is in the way, and says what to do about each."""
+"""`setpoint doctor`: checks this machine for problems and prints a remedy for each."""
 
 import os
 import textwrap
@@ -17,13 +17,13 @@ _WORD = max(map(len, _MEANINGS))
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Clear up after sessions that ended unexpectedly; remove stale files.")
+@click.option("--fix", is_flag=True, help="Clean up after crashed sessions and remove stale files.")
 @output_option("json", "yaml")
 @server_options
 def doctor(fix: bool, form: Form, server: Server) -> None:
-    """Look for what on this machine is in the way of Setpoint, and say what to do about it.
+    """Check this machine for problems and print a remedy for each.
 
-    Ends with exit code 1 where there is a problem; what is only worth knowing is no failure.
+    Exits with code 1 if a problem was found. Warnings do not change the exit code.
     """
     if fix:
         _fix()
@@ -35,11 +35,11 @@ def doctor(fix: bool, form: Form, server: Server) -> None:
         place.echo("\n".join(_lines(findings, place)))
     failed = [each.name for each in findings if each.verdict == "problem"]
     if failed:
-        raise Failure(f"something has to be done about: {', '.join(failed)}", FAILED)
+        raise Failure(f"problems found: {', '.join(failed)}", FAILED)
 
 
 async def examine(environ: Mapping[str, str], server: Server) -> list[Finding]:
-    """All findings."""
+    """Runs all checks and returns their findings."""
     from setpoint.cli.admin.doctor_environment import check_around
     from setpoint.cli.admin.doctor_machine import check
     from setpoint.objects.clock import SystemClock
@@ -57,7 +57,7 @@ def _fix() -> None:
     path = state_directory(os.environ) / "kubeconfig"
     if is_stale(path):
         path.unlink(missing_ok=True)
-        echo(f"removed {path}, of a server that is gone", err=True)
+        echo(f"removed {path}: its server is no longer running", err=True)
 
 
 def _lines(findings: list[Finding], place: Terminal) -> list[str]:

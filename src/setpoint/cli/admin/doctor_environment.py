@@ -1,4 +1,4 @@
-"""Checks that ask others: the container engine, the server that commands here talk to, kubectl, the app file."""
+"""Checks that contact other programs: the container engine, the server of this directory, kubectl, and the app file."""
 
 import asyncio
 import json
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from setpoint.objects.tree import Object
 
 _SECONDS = 0.8
-# Certificates that end sooner than this are worth knowing of.
+# Certificates that expire within this time cause a warning.
 _SOON_DAYS = 7
-# How many minor versions kubectl may be away from the server.
+# The accepted difference in minor versions between kubectl and the server.
 _SKEW = 1
 
 
 class App(NamedTuple):
-    """What the app file of this directory asks of the machine."""
+    """The finding about the app file of this directory, and whether the app needs a container engine."""
 
     finding: Finding | None = None
     has_containers: bool = False
 
 
 async def check_around(environ: Mapping[str, str], server: Server, now: datetime) -> list[Finding]:
-    """Everything at once: none of them waits for another."""
+    """Runs these checks concurrently and returns their findings."""
     app = await asyncio.to_thread(_app, environ)
     engine, (answers, found), kubectl = await asyncio.gather(
         _engine(environ, needed=app.has_containers), _server(server, environ), asyncio.to_thread(_kubectl)
@@ -53,42 +53,46 @@ async def _engine(environ: Mapping[str, str], *, needed: bool) -> Finding:
     engine = await connect_engine(SystemClock(), environ, seconds=_SECONDS)
     if isinstance(engine, Unavailable):
         if needed:
-            return Finding("engine", "problem", f"the app here has containers, and {engine.message}", engine.remedy)
-        return Finding("engine", "warning", f"no containers: {engine.message}", engine.remedy)
+            return Finding(
+                "engine", "problem", f"the app in this directory has containers, but {engine.message}", engine.remedy
+            )
+        return Finding("engine", "warning", f"containers are unavailable: {engine.message}", engine.remedy)
     version = engine.version
     await engine.close()
     return Finding("engine", "ok", f"{version.name} {version.version}")
 
 
 async def _server(server: Server, environ: Mapping[str, str]) -> tuple[Finding, Found | None]:
-    """Whether the server that commands here would talk to answers, and where that is."""
+    """Checks that the server of this directory answers. Also returns its location, or None if there is none."""
     try:
         found = find(server, environ, clearing=False)
     except Failure as failure:
         if any(server) or environ.get("KUBECONFIG"):
-            return Finding("server", "problem", failure.message, "name another one, or start it"), None
-        return Finding("server", "ok", "nothing runs here"), None
+            return Finding("server", "problem", failure.message, "choose another server, or start this one"), None
+        return Finding("server", "ok", "no server or app is running here"), None
     try:
         async with connect(server, quiet=True) as client:
             await client.raw("GET", "/readyz", timeout=_SECONDS)
     except Failure as failure:
-        return Finding("server", "problem", failure.message, f"start it again, or remove {found.paths[0]}"), found
+        return Finding("server", "problem", failure.message, f"restart the server, or remove {found.paths[0]}"), found
     return Finding("server", "ok", f"answers (found by {found.by})"), found
 
 
 def _kubeconfig(environ: Mapping[str, str]) -> Finding:
-    """Whether the kubeconfig that a server left is of one that is gone."""
+    """Checks that the default kubeconfig does not belong to a stopped server."""
     from setpoint.session.registry import state_directory
 
     path = state_directory(environ) / "kubeconfig"
     if not is_stale(path):
-        return Finding("kubeconfig", "ok", str(path) if path.exists() else "none is left of a server that is gone")
-    says = f"{path} is of a server that is gone"
-    return Finding("kubeconfig", "warning", says, "setpoint doctor --fix removes it; `setpoint serve` writes a new one")
+        return Finding("kubeconfig", "ok", str(path) if path.exists() else "no stale kubeconfig")
+    says = f"{path} belongs to a server that is no longer running"
+    return Finding(
+        "kubeconfig", "warning", says, "`setpoint doctor --fix` removes the file; `setpoint serve` writes a new one"
+    )
 
 
 def is_stale(kubeconfig: Path) -> bool:
-    """Whether a kubeconfig points to where nobody listens."""
+    """Returns True if no server listens at the address in the kubeconfig."""
     from urllib.parse import urlsplit
 
     try:
@@ -108,14 +112,14 @@ def _tree(kubeconfig: Path) -> Any:
 
 
 def _certificates(found: Found, now: datetime) -> Finding:
-    """How long the certificates in a kubeconfig are good for."""
+    """Checks the expiry dates of the certificates in a kubeconfig."""
     import base64
 
     from cryptography import x509
 
     ends: list[tuple[datetime, str]] = []
     for path in found.paths:
-        with suppress(OSError, ValueError, LookupError, TypeError, APIError):  # the server's check tells of it
+        with suppress(OSError, ValueError, LookupError, TypeError, APIError):  # reported by the check of the server
             tree = _tree(path)
             parts = [(each["name"], each["cluster"], "certificate-authority-data") for each in tree["clusters"]]
             parts += [(each["name"], each["user"], "client-certificate-data") for each in tree["users"]]
@@ -124,39 +128,44 @@ def _certificates(found: Found, now: datetime) -> Finding:
                     found_here = x509.load_pem_x509_certificates(base64.b64decode(data))
                     ends += [(each.not_valid_after_utc, f"{name} in {path}") for each in found_here]
     if not ends:
-        return Finding("certificates", "ok", "none is used")
+        return Finding("certificates", "ok", "no certificates in use")
     end, whose = min(ends)
     if end <= now:
-        remedy = "start the server again, or have `setpoint user` make a new kubeconfig"
-        return Finding("certificates", "problem", f"that of {whose} was good until {end:%Y-%m-%d %H:%M}", remedy)
+        remedy = "restart the server, or create a new kubeconfig with `setpoint user`"
+        return Finding("certificates", "problem", f"certificate of {whose} expired at {end:%Y-%m-%d %H:%M}", remedy)
     if (end - now).days < _SOON_DAYS:
         return Finding(
-            "certificates", "warning", f"that of {whose} is good until {end:%Y-%m-%d %H:%M}", "renew it soon"
+            "certificates",
+            "warning",
+            f"certificate of {whose} expires at {end:%Y-%m-%d %H:%M}",
+            "renew the certificate",
         )
-    return Finding("certificates", "ok", f"good until {end:%Y-%m-%d}")
+    return Finding("certificates", "ok", f"valid until {end:%Y-%m-%d}")
 
 
 def _kubectl() -> Finding:
-    """Whether kubectl is there, and of a version that goes with the server's."""
+    """Checks that kubectl is installed in a version compatible with the server."""
     from setpoint.schema.builtin import RELEASE
 
     path = shutil.which("kubectl")
     if path is None:
-        return Finding("kubectl", "ok", "not installed: `setpoint get` and its kin do without")
+        return Finding(
+            "kubectl", "ok", "not installed (optional: `setpoint get` and similar commands work without kubectl)"
+        )
     try:
         done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, timeout=2, check=True)
         version = str(json.loads(done.stdout)["clientVersion"]["gitVersion"])
         minor = int(version.split(".")[1])
     except (OSError, subprocess.SubprocessError, ValueError, LookupError):
-        return Finding("kubectl", "warning", f"{path} does not say which version it is", "install it anew")
+        return Finding("kubectl", "warning", f"cannot determine the version of {path}", "reinstall kubectl")
     if abs(minor - int(RELEASE.split(".")[1])) > _SKEW:
-        remedy = f"install a kubectl of about {RELEASE.rpartition('.')[0]}"
-        return Finding("kubectl", "warning", f"{version} at {path}, and servers here are {RELEASE}", remedy)
+        remedy = f"install kubectl {RELEASE.rpartition('.')[0]} or one minor version next to that"
+        return Finding("kubectl", "warning", f"{version} at {path} does not match the server version {RELEASE}", remedy)
     return Finding("kubectl", "ok", f"{version} at {path}")
 
 
 def _app(environ: Mapping[str, str]) -> App:
-    """Whether the app file of this directory can be run, as far as the machine is concerned."""
+    """Checks that the app file of this directory is valid and that its fixed ports are free."""
     from setpoint.cli.app.app_file import find_file
 
     try:
@@ -174,19 +183,21 @@ def _app(environ: Mapping[str, str]) -> App:
         objects = load_app(file, environ).objects
     except (Mistakes, OSError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0]
-        return App(Finding("app", "problem", f"{shown} cannot be run: {first}", "`setpoint render` tells all mistakes"))
+        return App(Finding("app", "problem", f"{shown} is invalid: {first}", "`setpoint render` prints all errors"))
     has_containers = any(tree["kind"] == "Container" for tree in objects)
     if Sessions.of(environ).here(file.parent):
-        return App(Finding("app", "ok", f"{shown}, which runs"), has_containers)
+        return App(Finding("app", "ok", f"{shown} is running"), has_containers)
     held = [(port, holder) for port in _fixed_ports(objects) if (holder := _holder(port))]
     if held:
-        says = "; ".join(f"port {port} of {shown} is held by {holder}" for port, holder in held)
-        return App(Finding("app", "problem", says, "end it, or choose another port in the file"), has_containers)
-    return App(Finding("app", "ok", f"{shown} can be run"), has_containers)
+        says = "; ".join(f"port {port} of {shown} is in use by {holder}" for port, holder in held)
+        return App(
+            Finding("app", "problem", says, "stop that program, or choose another port in the file"), has_containers
+        )
+    return App(Finding("app", "ok", f"{shown} is ready to run"), has_containers)
 
 
 def _fixed_ports(objects: "list[Object]") -> list[int]:
-    """The ports of this machine that an app asks for by their numbers."""
+    """Returns the fixed ports of this machine that the app asks for."""
     found = [tree["spec"].get("port", 0) for tree in objects if tree["kind"] == "Service"]
     for tree in objects:
         if tree["kind"] == "Container":
@@ -195,7 +206,7 @@ def _fixed_ports(objects: "list[Object]") -> list[int]:
 
 
 def _holder(port: int) -> str:
-    """Who has a port; nothing where it is free."""
+    """Returns a description of the program that listens on a port, or an empty string if the port is free."""
     from setpoint.workload.proxy.holder import holder_of
 
     with socket.socket() as probe:
@@ -203,5 +214,5 @@ def _holder(port: int) -> str:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            return holder_of(port) or f"somebody ({error.strerror})"
+            return holder_of(port) or f"another program ({error.strerror})"
     return ""

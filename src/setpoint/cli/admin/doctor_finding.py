@@ -1,4 +1,4 @@
-"""What a check of the doctor found."""
+"""The result of a check of `setpoint doctor`."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -6,7 +6,7 @@ Verdict: TypeAlias = Literal["ok", "warning", "problem"]
 
 
 class Finding(NamedTuple):
-    """What a check found. The remedy is empty where all is well."""
+    """The result of a check. The remedy is empty if there is no problem."""
 
     name: str
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""Checks of this machine that ask nobody: what it is, its limits, its disk, its environment, and what sessions left."""
+"""Checks of this machine that contact no other program: system, limits, disk, environment, and crashed sessions."""
 
 import ipaddress
 import os
@@ -23,12 +23,12 @@ _LOCAL = ("localhost", "127.0.0.1")
 _FILES, _PROCESSES = 4096, 1024
 _WATCHES, _INSTANCES = 65536, 256
 _FREE_BYTES = 1 << 30
-# Clocks may differ by this; certificates are given that much time, too.
+# The tolerated clock difference. Certificates are issued with the same tolerance.
 _CLOCK_SLACK = timedelta(hours=1)
 
 
 def check(environ: Mapping[str, str], now: datetime) -> Iterator[Finding]:
-    """What can be found out without asking anybody."""
+    """Yields the findings of all local checks."""
     from setpoint.session.registry import Sessions, state_directory
 
     yield _python()
@@ -45,66 +45,66 @@ def check(environ: Mapping[str, str], now: datetime) -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    """Anything older could not have come this far."""
+    """Reports the Python version. Older versions than the supported ones fail before this check."""
     version = ".".join(map(str, sys.version_info[:3]))
     return Finding("python", "ok", f"Python {version} at {sys.executable}")
 
 
 def _system() -> Finding:
-    """Processes are started and stopped by means that Linux has."""
+    """Checks for the Linux features that running processes requires."""
     if sys.platform == "linux" and hasattr(os, "pidfd_open") and Path("/proc/self/stat").exists():
         return Finding("system", "ok", f"Linux {os.uname().release}")
-    says = "processes cannot be run here: that takes Linux 5.3 or newer, with /proc"
-    return Finding("system", "problem", says, "run Setpoint on Linux, or in a virtual machine with it")
+    says = "processes cannot run here: Linux 5.3 or newer with /proc is required"
+    return Finding("system", "problem", says, "run Setpoint on Linux or in a Linux virtual machine")
 
 
 def _loopback() -> Finding:
-    """Whether localhost is this machine, by both protocols."""
+    """Checks that localhost resolves to this machine, with IPv4 and IPv6."""
     try:
         found = sorted({info[4][0] for info in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}, key=str)
     except OSError as error:
         return Finding(
-            "localhost", "problem", f"localhost has no address: {error}", "add `127.0.0.1 localhost` to hosts"
+            "localhost", "problem", f"localhost has no address: {error}", "add `127.0.0.1 localhost` to /etc/hosts"
         )
     wrong = [address for address in found if address not in ("127.0.0.1", "::1")]
     if wrong:
-        remedy = "correct the line of localhost in /etc/hosts"
-        return Finding("localhost", "problem", f"localhost is {', '.join(map(str, wrong))}", remedy)
+        remedy = "correct the localhost entry in /etc/hosts"
+        return Finding("localhost", "problem", f"localhost resolves to {', '.join(map(str, wrong))}", remedy)
     for address in found:
         family = socket.AF_INET6 if ":" in str(address) else socket.AF_INET
         with socket.socket(family) as probe:
             try:
                 probe.bind((str(address), 0))
             except OSError as error:
-                remedy = f"take {address} out of the line of localhost in /etc/hosts, or switch it on"
-                return Finding("localhost", "warning", f"nothing can listen on {address}: {error.strerror}", remedy)
-    return Finding("localhost", "ok", f"localhost is {' and '.join(map(str, found))}")
+                remedy = f"remove {address} from the localhost entry in /etc/hosts, or enable the address"
+                return Finding("localhost", "warning", f"cannot listen on {address}: {error.strerror}", remedy)
+    return Finding("localhost", "ok", f"localhost resolves to {' and '.join(map(str, found))}")
 
 
 def _ports() -> Finding:
-    """How many ports there are to give away."""
+    """Checks the number of ephemeral ports."""
     try:
         low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     except (OSError, ValueError):
-        return Finding("ports", "ok", "this system does not say which ports are free to be chosen")
+        return Finding("ports", "ok", "cannot determine the range of ephemeral ports on this system")
     if high - low < 1000:
         remedy = "sysctl -w net.ipv4.ip_local_port_range='32768 60999'"
-        return Finding("ports", "warning", f"only {high - low} ports can be chosen freely", remedy)
-    return Finding("ports", "ok", f"ports {low} to {high} can be chosen freely")
+        return Finding("ports", "warning", f"only {high - low} ephemeral ports are available", remedy)
+    return Finding("ports", "ok", f"ephemeral ports {low} to {high}")
 
 
 def _limits() -> Iterator[Finding]:
     try:
         import resource
     except ImportError:
-        return  # there are no such limits on Windows
+        return  # Windows has no such limits
     for name, number, wanted, flag in (
         ("open files", resource.RLIMIT_NOFILE, _FILES, "n"),
         ("processes", resource.RLIMIT_NPROC, _PROCESSES, "u"),
     ):
         soft, _ = resource.getrlimit(number)
         if soft != resource.RLIM_INFINITY and soft < wanted:
-            yield Finding(name, "warning", f"at most {soft}", f"ulimit -{flag} {wanted} before you start")
+            yield Finding(name, "warning", f"at most {soft}", f"run `ulimit -{flag} {wanted}` before starting")
         else:
             yield Finding(name, "ok", "no limit" if soft == resource.RLIM_INFINITY else f"at most {soft}")
 
@@ -125,21 +125,21 @@ def _inotify() -> Iterator[Finding]:
 
 
 def _proxies(environ: Mapping[str, str]) -> Finding:
-    """A proxy that is asked for localhost too answers that nobody is there."""
+    """Checks that requests to localhost do not go through a proxy."""
     given = {name.upper(): value for name, value in environ.items() if value}
     used = [name for name in _PROXIES if name in given]
     if not used:
-        return Finding("proxy", "ok", "none is set")
+        return Finding("proxy", "ok", "no proxy set")
     direct = [each.strip().lower() for each in given.get("NO_PROXY", "").split(",")]
     missing = [name for name in _LOCAL if not _is_direct(name, direct)]
     if missing:
         remedy = f"export NO_PROXY={','.join([*filter(None, direct), *missing])}"
-        return Finding("proxy", "warning", f"{', '.join(used)} is used for {' and '.join(missing)} as well", remedy)
-    return Finding("proxy", "ok", f"{', '.join(used)}, and not for this machine")
+        return Finding("proxy", "warning", f"{', '.join(used)} also applies to {' and '.join(missing)}", remedy)
+    return Finding("proxy", "ok", f"{', '.join(used)}; localhost is excluded")
 
 
 def _is_direct(name: str, direct: list[str]) -> bool:
-    """Whether a host is reached without a proxy: by its name, as one of a network, or as every host."""
+    """Returns True if the host bypasses the proxy: by its name, by a network that contains the host, or by `*`."""
     if name in direct or "*" in direct:
         return True
     with suppress(ValueError):
@@ -152,11 +152,11 @@ def _is_direct(name: str, direct: list[str]) -> bool:
 
 
 def _clock(now: datetime) -> Finding:
-    """A clock that is behind makes certificates of those that are not valid yet."""
+    """Checks that the clock is not behind: new certificates would not be valid yet for other machines."""
     made = datetime.fromtimestamp(Path(__file__).stat().st_mtime, UTC)
     if now < made - _CLOCK_SLACK:
-        says = f"it says {now:%Y-%m-%d %H:%M}, and this program was installed at {made:%Y-%m-%d %H:%M}"
-        return Finding("clock", "problem", says, "set the clock: certificates would not be valid yet")
+        says = f"the clock shows {now:%Y-%m-%d %H:%M}, before this program was installed at {made:%Y-%m-%d %H:%M}"
+        return Finding("clock", "problem", says, "set the clock; otherwise certificates are not valid yet")
     return Finding("clock", "ok", f"{now:%Y-%m-%dT%H:%M:%SZ}")
 
 
@@ -166,21 +166,21 @@ def _state(directory: Path) -> Finding:
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
-        remedy = f"make {directory} writable, or name another directory with XDG_STATE_HOME"
+        remedy = f"make {directory} writable, or set XDG_STATE_HOME to another directory"
         return Finding("state", "problem", f"{directory}: {error.strerror}", remedy)
-    return Finding("state", "ok", f"{directory} can be written")
+    return Finding("state", "ok", f"{directory} is writable")
 
 
 def _space(state: Path) -> Finding:
     places = {"state": _existing(state), "logs": Path(tempfile.gettempdir())}
     free = {name: shutil.disk_usage(place).free for name, place in places.items()}
     least = min(free, key=lambda name: free[name])
-    says = f"{free[least] >> 20} MiB are free in {places[least]}"
+    says = f"{free[least] >> 20} MiB free in {places[least]}"
     if free[least] < _FREE_BYTES:
         variable = "XDG_STATE_HOME" if least == "state" else "TMPDIR"
-        remedy = f"make room (`setpoint clean` may), or name another directory with {variable}"
+        remedy = f"free disk space (for example with `setpoint clean`), or set {variable} to another directory"
         return Finding("space", "warning", says, remedy)
-    return Finding("space", "ok", f"{free[least] >> 30} GiB are free in {places[least]}")
+    return Finding("space", "ok", f"{free[least] >> 30} GiB free in {places[least]}")
 
 
 def _existing(path: Path) -> Path:
@@ -192,6 +192,6 @@ def _sessions(sessions: "Sessions") -> Finding:
     if dead:
         names = ", ".join(session.id for session in dead)
         return Finding(
-            "sessions", "warning", f"ended unexpectedly: {names}", "setpoint doctor --fix clears up after it"
+            "sessions", "warning", f"crashed: {names}", "`setpoint doctor --fix` cleans up after crashed sessions"
         )
-    return Finding("sessions", "ok", f"{len(alive)} running" if alive else "none is running")
+    return Finding("sessions", "ok", f"{len(alive)} running" if alive else "none running")

@@ -1,4 +1,4 @@
-"""`setpoint export`: what happened, in one file for somebody else; `setpoint import` opens it."""
+"""`setpoint export`: writes the history and logs of an app to one file, which `setpoint import` opens."""
 
 import os
 from collections.abc import AsyncIterator
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from setpoint.session.registry import Session
 
 
-# So much of a file is put in for people to read.
+# The maximum size of each text file in the archive.
 _MOST_TEXT = 1 << 20
 
 
 class _From(NamedTuple):
-    """Where an archive comes from: the directory of a session that has ended, or a server that runs."""
+    """The source of an archive: the directory of an ended session, or a running server."""
 
     name: str
     session: "Session | None" = None
@@ -36,20 +36,20 @@ class _From(NamedTuple):
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@seconds_option("--since", help="Only what happened within the last 30s, 5m, 1h.")
-@click.option("--no-logs", is_flag=True, help="Leave out the output of workloads.")
-@click.option("--crashed", is_flag=True, help="Of the run before this one, which ended unexpectedly.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@seconds_option("--since", help="Only include changes of the last 30s, 5m, 1h.")
+@click.option("--no-logs", is_flag=True, help="Exclude the logs of workloads.")
+@click.option("--crashed", is_flag=True, help="Export the previous run, which crashed.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @output_option("json", "yaml")
 @server_options
 def export(
     file: Path | None, since: float | None, no_logs: bool, crashed: bool, force: bool, form: Form, server: Server
 ) -> None:
-    """Write what happened into one file: every revision that is kept, who made it, when and why, and the output.
+    """Export the history and logs of an app to a file.
 
-    It tells of an app that runs, and of one that was ended or has crashed. Secrets are not in it: data of Secrets,
-    variables with names like PASSWORD, passwords in addresses, and the same values wherever else they turn up. Who
-    opens it with `setpoint import` can ask it all questions.
+    The file contains every stored revision with its author, time and cause, and the logs of the workloads. The app may
+    be running, ended or crashed. Secrets are masked: data of Secrets, variables with names like PASSWORD, passwords in
+    URLs, and other occurrences of the same values. Open the file with `setpoint import`.
 
     \b
       setpoint export                        # shop-20260131-120000.setpoint
@@ -59,7 +59,7 @@ def export(
     source = _meant(server, crashed)
     path = file or Path(f"{source.name}-{_stamp()}.setpoint")
     if path.exists() and not force:
-        raise Failure(f"{path} is there already: choose another file, or write over it with --force")
+        raise Failure(f"{path} already exists: choose another file, or overwrite with --force")
     written = run(_export(source, path, since, not no_logs, server))
     if form.name:
         from msgspec import to_builtins
@@ -68,7 +68,7 @@ def export(
         return
     manifest = written.manifest
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
-    parts = [f"{manifest.revisions:,} writes up to revision {manifest.revision:,}", f"the output of {outputs}"]
+    parts = [f"{manifest.revisions:,} writes up to revision {manifest.revision:,}", f"logs of {outputs}"]
     echo(f"wrote {path}: {', '.join(parts)}, {in_bytes(written.size)}; secrets are masked")
 
 
@@ -79,7 +79,7 @@ def _stamp() -> str:
 
 
 def _meant(server: Server, crashed: bool) -> _From:
-    """What is to be exported: what runs, or else the session of that name or directory that ran last."""
+    """Returns the source to export: the running session, or else the last ended session of that name or directory."""
     from setpoint.cli.support.crash_cleanup import clear_dead
     from setpoint.session.paths import Places
     from setpoint.session.registry import Sessions
@@ -91,7 +91,7 @@ def _meant(server: Server, crashed: bool) -> _From:
         known = [*running, *_ended(sessions.past(), server.session)]
         found = [each for each in known if each.data and Places.of_session(each).crashed.is_dir()]
         if not found:
-            raise Failure("there is no run that ended unexpectedly before this one", NOT_FOUND)
+            raise Failure("there is no crashed run before this one", NOT_FOUND)
         return _From(found[-1].app, found[-1], Places.of_session(found[-1]).crashed)
     if not running and not server.kubeconfig and (ended := _ended(sessions.past(), server.session)):
         return _From(ended[-1].app, ended[-1], Path(ended[-1].data))
@@ -100,7 +100,7 @@ def _meant(server: Server, crashed: bool) -> _From:
 
 
 def _ended(past: "list[Session]", name: str) -> "list[Session]":
-    """The sessions that have ended and are meant by a name, or by this directory."""
+    """Returns the ended sessions that match a name, or this directory if no name is given."""
     return [each for each in past if (each.is_called(name) if name else each.is_at(here()))]
 
 
@@ -122,7 +122,7 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
             with explained():
                 return await write_archive(path, found, wanted, clock)
     except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror or error}") from None
+        raise Failure(f"cannot write {path}: {error.strerror or error}") from None
     except StoreError as error:
         raise Failure(str(error)) from None
 
@@ -142,7 +142,7 @@ async def _opened(source: _From, server: Server) -> "AsyncIterator[Source]":
 
     places, clock = Places(source.ended), SystemClock()
     if not places.store.exists():
-        raise Failure(f"nothing is kept of {source.name}: there is no {places.store}", NOT_FOUND)
+        raise Failure(f"no stored data of {source.name}: {places.store} does not exist", NOT_FOUND)
     store = await SqliteStore.open(places.store, clock=clock, retention=Retention(), durability="off")
     try:
         yield StoreSource(store, places, clock)
@@ -151,7 +151,7 @@ async def _opened(source: _From, server: Server) -> "AsyncIterator[Source]":
 
 
 async def _texts(source: _From, server: Server) -> dict[str, str]:
-    """What is put in for people: the app file as it is, the last words of the host, and how the machine is."""
+    """Returns text files for human readers: the app files, the end of the host's log, and the doctor's findings."""
     from setpoint.cli.admin.doctor import examine
     from setpoint.cli.output.formats import json_text
     from setpoint.session.paths import Places, end_of
@@ -171,7 +171,7 @@ async def _texts(source: _From, server: Server) -> dict[str, str]:
 
 
 def _app_files(session: "Session") -> list[Path]:
-    """The files that the app was read from, those of them that can still be read."""
+    """Returns the files of the app that can still be read."""
     if not session.file:
         return []
     from setpoint.app.reader import read_app

@@ -1,4 +1,4 @@
-"""`setpoint import`: opens what `setpoint export` wrote, to be looked at with all commands."""
+"""`setpoint import`: opens a file of `setpoint export` as a read-only session."""
 
 import os
 from pathlib import Path
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 @click.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", metavar="NAME", default="", help="What to call it. [default: as the file]")
+@click.option("--name", metavar="NAME", default="", help="Name of the session. [default: name of the file]")
 @output_option("json", "yaml")
 def import_(file: Path, name: str, form: Form) -> None:
-    """Open what `setpoint export` wrote, as a session to be read.
+    """Open a file of `setpoint export` as a read-only session.
 
-    Nothing of it is run, and nothing can be changed. `ps`, `why`, `history`, `diff`, `at`, `blame`, `timeline`, `logs`
-    and `get` tell what they told where it was made, and kubectl reads it too.
+    No workload is started, and no object can be changed. `ps`, `why`, `history`, `diff`, `at`, `blame`, `timeline`,
+    `logs` and `get` print the same as on the machine of the export. kubectl can read the session, too.
 
     \b
       setpoint import shop-20260131-120000.setpoint --name theirs
       setpoint why api --session theirs
-      setpoint down --session theirs                 # closes it; the file stays
+      setpoint down --session theirs                 # closes the session; the file stays
     """
     if not file.exists():
-        raise Failure(f"there is no file {file}", NOT_FOUND)
+        raise Failure(f"file {file} not found", NOT_FOUND)
     shown = run(_import(file, name))
     session, manifest = shown.session, shown.manifest
     if form.name:
@@ -40,10 +40,10 @@ def import_(file: Path, name: str, form: Form) -> None:
         write_tree({**told, "app": manifest.app, "exported": manifest.exported, "revision": manifest.revision}, form)
         return
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
-    parts = f"{manifest.revisions:,} writes up to revision {manifest.revision:,}, the output of {outputs}"
-    echo(f"{session.app} is open: {manifest.app} as of {manifest.exported[:19]}Z; {parts}")
-    echo(f"  setpoint ps --session {session.app}      ask it what you like; nothing can be changed")
-    echo(f"  setpoint down --session {session.app}    closes it")
+    parts = f"{manifest.revisions:,} writes up to revision {manifest.revision:,}, logs of {outputs}"
+    echo(f"opened {session.app}: {manifest.app} as of {manifest.exported[:19]}Z; {parts}")
+    echo(f"  setpoint ps --session {session.app}      queries the session (read-only)")
+    echo(f"  setpoint down --session {session.app}    closes the session")
 
 
 async def _import(file: Path, name: str) -> "Shown":

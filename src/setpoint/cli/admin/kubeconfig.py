@@ -1,4 +1,4 @@
-"""`setpoint kubeconfig`: where the kubeconfig of the server is, for kubectl and everything else."""
+"""`setpoint kubeconfig`: prints the path of the server's kubeconfig, for kubectl and other clients."""
 
 import click
 
@@ -8,10 +8,12 @@ from setpoint.cli.support.errors import NO_SERVER, Failure
 
 
 @click.command()
-@click.option("--print", "contents", is_flag=True, help="Print what is in it. It holds credentials.")
+@click.option(
+    "--print", "contents", is_flag=True, help="Print the contents instead of the path. They include credentials."
+)
 @server_options
 def kubeconfig(contents: bool, server: Server) -> None:
-    """Print where the kubeconfig of the server is.
+    """Print the path of the server's kubeconfig.
 
     \b
       kubectl --kubeconfig "$(setpoint kubeconfig)" get pods
@@ -22,4 +24,4 @@ def kubeconfig(contents: bool, server: Server) -> None:
         try:
             echo(path.read_text("utf-8") if contents else str(path.absolute()), nl=not contents)
         except OSError as error:
-            raise Failure(f"{path} cannot be read: {error.strerror} (found by {found.by})", NO_SERVER) from None
+            raise Failure(f"cannot read {path}: {error.strerror} (found by {found.by})", NO_SERVER) from None

@@ -1,4 +1,4 @@
-"""`setpoint purge`: removes the past values of an object for good."""
+"""`setpoint purge`: permanently removes past values of an object."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -25,17 +25,19 @@ _CLUSTER_WIDE = "confirmClusterWide"
 
 @click.command()
 @click.argument("what", metavar="KIND/NAME", nargs=-1, required=True, shell_complete=kinds_and_names)
-@click.option("--reason", metavar="TEXT", required=True, help="The reason, which the tombstone keeps.")
-@click.option("--through", metavar="REVISION", default="", help="Only values written at or before this revision.")
+@click.option("--reason", metavar="TEXT", required=True, help="Reason, recorded in the tombstone.")
+@click.option(
+    "--through", metavar="REVISION", default="", help="Remove only values written at or before this revision."
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @output_option("json", "yaml")
 @server_options
 def purge(what: tuple[str, ...], reason: str, through: str, yes: bool, form: Form, server: Server) -> None:
-    """Remove the past values of an object for good: those that were replaced, and those that were deleted.
+    """Permanently remove past values of an object: replaced values and deleted values.
 
-    The current object stays; delete it first to remove it too. The values are removed from the server and from the
-    stored runs of the session, and cannot be brought back. Archives that `setpoint export` wrote, audit logs and the
-    output of workloads are not covered. A server with a store in etcd can only remove the past of the whole cluster.
+    The current object stays; delete the object first to remove that value, too. The values are removed from the server
+    and from the stored runs of the session, and cannot be restored. Archives of `setpoint export`, audit logs and logs
+    of workloads are not covered. A server with a store in etcd can only remove the history of the whole cluster.
 
     \b
       setpoint purge secret/database --reason "leaked in a ticket"
@@ -56,7 +58,7 @@ async def _purge(what: tuple[str, ...], reason: str, through: str, yes: bool, se
     results: list[dict[str, Any]] = []
     is_served, runs = _meant(server)
     if not yes:
-        _ask(f"Remove the past values of {' '.join(what)} for good?")
+        _ask(f"Permanently remove the past values of {' '.join(what)}?")
     if is_served:
         async with connect(server) as client:
             with target.told():
@@ -69,7 +71,7 @@ async def _purge(what: tuple[str, ...], reason: str, through: str, yes: bool, se
 
 
 def _meant(server: Server) -> "tuple[bool, list[StoredRun]]":
-    """Tells whether a server is to be asked, and the stored runs of the session that is meant."""
+    """Returns True if a server must be asked, and the stored runs of the selected session."""
     from setpoint.session.registry import Sessions
     from setpoint.session.stored_runs import stored_runs
 
@@ -133,4 +135,4 @@ async def _in_run(
 
 def _ask(question: str) -> None:
     if not click.confirm(question, err=True):
-        raise Failure("nothing was purged")
+        raise Failure("aborted; no value was removed")

@@ -1,4 +1,4 @@
-"""`setpoint serve`: the API server, until it is told to stop."""
+"""`setpoint serve`: runs the API server until a signal stops the process."""
 
 import asyncio
 import gc
@@ -19,13 +19,13 @@ from setpoint.cli.support.errors import Failure
 from setpoint.config.fields import Field, all_fields
 from setpoint.config.settings import Config
 
-# Everything heavy is imported by `_serve`: a mistake on the command line, or --help, should not have to wait for it.
+# `_serve` imports all slow modules, so that --help and usage errors need not wait for them.
 
 _log = logging.getLogger(__name__)
 
 
 def _flags(command: Callable[..., None]) -> Callable[..., None]:
-    """A flag for every field of the configuration."""
+    """Adds one flag for each field of the configuration."""
     for field in reversed(list(all_fields())):
         command = _option(field)(command)
     return command
@@ -55,21 +55,21 @@ def _shown(value: Any) -> str:
 
 
 @click.command()
-@click.option("--config", "file", metavar="FILE", help="A file with any of what follows; flags win over it.")
-@click.option("--print-config", "only_print", is_flag=True, help="Show the configuration that holds, and end.")
+@click.option("--config", "file", metavar="FILE", help="Configuration file. Flags take precedence over the file.")
+@click.option("--print-config", "only_print", is_flag=True, help="Print the effective configuration and exit.")
 @_flags
 def serve(file: str | None, only_print: bool, **flags: Any) -> None:
     """Serve the Kubernetes API.
 
-    When it serves it prints one line, `ready https://HOST:PORT`, and has written a kubeconfig for its administrator.
-    SIGTERM or Ctrl-C stops it: requests are finished and watches ended. A second one does not wait for them. SIGHUP has
-    it read its token file, its audit policy and its certificates anew.
+    Prints one line, `ready https://HOST:PORT`, when the server is ready. By then the server has written a kubeconfig
+    for the administrator. SIGTERM or Ctrl-C stops the server gracefully: running requests finish and watches end. A
+    second signal stops the server immediately. SIGHUP reloads the token file, the audit policy and the certificates.
     """
     from setpoint.config.loader import read_config, shown
     from setpoint.objects.typedyaml import Mistakes
 
     given = {field.flag: value for field in all_fields() if (value := flags[_parameter(field)]) not in (None, ())}
-    # An empty variable is no token.
+    # Ignores an empty environment variable.
     given = {flag: value for flag, value in given.items() if (flag, value) != ("--token", "")}
     try:
         config = read_config(Path(file) if file else None, given)
@@ -81,7 +81,7 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
         echo(yamltext.dump(shown(config)), nl=False)
         return
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # Hardly anything of what a start makes is garbage; looking for some is a tenth of it.
+    # Startup creates hardly any garbage; collections would take a tenth of the startup time.
     gc.disable()
     sys.exit(process.run(lambda stop: _serve(config, stop)))
 
@@ -97,13 +97,13 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
     kubeconfig = Path(config.kubeconfig) if config.kubeconfig else _default_kubeconfig(config.data)
     host, port = address(config.listen) or ("", 0)
     try:
-        # The controllers begin when it serves: nobody should have to wait for them.
+        # The controllers start after the server listens, so that clients need not wait for them.
         async with ControlPlane(config=config, system=False, pages=[page]) as plane:
             page.plane = plane
             try:
                 url = await plane.listen(host, port, tls=plane_options.tls(config), names=config.tls.names)
             except OSError as error:
-                raise Failure(f"cannot listen at {host}:{port}: {_reason(error)}") from error
+                raise Failure(f"cannot listen on {host}:{port}: {_reason(error)}") from error
             if config.unix:
                 await plane.listen_unix(config.unix)
             plane.write_kubeconfig(kubeconfig)
@@ -112,11 +112,12 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             echo(f"ready {url}")
             plane.start_system(config.controllers)
             await plane.preload()
-            # What is there now stays: the collector need not look at it again and again.
+            # The objects of the startup stay alive; freezing them excludes them from later collections.
             gc.freeze()
             gc.enable()
-            # The oldest generation has several objects for each that is stored, so a look at all of them takes tens of
-            # milliseconds in which nobody is answered. Little of it is ever garbage: it is looked at less often.
+            # The oldest generation holds several Python objects per stored object. A full collection takes tens of
+            # milliseconds, during which no request is answered, and finds little garbage, so full collections are made
+            # rare.
             gc.set_threshold(2000, 10, 200)
             await process.until(stop, plane.ended())
     except (PlaneError, StoreError, ValueError) as error:
@@ -132,9 +133,9 @@ def _reload_when_told(plane: Any) -> None:
         try:
             plane.reload()
         except PlaneError as error:
-            _log.error("what was there before still holds: %s", error)
+            _log.error("reload failed; the previous configuration stays in effect: %s", error)
 
-    with suppress(AttributeError, NotImplementedError):  # there is no such signal on Windows
+    with suppress(AttributeError, NotImplementedError):  # Windows has no SIGHUP
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told)
 
 

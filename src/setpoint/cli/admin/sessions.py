@@ -1,4 +1,4 @@
-"""`setpoint sessions`: which apps run on this machine, and what is left of those that have ended."""
+"""`setpoint sessions`: lists the sessions that run on this machine, and with --all those that have ended."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 _HEADERS = ("SESSION", "APP", "STATE", "AGE", "DIRECTORY", "URL")
 _WIDE = ("READY", "PID", "DATA", "KUBECONFIG")
-# How long a session may take to say how its parts are.
+# The time limit for asking a session about its parts.
 _PATIENCE_SECONDS = 1.0
 
 
 @click.command()
-@click.option("-a", "--all", "everything", is_flag=True, help="Also those that have ended, of which the past is kept.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also list ended sessions with a stored history.")
 @output_option("json", "yaml", "name", "wide")
 def sessions(everything: bool, form: Form) -> None:
-    """Show which apps run on this machine.
+    """List the apps running on this machine.
 
-    One that is attached ends with the terminal that shows it; one that is detached goes on. One that is read-only was
-    opened with `setpoint import`. A dead one has ended unexpectedly: the next command clears up after it. With -o wide
-    each is asked how many of its parts are ready.
+    An attached session ends with the terminal that started the app; a detached session keeps running. A read-only
+    session was opened with `setpoint import`. A dead session has crashed: the next command cleans up after the session.
+    With -o wide, the READY column shows the number of ready parts.
     """
     from setpoint.objects.clock import SystemClock
     from setpoint.session.registry import Sessions
@@ -43,8 +43,8 @@ def sessions(everything: bool, form: Form) -> None:
         write_tree([_told(each) for each in shown], form)
     elif not shown:
         ended = len(known.past()) if not everything else 0
-        hint = f" {ended} ended; --all shows them." if ended else ""
-        echo(f"Nothing runs. `setpoint up` starts an app.{hint}", err=True)
+        hint = f" {ended} ended; use --all to list them." if ended else ""
+        echo(f"No app is running. Start one with `setpoint up`.{hint}", err=True)
     else:
         is_wide = form.name == "wide"
         place, now = terminal(), SystemClock().now()
@@ -76,7 +76,7 @@ def _is_attended(session: "Session") -> bool:
 
 
 async def _all_ready(sessions: "list[Session]") -> dict[str, str]:
-    """How many parts of how many are ready in each session that runs, by their ids; all are asked at once."""
+    """Returns the ratio of ready parts of each running session, by session id. Asks all sessions concurrently."""
     import asyncio
 
     alive = [session for session in sessions if session.is_alive]
@@ -98,7 +98,7 @@ async def _ready(session: "Session") -> str:
 
 
 def _row(session: "Session", now: "datetime", ready: str | None) -> list[str | Cell]:
-    """A line of the table; `ready` is None where that is not shown, nor what else is wide."""
+    """Returns a row of the table. `ready` is None if the columns of -o wide are not shown."""
     from setpoint.cli.objects.tables import age
 
     row: list[str | Cell] = [

@@ -1,4 +1,6 @@
-"""`setpoint user`: makes a kubeconfig for somebody, by a certificate that the authority of a server signs."""
+"""`setpoint user`: creates a kubeconfig for a user, with a client certificate signed by the server's certificate
+authority.
+"""
 
 from pathlib import Path
 
@@ -7,26 +9,35 @@ import click
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
 
-# Everything heavy is imported when it is needed: --help should not have to wait for it.
+# All slow modules are imported when needed, so that --help is fast.
 
 _NANOSECONDS = 1_000_000_000
 
 
 @click.command()
 @click.argument("name")
-@click.option("--group", "groups", metavar="GROUP", multiple=True, help="A group of the user; repeatable.")
+@click.option("--group", "groups", metavar="GROUP", multiple=True, help="Group of the user (repeatable).")
 @click.option(
-    "--for", "duration", metavar="DURATION", default="8760h", show_default=True, help="How long it is good: 12h, 30m."
+    "--for",
+    "duration",
+    metavar="DURATION",
+    default="8760h",
+    show_default=True,
+    help="Validity of the certificate, e.g. 12h or 30m.",
 )
-@click.option("--data", metavar="DIR", required=True, help="Where the server keeps its authority: its own --data.")
-@click.option("--server", metavar="URL", help="Where the server is; by default what the kubeconfig in DIR says.")
-@click.option("--output", "-o", metavar="PATH", help="The file to write; by default it is printed.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    required=True,
+    help="Data directory of the server (its --data), which holds the certificate authority.",
+)
+@click.option("--server", metavar="URL", help="URL of the server. [default: from the kubeconfig in DIR]")
+@click.option("--output", "-o", metavar="PATH", help="Write the kubeconfig to this file instead of standard output.")
 def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: str | None, output: str | None) -> None:
-    """Make a kubeconfig for user NAME.
+    """Create a kubeconfig for user NAME.
 
-    The user proves who it is by a certificate, which the server's own authority signs here and now: that takes the
-    directory where a server started with --data keeps it, and no running server. What the user may do is for roles to
-    say.
+    The user authenticates with a client certificate. The command signs the certificate with the server's certificate
+    authority in the data directory; the server need not be running. The permissions of the user come from RBAC roles.
     """
     from datetime import timedelta
 
@@ -42,14 +53,14 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
     except ValueError as error:
         raise Failure(f"--for {duration}: {error}") from None
     if lifetime <= timedelta():
-        raise Failure(f"--for {duration}: it should be more than nothing, such as 12h")
+        raise Failure(f"--for {duration}: expected a positive duration, e.g. 12h")
     directory, now = Path(data), SystemClock().now()
     try:
         authority = kept_authority(directory, now)
         pair = authority.issue_client(name, groups, now, lifetime)
     except FileNotFoundError:
         raise Failure(
-            f"{directory} holds no authority: name the directory of a server that was started with --data"
+            f"no certificate authority in {directory}: pass the data directory (--data) of a server"
         ) from None
     except (CertificateError, OSError) as error:
         raise Failure(str(error)) from None
@@ -67,7 +78,7 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
     path = Path(output)
     try:
         if path.exists() and not is_ours(path.read_text(errors="replace")):
-            raise Failure(f"{path} holds what is not ours; it is left as it is. Choose another file")
+            raise Failure(f"{path} exists and was not written by Setpoint; choose another file")
         secret_files.write(path, text.encode())
     except OSError as error:
         raise Failure(f"{path}: {error.strerror or error}") from None
@@ -75,7 +86,7 @@ def user(name: str, groups: tuple[str, ...], duration: str, data: str, server: s
 
 
 def _server_of(directory: Path) -> str:
-    """The address in the administrator's kubeconfig. Raises ClickException."""
+    """Returns the server URL in the administrator's kubeconfig. Raises ClickException."""
     from setpoint.objects import yamltext
     from setpoint.objects.errors import APIError
 
@@ -86,5 +97,5 @@ def _server_of(directory: Path) -> str:
     except (OSError, APIError, KeyError, IndexError, TypeError):
         server = None
     if not isinstance(server, str):
-        raise Failure(f"{path} does not say where the server is: say so with --server https://HOST:PORT")
+        raise Failure(f"no server URL in {path}: pass --server https://HOST:PORT")
     return server

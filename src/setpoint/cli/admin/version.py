@@ -1,4 +1,4 @@
-"""`setpoint version`: which version this is, and which the server is."""
+"""`setpoint version`: prints the client and server versions."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from setpoint.version import VERSION
 
 
 @click.command()
-@click.option("--client", "only_client", is_flag=True, help="Of this program only; no server is asked.")
+@click.option("--client", "only_client", is_flag=True, help="Print the client version only; contact no server.")
 @output_option("json", "yaml")
 @server_options
 def version(only_client: bool, form: Form, server: Server) -> None:
-    """Print the versions of this program and of the server, if one can be reached."""
+    """Print the client version, and the server version if a server can be reached."""
     known: dict[str, Any] = {"client": {"version": VERSION}}
     problem = ""
     if not only_client:

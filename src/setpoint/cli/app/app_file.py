@@ -1,4 +1,4 @@
-"""The app file that a command means, read and checked: every mistake in it is told before anything starts."""
+"""Finds, reads and validates the app file of a command. Reports all mistakes before any part starts."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -15,27 +15,29 @@ if TYPE_CHECKING:
     from setpoint.app.loader import LoadedApp
 
 profile_option = click.option(
-    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of the app; several may be."
+    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="Enable a profile (repeatable)."
 )
 
 
 def find_file(given: str, directory: Path | None = None) -> Path:
-    """The app file: the one given, the one in the directory given, or the nearest at or above here. Raises Failure."""
+    """Returns the app file: the given file, the one in the given directory, or the nearest at or above here. Raises
+    Failure.
+    """
     from setpoint.app.reader import FILES, find_app_file, in_directory
 
     if given:
         path = Path(given).absolute()
         found = in_directory(path) if path.is_dir() else path if path.exists() else None
         if found is None:
-            missing = f"there is no {FILES[0]} in {given}" if path.is_dir() else f"there is no file {given}"
-            raise Failure(f"{missing}; `setpoint init` writes one", NOT_FOUND)
+            missing = f"there is no {FILES[0]} in {given}" if path.is_dir() else f"file {given} not found"
+            raise Failure(f"{missing}; create one with `setpoint init`", NOT_FOUND)
         return found.resolve()
     place = (directory or here()).resolve()
     found = find_app_file(place) or _running(place)
     if found is not None:
         return found
     raise Failure(
-        f"there is no {FILES[0]} here nor above; `setpoint init` writes one, `setpoint demo` shows what it is good for",
+        f"no {FILES[0]} in this directory or its parents; create one with `setpoint init`, or try `setpoint demo`",
         NOT_FOUND,
     )
 
@@ -47,8 +49,9 @@ def read_file(
     *,
     on_this_machine: bool = True,
 ) -> "LoadedApp":
-    """The app of a file, YAML or Python, rendered for its session; `on_this_machine` asks whether what it names is
-    there, too. Raises Failure with everything that is wrong."""
+    """Returns the app of a YAML or Python file, rendered for its session. With `on_this_machine`, also checks that the
+    files and programs named in the file exist. Raises Failure with all mistakes.
+    """
     from setpoint.app.loader import load_app
     from setpoint.app.reader import read_app
     from setpoint.objects.typedyaml import Mistakes
@@ -63,22 +66,22 @@ def read_file(
     except Mistakes as mistakes:
         raise refused(file, mistakes) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
+        raise Failure(f"cannot read {file}: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
 
 
 def refused(file: Path, mistakes: "Exception") -> Failure:
-    """What is wrong with a file, a line each."""
+    """Prints the mistakes of a file, one per line, and returns the Failure to raise."""
     found = [str(each) for each in getattr(mistakes, "found", ())] or [str(mistakes)]
     place = f"{here()}{os.sep}"
     for line in found:
         echo(line.replace(place, ""), err=True)
-    number = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
-    then = "what runs was left as it is" if _running(file.parent) == file else "nothing was started"
+    number = f"{len(found)} errors" if len(found) > 1 else "an error"
+    then = "the running app was not changed" if _running(file.parent) == file else "no part was started"
     return Failure(f"{str(file).replace(place, '')} has {number}; {then}", USAGE)
 
 
 def _running(directory: Path) -> Path | None:
-    """The file of the app that runs in a directory, or above it, if there is one and it is there."""
+    """Returns the file of the only app that runs in the directory or above, or None."""
     from setpoint.session.registry import Sessions
 
     files = {Path(session.file) for session in Sessions.of(os.environ).here(directory) if session.file}
@@ -86,7 +89,7 @@ def _running(directory: Path) -> Path | None:
 
 
 def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -> "LoadedApp":
-    """An app in Python: the one `sp.App` that the file makes. Raises Failure, Mistakes."""
+    """Loads a Python app file, which must create exactly one `sp.App`. Raises Failure, Mistakes."""
     import runpy
 
     from setpoint.app.builder import App
@@ -101,10 +104,10 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
     except Mistakes:
         raise
     except Exception as error:
-        raise Failure(f"{file} cannot be run: {_where(error, file)}{type(error).__name__}: {error}", USAGE) from None
+        raise Failure(f"cannot run {file}: {_where(error, file)}{type(error).__name__}: {error}", USAGE) from None
     apps: list[App] = list({id(each): each for each in made.values() if isinstance(each, App)}.values())
     if len(apps) != 1:
-        raise Failure(f'{file} makes {len(apps) or "no"} apps; it should make one: app = sp.App("shop")', USAGE)
+        raise Failure(f'{file} creates {len(apps) or "no"} apps; expected exactly one: app = sp.App("shop")', USAGE)
     [app] = apps
     session = session_id(app.file.app, str(file.parent))
     objects = app.render(file.parent, profiles=profiles, environ=environ, session=session)
@@ -112,7 +115,7 @@ def _python(file: Path, environ: Mapping[str, str], profiles: tuple[str, ...]) -
 
 
 def _where(error: Exception, file: Path) -> str:
-    """The line of a file in which an error came up, if it was there."""
+    """Returns the line of the file at which an error was raised, or an empty string."""
     from traceback import walk_tb
 
     lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == str(file)]

@@ -1,4 +1,4 @@
-"""`setpoint down`: ends an app, in the reverse of the order in which it started, and looks that nothing is left."""
+"""`setpoint down`: stops an app in the reverse of the start order and checks that no process is left."""
 
 import os
 from typing import TYPE_CHECKING
@@ -18,31 +18,36 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Kill what has not ended by then.")
-@click.option("-a", "--all", "everywhere", is_flag=True, help="Every session of yours on this machine.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Kill parts that are still running after this time.",
+)
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Stop all of your sessions on this machine.")
 @server_options
 def down(timeout: float | None, everywhere: bool, server: Server) -> None:
-    """End the app that runs here.
+    """Stop the app of this directory and remove its objects.
 
-    Everything is stopped, in the reverse of the order in which it started, but for what the app file says to keep; then
-    it is looked whether that is so. What happened stays on record: `setpoint export` still tells of it. Where nothing
-    runs there is nothing to do, and that is no failure.
+    Parts stop in the reverse of the order in which they started, except those that the app file marks to be kept. Then
+    checks that no process is left running. The history stays available to `setpoint export`. Exits 0 if no app was
+    running.
     """
     sessions = _meant(server, everywhere)
     if not sessions:
-        echo(f"Nothing runs{'' if everywhere else ' here'}.{elsewhere(Sessions.of(os.environ))}", err=True)
+        echo(f"No app is running{'' if everywhere else ' here'}.{elsewhere(Sessions.of(os.environ))}", err=True)
     for session in sessions:
         run(_down(session, server, timeout))
 
 
 def _meant(server: Server, everywhere: bool) -> "list[Session]":
-    """What is to be ended; nothing, where nothing runs: then all is as it should be. Raises Failure."""
+    """Returns the sessions to stop; an empty list if none is running. Raises Failure."""
     sessions = Sessions.of(os.environ)
     if everywhere:
         return sessions.alive()
     if server.kubeconfig:
         raise Failure(
-            "--kubeconfig names a server, and `setpoint down` ends an app: choose it with --session; "
+            "--kubeconfig selects a server, but `setpoint down` stops a session: select one with --session; "
             "`setpoint sessions` lists them",
             USAGE,
         )
@@ -60,27 +65,33 @@ async def _down(session: "Session", server: Server, seconds: float | None) -> No
 
 
 async def end_session(session: "Session", client: "Client", seconds: float | None = None) -> None:
-    """Ends a session and tells of it; when interrupted, leaves it ending. Raises Failure if something is left."""
+    """Stops a session and prints the result. If interrupted, the session keeps stopping. Raises Failure if objects are
+    left.
+    """
     import asyncio
 
     from setpoint.cli.output.progress import progress
     from setpoint.session.shutdown import SECONDS, Progress, end
 
     try:
-        async with progress(f"ending {session.app}", client.clock) as shown:
+        async with progress(f"stopping {session.app}", client.clock) as shown:
 
             def tell(reached: Progress) -> None:
                 going = f", waiting for {', '.join(reached.going)}" if reached.going else ""
                 stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
-                shown.text = f"ending {session.app}: {reached.gone} of {reached.objects}{going}{stuck}"
+                shown.text = f"stopping {session.app}: {reached.gone} of {reached.objects}{going}{stuck}"
 
             ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
     except asyncio.CancelledError:
-        echo(f"{session.app} goes on ending by itself · `setpoint down --timeout 0` kills it", err=True)
+        echo(
+            f"{session.app} continues stopping in the background · `setpoint down --timeout 0` kills all remaining "
+            "parts",
+            err=True,
+        )
         raise
     if ended.left:
-        raise Failure(f"{session.app} ended, but not all of it: {ended}", FAILED)
+        raise Failure(f"{session.app} ended, but some objects are left: {ended}", FAILED)
     if session.imported:
-        echo(f"{session.app} is closed; {session.imported} stays")
+        echo(f"{session.app} is closed; {session.imported} was not changed")
         return
     echo(f"{session.app} ended · {ended}")

@@ -1,4 +1,4 @@
-"""`setpoint graph`: who comes after whom in an app, by its file or as it runs."""
+"""`setpoint graph`: shows the dependencies between the parts of an app, from the app file or from the running app."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setpoint.objects.tree import Object
 
 _FORMS = ("text", "dot", "mermaid", "json")
-# What a dependency waits for unless something else is said.
+# The condition that a dependency waits for by default.
 _USUAL = {"Task": "Succeeded"}
 _HOW = {"Started": "started", "Ready": "ready", "Finished": "finished", "Succeeded": "succeeded"}
 
@@ -25,12 +25,13 @@ _HOW = {"Started": "started", "Ready": "ready", "Finished": "finished", "Succeed
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
 @profile_option
-@click.option("-o", "--output", "form", type=click.Choice(_FORMS), default="text", help="How to draw it.")
+@click.option("-o", "--output", "form", type=click.Choice(_FORMS), default="text", help="Output format.")
 @server_options
 def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> None:
-    """Show who comes after whom: each part stands below the last one that it waits for.
+    """Show the dependencies between parts: each part is listed below the last part that it waits for.
 
-    If the app runs, with how each part is now; otherwise by the app file. With FILE, by that file in any case.
+    Shows the current state of each part if the app is running; otherwise reads the app file. With FILE, always reads
+    that file.
 
     \b
       setpoint graph
@@ -47,7 +48,7 @@ def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> No
     elif form == "text":
         place = terminal()
         if not found.nodes:
-            echo("There is nothing to draw.", err=True)
+            echo("The app has no parts.", err=True)
             return
         place.echo("\n".join(graph_formats.tree_lines(found, place)))
     else:
@@ -55,7 +56,7 @@ def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> No
 
 
 def _as_it_runs(server: Server) -> "Graph":
-    """Where nothing runs, by the app file of this directory. Raises Failure."""
+    """Returns the graph of the running app, or of this directory's app file if no app is running. Raises Failure."""
     try:
         return run(_live(server))
     except Failure as failure:
@@ -81,7 +82,7 @@ def _by_file(file: str, profiles: tuple[str, ...]) -> "Graph":
 
 
 def graph_of(objects: "Sequence[Object]", running: "Mapping[str, Workload]") -> "Graph":
-    """The parts among objects, in the order in which they can start, and who comes after whom."""
+    """Returns the parts among the objects in start order, and their dependencies."""
     from setpoint.cli.app.graph_formats import Edge, Graph
     from setpoint.cli.workloads.inventory import RUNNING
     from setpoint.workload.dependencies import needed, stop_order
@@ -122,10 +123,10 @@ def _node(tree: "Object", workload: "Workload | None") -> "Node":
 def _what(tree: "Object") -> str:
     spec = tree["spec"]
     if tree["kind"] == "Task":
-        by_hand = " by hand" if spec.get("suspend") and not spec.get("schedule") else ""
+        by_hand = " (manual)" if spec.get("suspend") and not spec.get("schedule") else ""
         return f"task {spec['schedule']}" if spec.get("schedule") else f"task{by_hand}"
     if tree["kind"] == "Container":
-        return f"container {spec['image'].rpartition('/')[2]}" if spec.get("image") else "container that is built"
+        return f"container {spec['image'].rpartition('/')[2]}" if spec.get("image") else "container (built)"
     return f"process ×{spec.get('replicas', 1)}" if tree["kind"] == "ExecutableReplicaSet" else "process"
 
 

@@ -1,7 +1,7 @@
-"""Who comes after whom, drawn: as a tree of text, for Graphviz and for Mermaid. All of it is pure.
+"""Draws dependency graphs as a text tree, for Graphviz and for Mermaid. All functions are pure.
 
-In the tree everything stands once, below the last of what it comes after: what it waits for beside that is said behind
-it.
+The tree shows each part once, below the last part that it depends on. Its other dependencies are listed at the end of
+the line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +10,15 @@ from typing import NamedTuple
 from setpoint.cli.output.terminal import Meaning, Terminal, shortened, width_of
 
 _GAP = "  "
-# As much as every column gets, and as what a part is gets in any case.
+# The minimum width of a column, and of the description of a part.
 _NARROWEST, _NARROW = 12, 20
 _WIDEST = 1000
 
 
 class Edge(NamedTuple):
-    """That one comes after another. `how` says how far that must be, where it is not simply ready or done; `uses`: it
-    does not wait for it by itself, and only uses its address."""
+    """A dependency: `after` waits for `before`. `how` names the condition if that is not the default one. With `uses`,
+    the part does not wait for the other one and only uses its address.
+    """
 
     before: str
     after: str
@@ -29,27 +30,27 @@ class Node(NamedTuple):
     """A part of an app."""
 
     name: str
-    # What it is in a few words: `process ×2`.
+    # A short description, such as `process ×2`.
     what: str
     state: str = ""
     meaning: Meaning = ""
 
 
 class Graph(NamedTuple):
-    """The parts of an app, and who comes after whom."""
+    """The parts of an app and their dependencies."""
 
     nodes: Sequence[Node]
     edges: Sequence[Edge]
 
 
 def tree_lines(graph: Graph, place: Terminal) -> list[str]:
-    """The tree, no wider than the terminal."""
+    """Returns the lines of the tree, no wider than the terminal."""
     tree = _Tree(graph)
     rows = list(tree.rows())
     head = max((width_of(each) for each, _ in rows), default=0)
     state = max((width_of(node.state) for node in graph.nodes), default=0)
     room = place.width - head - state - 3 * len(_GAP) if place.width is not None else _WIDEST
-    # What is said behind gets as much of the room as it takes, but for some.
+    # The list of other dependencies gets the space it needs, except the minimum widths of the other columns.
     told = {node.name: tree.also(node.name) for node in graph.nodes}
     longest = max(map(width_of, told.values()), default=0)
     most = max(room - longest, _NARROW)
@@ -65,13 +66,13 @@ def tree_lines(graph: Graph, place: Terminal) -> list[str]:
 
 
 def _filled(text: str, width: int) -> str:
-    """A text that takes so many columns."""
+    """Returns the text shortened or padded to the width."""
     text = shortened(text, width)
     return text + " " * (width - width_of(text))
 
 
 class _Tree:
-    """A graph as a tree: each part below the last of what comes before it."""
+    """A graph as a tree: each part below its last dependency."""
 
     def __init__(self, graph: Graph) -> None:
         self._nodes = graph.nodes
@@ -82,7 +83,9 @@ class _Tree:
         self._parents = {name: self._parent(name, depths) for name in self._before}
 
     def _depths(self) -> Mapping[str, int]:
-        """How many must come before each, one after the other; in a circle, as many as there are."""
+        """Returns the length of the longest chain of dependencies before each part; in a cycle, at most the number of
+        parts.
+        """
         found = dict.fromkeys(self._before, 0)
         for _ in self._nodes:
             grown = {
@@ -94,13 +97,15 @@ class _Tree:
         return found
 
     def _parent(self, name: str, depths: Mapping[str, int]) -> Edge | None:
-        """The last of what comes before a part; of what it waits for rather than of what it uses."""
+        """Returns the deepest dependency of a part. Parts that are waited for take precedence over parts that are only
+        used.
+        """
         edges = self._before[name]
         waited = [edge for edge in edges if not edge.uses] or edges
         return max(waited, key=lambda edge: depths[edge.before], default=None)
 
     def rows(self) -> Iterator[tuple[str, Node]]:
-        """Each part once, below what it comes after; what waits in a circle begins somewhere in it."""
+        """Yields each part once, below its parent. A cycle of dependencies starts at its first part."""
         below: dict[str, list[Node]] = {}
         for node in self._nodes:
             edge = self._parents[node.name]
@@ -122,10 +127,10 @@ class _Tree:
                 yield from walk(below.get(root.name, ()), "")
 
     def also(self, name: str) -> str:
-        """What a part waits for beside those that it stands below, and how far that must be."""
+        """Returns the dependencies of a part besides its ancestors in the tree, with their conditions."""
         above, edge = {name}, self._parents[name]
         how = f"once {edge.before} {edge.how}" if edge is not None and edge.how else ""
-        # Who waits until another is there waits for all that this one waited for in the same way.
+        # A part that waits until another is ready also waits, indirectly, for the dependencies of that one.
         while edge is not None and edge.before not in above:
             above.add(edge.before)
             edge = None if edge.uses or edge.how else self._parents[edge.before]
@@ -141,7 +146,7 @@ def _how(edge: Edge) -> str:
 
 
 def dot(graph: Graph) -> str:
-    """For Graphviz."""
+    """Returns the graph in the DOT language of Graphviz."""
     lines = ["digraph app {", "  rankdir=LR;", "  node [shape=box, style=rounded];"]
     for node in graph.nodes:
         label = "\\n".join(_quoted(text) for text in (node.name, node.what, node.state) if text)
@@ -158,7 +163,7 @@ def _quoted(text: str) -> str:
 
 
 def mermaid(graph: Graph) -> str:
-    """For Mermaid, which Markdown pages show."""
+    """Returns the graph as a Mermaid flowchart, which Markdown pages can show."""
     ids = {node.name: f"n{number}" for number, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""`setpoint init`: an app file for a directory, from what says already how its app is run."""
+"""`setpoint init`: creates an app file from other files in a directory that describe how its programs run."""
 
 import os
 import sys
@@ -23,14 +23,14 @@ _WIDEST = 100
 
 
 @click.command()
-@click.option("--from", "source", metavar="FILE", default="", help="Only from this: a Procfile, a Compose file, …")
-@click.option("--force", is_flag=True, help="Write over the app file that is there.")
-@click.option("--dry-run", is_flag=True, help="Print the file, and write nothing.")
+@click.option("--from", "source", metavar="FILE", default="", help="Read only this file: a Procfile, a Compose file, …")
+@click.option("--force", is_flag=True, help="Overwrite an existing app file.")
+@click.option("--dry-run", is_flag=True, help="Print the app file without writing any file.")
 def init(source: str, force: bool, dry_run: bool) -> None:
-    """Write setpoint.yaml, from what the directory has.
+    """Write setpoint.yaml from the files in the directory.
 
-    A Compose file, a Procfile, package.json, pyproject.toml, manage.py, go.mod, Cargo.toml and Dockerfiles say how an
-    app is run, here and one directory below. What was guessed is named, and stands as a comment in the file.
+    Reads Compose files, Procfile, package.json, pyproject.toml, manage.py, go.mod, Cargo.toml and Dockerfiles in this
+    directory and one level below. Guesses are reported and marked with comments in the file.
     """
     from setpoint.app.init.propose import propose
     from setpoint.app.reader import FILES, in_directory
@@ -38,7 +38,7 @@ def init(source: str, force: bool, dry_run: bool) -> None:
     directory, listing = _listing(source)
     there = in_directory(directory)
     if there is not None and not force and not dry_run:
-        raise Failure(f"{_shown(there)} is there already: --force writes over it, --dry-run shows a new one", CONFLICT)
+        raise Failure(f"{_shown(there)} already exists: overwrite with --force, or preview with --dry-run", CONFLICT)
     proposal = propose(listing, directory.name)
     text = _COMMENT + proposal.text
     if dry_run:
@@ -52,24 +52,24 @@ def init(source: str, force: bool, dry_run: bool) -> None:
 
 
 def _listing(source: str) -> tuple[Path, Mapping[str, str]]:
-    """Where the app is, and what says how it is run. Raises Failure."""
+    """Returns the directory of the app, and the contents of the files that describe how to run it. Raises Failure."""
     from setpoint.app.init.directory import COMPOSE_FILES, look
 
     place = Path(source or ".").resolve()
     if not place.exists():
-        raise Failure(f"there is no file {source}", NOT_FOUND)
+        raise Failure(f"file {source} not found", NOT_FOUND)
     if place.is_dir():
         return place, look(place)
     try:
         text = place.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{source} cannot be read: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
+        raise Failure(f"cannot read {source}: {getattr(error, 'strerror', None) or error}", NOT_FOUND) from None
     known = place.name
     if place.suffix in (".yaml", ".yml"):
         known = COMPOSE_FILES[0]
     elif place.name.startswith("Procfile"):
         known = "Procfile"
-    # Its programs are looked at, too: they say what to watch.
+    # The Python programs are read, too: they determine which files to watch.
     programs = {name: found for name, found in look(place.parent).items() if name.endswith(".py")}
     aside = programs if known == "Procfile" or known in ("pyproject.toml", "requirements.txt") else {}
     return place.parent, {**aside, known: text}
@@ -88,7 +88,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _tell(proposal: "Proposal", place: Terminal, *, err: bool = False) -> None:
-    """What was found and guessed, line by line."""
+    """Prints the findings and guesses, one per line."""
     if proposal.found:
         place.echo(f"found {', '.join(proposal.found)}", err=err)
     width = max((width_of(part.name) for part in proposal.parts), default=0)
@@ -106,19 +106,19 @@ def _tell(proposal: "Proposal", place: Terminal, *, err: bool = False) -> None:
 
 
 def _conclude(file: Path, proposal: "Proposal") -> None:
-    """What to see to before it can run, and the next command."""
+    """Prints the missing prerequisites and the next command."""
     tasks = sum(part.is_task for part in proposal.parts)
     numbers = [counted(len(proposal.parts) - tasks, "service"), *([counted(tasks, "task")] if tasks else [])]
     echo(f"wrote {_shown(file)}: {' and '.join(numbers)}")
     if missing := _missing(file):
-        echo("before it can run:")
+        echo("before the app can run:")
         for line in missing:
             echo(f"{_INDENT}{line}")
     echo("next: setpoint up" + ("" if file.parent == Path.cwd() else f" {_shown(file)}"))
 
 
 def _missing(file: Path) -> list[str]:
-    """What the file needs and this machine does not have."""
+    """Returns the prerequisites of the file that this machine lacks."""
     from setpoint.app.loader import load_app
     from setpoint.objects.typedyaml import Mistakes
 
@@ -130,6 +130,6 @@ def _missing(file: Path) -> list[str]:
 
 
 def _shown(file: Path) -> str:
-    """A path as people would write it from here."""
+    """Returns the path relative to the working directory if possible."""
     here = Path.cwd()
     return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)

@@ -1,5 +1,4 @@
-"""What `setpoint stop`, `start` and `restart` have in common: which parts are meant, in which order they are taken, and
-how long each is waited for."""
+"""The common code of `setpoint stop`, `start` and `restart`: selects the parts, orders them, and waits for each."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
     from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
 
-# How soon it is looked again how far a part is.
+# The interval at which the state of a part is polled.
 _LOOK_SECONDS = 0.1
 HowFar: TypeAlias = Literal["there", "under way", "failed"]
 
 
 class How(NamedTuple):
-    """What the command line says beside the names."""
+    """The options of the command line besides the names."""
 
     everything: bool
     waits: bool
@@ -34,45 +33,47 @@ class How(NamedTuple):
 
 
 class Deed(NamedTuple):
-    """Something that is done to parts, each in its turn."""
+    """An action on parts, performed on each of them in order."""
 
-    # The command; what is being done to a part, and what it is then.
+    # The command, and the participle of its action, present and past ("stopping", "stopped").
     command: str
     doing: str
     done: str
-    # Whether what others depend on comes first.
+    # True if the dependencies of a part come first.
     forwards: bool
-    # Whether a part is meant when all are.
+    # Returns True if --all includes the part.
     is_one_of_all: "Callable[[Workload], bool]"
-    # Why there is nothing to do about a part; empty otherwise. Raises Failure where it cannot be done.
+    # Returns the reason why no action is needed, or an empty string. Raises Failure if the action is not possible.
     idle: "Callable[[Workload, Sequence[Workload]], str]"
-    # Does it; what was asked for, to know it again.
+    # Performs the action. Returns a token that identifies the request.
     act: "Callable[[Client, Workload], Awaitable[str]]"
     reached: "Callable[[Workload, str], HowFar]"
 
 
 def steering_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments of such a command: `names`, `how` and `server`."""
+    """Adds the arguments of such a command: `names`, `how` and `server`."""
 
     def inner(names: tuple[str, ...], everything: bool, waits: bool, seconds: float | None, server: Server) -> Any:
         if bool(names) == everything:
-            raise Failure("say which: NAME..., or --all", USAGE)
+            raise Failure("specify NAME... or --all", USAGE)
         return command(names, How(everything, waits, seconds), server)
 
     inner.__doc__, inner.__name__ = command.__doc__, command.__name__
     inner = server_options(inner)
-    inner = seconds_option("--timeout", "seconds", default="60s", help="How long to wait; 0 is for ever.")(inner)
-    inner = click.option("--wait/--no-wait", "waits", default=True, help="Whether to wait until it is so.")(inner)
-    inner = click.option("-a", "--all", "everything", is_flag=True, help="All parts of the app.")(inner)
+    inner = seconds_option("--timeout", "seconds", default="60s", help="Time to wait; 0 waits indefinitely.")(inner)
+    inner = click.option("--wait/--no-wait", "waits", default=True, help="Wait until the action has completed.")(inner)
+    inner = click.option("-a", "--all", "everything", is_flag=True, help="Select all parts of the app.")(inner)
     return click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)(inner)
 
 
 async def steer(server: Server, names: Sequence[str], how: How, deed: Deed) -> "list[Workload]":
-    """Does something to parts; those that it was done to. Raises Failure when some are not as wanted in the end."""
+    """Performs the action on the parts and returns the affected ones. Raises Failure if some do not reach the wanted
+    state.
+    """
     from setpoint.cli.workloads.inventory import find, read_workloads
 
     async with connect(server) as connected:
-        # So that `why` can say by what it was done.
+        # `why` shows the field manager as the cause of the change.
         client = connected.with_options(field_manager=f"{FIELD_MANAGER} {deed.command}")
         workloads = await read_workloads(client)
         every = filter(deed.is_one_of_all, workloads)
@@ -107,13 +108,13 @@ async def _in_turn(client: "Client", deed: Deed, doings: "Sequence[_Doing]", how
 
 
 class _Doing:
-    """A deed, and one part that it is done to."""
+    """An action on one part."""
 
     def __init__(self, client: "Client", deed: Deed, workload: "Workload", waits: bool, idle: str) -> None:
         self._client, self._deed, self._waits = client, deed, waits
         self.workload, self.idle = workload, idle
         self._done = bool(idle)
-        # What is wrong in the end, and the exit code for it.
+        # The error message if the action failed, and its exit code.
         self.trouble, self.code = "", FAILED
 
     async def run(self, shown: "Progress") -> None:
@@ -145,7 +146,7 @@ class _Doing:
 
         found = await read_again(self._client, self.workload)
         if found is None:
-            raise Failure(f"{self.workload.called} was deleted meanwhile")
+            raise Failure(f"{self.workload.called} was deleted in the meantime")
         self.workload = found
         return self._deed.reached(found, request)
 
@@ -158,22 +159,22 @@ class _Doing:
 
 
 def _why(workload: "Workload") -> str:
-    """Why it failed: in its own words, or in those of the first of its replicas that did."""
+    """Returns the reason of the failure, from the part or from its first failed replica."""
     failed = next((child for child in workload.children if has_failed(child)), workload)
     told = failed.judgement.why or failed.judgement.state
     return told if failed is workload else f"{failed.called}: {told}"
 
 
-# What the deeds ask of a part
+# Predicates on parts that the actions use
 
 
 def says_suspended(workload: "Workload") -> bool:
-    """Whether its condition Ready says that it was stopped for the time being."""
+    """Returns True if the Ready condition has the reason Suspended."""
     return bool(conditions.of(workload.tree, "Ready").get("reason") == "Suspended")
 
 
 def is_current(workload: "Workload") -> bool:
-    """Whether its status is about the object as it is now, with all that was asked of it."""
+    """Returns True if the status reflects the current generation and the last requested restart."""
     from setpoint.objects import meta
     from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
@@ -182,18 +183,18 @@ def is_current(workload: "Workload") -> bool:
 
 
 def has_seen(workload: "Workload") -> bool:
-    """Whether its status is about the object as it is now."""
+    """Returns True if the status reflects the current generation."""
     generation: int = workload.tree["metadata"].get("generation", 0)
     return bool(workload.status.get("observedGeneration", 0) >= generation)
 
 
 def is_over(workload: "Workload") -> bool:
-    """Whether it ran, or was to, and does not any more."""
+    """Returns True if the workload has run, or failed to start, and does not run any more."""
     return workload.status.get("state") in ("Finished", "Terminated", "FailedToStart", "Exited", "Unknown")
 
 
 def has_failed(workload: "Workload") -> bool:
-    """Whether a process or container is over and will not start again by itself, although it should run."""
+    """Returns True if a process or container has ended and will not be restarted, although the spec says to run."""
     from setpoint.workload.progress import is_suspended
 
     should_run = not is_suspended(workload.tree) and not has_stopped_for_good(workload)
@@ -203,19 +204,19 @@ def has_failed(workload: "Workload") -> bool:
 
 
 def has_stopped_for_good(workload: "Workload") -> bool:
-    """Whether it was stopped in DCP's way, which cannot be taken back."""
+    """Returns True if the workload was stopped with DCP's `spec.stop`, which cannot be undone."""
     return bool(workload.tree["spec"].get("stop"))
 
 
 def refuse_stopped(workload: "Workload") -> None:
-    """Raises Failure where it was stopped for good."""
+    """Raises Failure if the workload was stopped permanently."""
     if has_stopped_for_good(workload):
-        what = "was stopped for good (spec.stop): delete the object, and create it anew"
+        what = "was stopped permanently (spec.stop): delete and recreate the object"
         raise Failure(f"{workload.called} {what}", USAGE)
 
 
 def is_up(workload: "Workload", request: str) -> HowFar:
-    """How far a part is that should run; a task is there when the run has begun that was asked for."""
+    """Returns the progress of a part that should run. A task is up once the requested run has begun."""
     if workload.kind == "Task":
         return "there" if not request or workload.status.get("observedRestart") == request else "under way"
     if any(map(has_failed, workload.children or (workload,))):
@@ -224,5 +225,7 @@ def is_up(workload: "Workload", request: str) -> HowFar:
 
 
 def _is_well(workload: "Workload") -> bool:
-    """Whether it is as it should be. What a set says of its replicas may be of a moment ago."""
+    """Returns True if the part is ready or permanently stopped. The status that a set reports of its replicas may be
+    stale.
+    """
     return has_stopped_for_good(workload) or (is_current(workload) and workload.judgement.ready)

@@ -1,4 +1,4 @@
-"""`setpoint render`: the objects that an app file becomes, and what applying it would do to the app that runs."""
+"""`setpoint render`: prints the objects generated from an app file, and the changes that `setpoint up` would make."""
 
 import os
 from typing import TYPE_CHECKING
@@ -22,14 +22,16 @@ _MEANINGS: dict[str, Meaning] = {"added": "good", "removed": "bad", "changed": "
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
 @profile_option
-@click.option("--diff", "compares", is_flag=True, help="Say what `setpoint up` would do to the app that runs.")
-@click.option("--show-secrets", is_flag=True, help="Show the values of secrets, too.")
+@click.option(
+    "--diff", "compares", is_flag=True, help="Show the changes that `setpoint up` would make to the running app."
+)
+@click.option("--show-secrets", is_flag=True, help="Print the values of secrets instead of masking them.")
 @output_option("yaml", "json", "name")
 def render(file: str, profiles: tuple[str, ...], compares: bool, show_secrets: bool, form: Form) -> None:
-    """Print the objects that the app file becomes. Nothing is started, and nothing is written.
+    """Print the objects generated from the app file, without starting or writing anything.
 
-    They can be given to `kubectl apply`, too. With --diff: which of them are new, changed or gone since the last
-    `setpoint up`, and what that would mean for what runs.
+    `kubectl apply` accepts the output, too. With --diff, lists the objects added, changed or removed since the last
+    `setpoint up`, and the effect on running parts.
     """
     found = find_file(file)
     loaded = read_file(found, os.environ, profiles, on_this_machine=False)
@@ -51,7 +53,7 @@ def _masked(objects: "list[Object]") -> "list[Object]":
     return [masked(tree) for tree in objects]
 
 
-# What would change
+# The changes that `setpoint up` would make
 
 
 def _compare(app: str, file: "Path", objects: "list[Object]", form: Form) -> None:
@@ -60,16 +62,16 @@ def _compare(app: str, file: "Path", objects: "list[Object]", form: Form) -> Non
     from setpoint.session.startup import running
 
     if form.name in ("name", "yaml"):
-        raise Failure("--diff is printed as a table, or with -o json", USAGE)
+        raise Failure("--diff supports only the table and -o json", USAGE)
     session = running(app, file.parent, os.environ)
     changes = planned(read_applied(Places.of_session(session)) if session is not None else Applied(), objects)
     if form.name == "json":
         write_tree([_tree(each) for each in changes], form)
         return
     if session is None:
-        echo(f"{app} does not run: `setpoint up` would make everything anew", err=True)
+        echo(f"{app} is not running: `setpoint up` would create all objects", err=True)
     elif not changes:
-        echo(f"nothing differs from what {app} runs", err=True)
+        echo(f"no differences from the running {app}", err=True)
     if changes:
         _tell(changes)
 
@@ -87,7 +89,7 @@ def _tell(changes: "list[Change]") -> None:
 
 
 def _follows(change: "Change") -> str:
-    """What a change does to what runs, in words."""
+    """Returns the effect of a change on a running part, as text."""
     from setpoint.app.changes import EFFECTS
     from setpoint.cli.workloads.inventory import RUNNING
 
@@ -95,7 +97,7 @@ def _follows(change: "Change") -> str:
 
 
 def _tree(change: "Change") -> "Object":
-    """A change as programs read it; of the values themselves nothing, for some may be secret."""
+    """Returns a change for JSON output. The values are left out, because some may be secret."""
     return {
         "kind": change.kind,
         "name": change.name,

@@ -1,4 +1,4 @@
-"""`setpoint restart`: parts of an app end and start again; replicas one after the other."""
+"""`setpoint restart`: restarts parts of an app, replicas one after the other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,9 +20,9 @@ _LOOK_SECONDS = 0.05
 def restart(names: tuple[str, ...], how: How, server: Server) -> None:
     """Restart parts of the app.
 
-    Replicas restart one after the other, each when the one before is ready; api.2 is one of them. What was stopped, or
-    has ended, starts. A task that runs is ended, and runs again. Ends with exit code 1 where something fails for good,
-    and with 4 where it is not ready in time.
+    Replicas restart one after the other, each when the previous one is ready; api.2 names a single replica. Stopped or
+    exited parts start. A running task is stopped and runs again. Exits with code 1 if a part fails permanently, and
+    with code 4 if a part is not ready in time.
 
     \b
       setpoint restart api
@@ -37,7 +37,7 @@ def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
 
 
 def _is_one_of_all(workload: "Workload") -> bool:
-    """Work that is done is not done again because everything restarts."""
+    """Returns True unless the workload is a task: --all does not repeat finished tasks."""
     return workload.kind != "Task"
 
 
@@ -55,7 +55,7 @@ async def _act(client: "Client", workload: "Workload") -> str:
 
 
 async def _end(client: "Client", task: "Workload") -> None:
-    """Ends the runs of a task: the next one would be left out while another is under way."""
+    """Stops the runs of a task; otherwise the next run would be skipped while another is active."""
     from setpoint.cli.app.stop import end_runs
     from setpoint.cli.workloads.inventory import read_again
 

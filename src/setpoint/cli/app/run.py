@@ -1,7 +1,7 @@
-"""`setpoint run`: a task of the app, now, with its output and its exit code.
+"""`setpoint run`: runs a task of the app now and exits with its exit code.
 
-Where the app runs, the task runs in its session. Where it does not, there is a session for as long as the task takes,
-with what the task comes after and nothing else.
+If the app is running, the task runs in its session. Otherwise a temporary session runs the task and its dependencies,
+and no other part of the app.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from setpoint.objects.tree import Object
 
 _LOOK_SECONDS = 0.05
-# Exit codes of what a signal ended, as shells count them.
+# The base of the exit codes of processes killed by a signal, as in shells.
 _SIGNALLED = 128
-# How long a run that is interrupted may take to end, beyond the time its task gives it.
+# The time limit for an interrupted run to end, in addition to the stop timeout of its task.
 _ENDING_SECONDS = 30.0
-# How long a run may take to begin that was asked for.
+# The time limit for a requested run to begin.
 _BEGINNING_SECONDS = 0.5
-# From when on it is said what a run waits for.
+# After this time, the command prints the dependency that a run waits for.
 _PATIENCE_SECONDS = 1.0
-# What a session of its own has beside the workloads that are needed.
+# The kinds that a temporary session gets in addition to the needed workloads.
 _GROUNDWORK = frozenset(("Secret", "CustomResourceDefinition"))
 
 
@@ -48,15 +48,17 @@ class _Wanted(NamedTuple):
 @click.command(name="run")
 @click.argument("task", shell_complete=task_names)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENT...]")
-@click.option("-f", "--file", default="", metavar="FILE", help="The app file, where the app does not run.")
-@click.option("-p", "--profile", "profiles", multiple=True, metavar="NAME", help="A variant of that app.")
+@click.option("-f", "--file", default="", metavar="FILE", help="App file, if the app is not running.")
+@click.option(
+    "-p", "--profile", "profiles", multiple=True, metavar="NAME", help="Enable a profile of that app (repeatable)."
+)
 @server_options
 def run(task: str, arguments: tuple[str, ...], file: str, profiles: tuple[str, ...], server: Server) -> None:
-    """Run a task of the app now, show what it prints, and end with its exit code.
+    """Run a task of the app now, print its output, and exit with its exit code.
 
-    Tasks that it comes after run first, unless they have succeeded. If the app does not run, what the task comes after
-    is started for it, nothing else, and ended with it. Ctrl-C ends the run. What stands behind -- is given to the task
-    behind its own arguments.
+    Tasks that the task depends on run first, unless they have succeeded. If the app is not running, only the
+    dependencies of the task are started, and they are stopped afterwards. Ctrl-C stops the run. Arguments after -- are
+    appended to the task's command.
 
     \b
       setpoint run migrate
@@ -66,7 +68,7 @@ def run(task: str, arguments: tuple[str, ...], file: str, profiles: tuple[str, .
 
 
 async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Server) -> int:
-    """The exit code. Whoever asks us to end ends the run, too."""
+    """Returns the exit code. SIGTERM and SIGHUP stop the run."""
     running, loop = asyncio.current_task(), asyncio.get_running_loop()
     came: list[int] = []
 
@@ -92,7 +94,7 @@ async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Se
 
 
 def _nothing_runs(server: Server) -> bool:
-    """Whether nobody named a server, and no app runs here."""
+    """Returns True if the user named no server and no app is running here."""
     if server.kubeconfig or server.session or os.environ.get("KUBECONFIG"):
         return False
     try:
@@ -101,7 +103,7 @@ def _nothing_runs(server: Server) -> bool:
         return True
 
 
-# In a session of its own
+# In a temporary session
 
 
 async def _alone(wanted: _Wanted, file: str, profiles: tuple[str, ...]) -> int:
@@ -117,7 +119,7 @@ async def _alone(wanted: _Wanted, file: str, profiles: tuple[str, ...]) -> int:
 
 @asynccontextmanager
 async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple[str, ...]) -> "AsyncIterator[Client]":
-    """A session for one task, under a name that no other has; it goes with this process, and nothing is left of it."""
+    """Opens a session for one task under a unique name. The session ends with this process and leaves no files."""
     import shutil
 
     from setpoint.cli.support.errors import explained
@@ -131,7 +133,7 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
     try:
         started = await start(name, file, os.environ, profiles=profiles, attendant=process_identity())
     except StartFailed as error:
-        raise Failure(f"{name} cannot be started: {error}") from None
+        raise Failure(f"cannot start {name}: {error}") from None
     places = Places.of_session(started.session)
     try:
         async with connect(Server(session=started.session.id), quiet=True) as client:
@@ -142,13 +144,15 @@ async def _session(file: "Path", loaded: "LoadedApp", task: str, profiles: tuple
             finally:
                 ended = await asyncio.shield(end(started.session, client, lambda _: None))
         if ended.left:
-            raise Failure(f"{loaded.app.app} ended, but not all of it: {ended}")
+            raise Failure(f"{loaded.app.app} ended, but some objects are left: {ended}")
     finally:
         shutil.rmtree(places.data, ignore_errors=True)
 
 
 def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
-    """The objects of an app that a task needs, in their order; the task itself so that it runs only when asked to."""
+    """Returns the objects of an app that a task needs, in order. The task itself is suspended, so that only a request
+    runs the task.
+    """
     from setpoint.cli.support.object_status import is_workload
     from setpoint.objects import meta
     from setpoint.workload.dependencies import needs
@@ -165,16 +169,16 @@ def needed_objects(loaded: "LoadedApp", task: str) -> "list[Object]":
     return found
 
 
-# One run
+# A single run
 
 
 def _named(client: "Client") -> "Client":
-    """A client whose writes say by what they were made."""
+    """Returns a client with a field manager that names this command."""
     return client.with_options(field_manager=f"{FIELD_MANAGER} run")
 
 
 async def run_task(client: "Client", name: str, arguments: tuple[str, ...] = ()) -> int:
-    """Runs a task, those first that it comes after; its exit code. Raises Failure."""
+    """Runs a task after its dependencies and returns its exit code. Raises Failure."""
     from setpoint.session.runs import TASK, Busy, request_run
 
     task = await _task(client, name)
@@ -184,8 +188,8 @@ async def run_task(client: "Client", name: str, arguments: tuple[str, ...] = ())
     try:
         request = await request_run(client, name, arguments)
     except Busy:
-        hint = f"`setpoint logs -f {name}` shows it, `setpoint stop {name}` ends it"
-        raise Failure(f"{name} runs already: {hint}", CONFLICT) from None
+        hint = f"`setpoint logs -f {name}` shows its output, `setpoint stop {name}` stops the run"
+        raise Failure(f"{name} is already running: {hint}", CONFLICT) from None
     try:
         return await _Following(client, await client.get(TASK, name), request).to_its_end()
     except asyncio.CancelledError:
@@ -208,13 +212,17 @@ async def _task(client: "Client", name: str) -> "Object":
 def _no_task(name: str, known: list[str]) -> str:
     from setpoint.cli.output.words import did_you_mean
 
-    there = f"there are: {', '.join(known)}" if known else "the app has none; write it under tasks"
+    there = (
+        f"available tasks: {', '.join(known)}"
+        if known
+        else "the app has no tasks; add them under `tasks` in the app file"
+    )
     hint = did_you_mean(name, known) or there
-    return f"there is no task {name}; {hint}"
+    return f"task {name} not found; {hint}"
 
 
 async def _run_before(client: "Client", name: str, before: str) -> int:
-    """Runs a task that another comes after, unless it has succeeded, or runs by itself."""
+    """Runs a task that another task depends on, unless that one has succeeded or starts automatically."""
     task = await _task(client, before)
     status = task.get("status") or {}
     if status.get("state") == "Succeeded" or status.get("active") or not task["spec"].get("suspend"):
@@ -226,7 +234,7 @@ async def _run_before(client: "Client", name: str, before: str) -> int:
 
 
 class _Following:
-    """One run, followed from its request to its end."""
+    """Follows one run from its request to its end."""
 
     def __init__(self, client: "Client", task: "Object", request: str) -> None:
         self._client, self._task, self._request = client, task, request
@@ -234,7 +242,7 @@ class _Following:
         self._seen: set[str] = set()
 
     async def to_its_end(self) -> int:
-        """Copies the output of all attempts. The exit code of the last one. Raises Failure."""
+        """Copies the output of all attempts and returns the exit code of the last one. Raises Failure."""
         from setpoint.session.runs import TASK, attempts_of, run_of, was_left_out
 
         began, said = self._client.clock.monotonic(), ""
@@ -248,13 +256,13 @@ class _Following:
             if run is not None and run["state"] != "Running":
                 return _ended(self._name, run)
             if was_left_out(task, self._request):
-                raise Failure(f"{self._name} was not run: another run of it was under way", CONFLICT)
+                raise Failure(f"{self._name} was not run: another run of the task was active", CONFLICT)
             if not self._seen and self._client.clock.monotonic() - began > _PATIENCE_SECONDS:
                 said = self._told(task, said)
             await self._client.clock.sleep(_LOOK_SECONDS)
 
     def _told(self, task: "Object", before: str) -> str:
-        """Says what the run waits for, when that is news."""
+        """Prints the dependency that the run waits for, if that has changed. Returns the last printed message."""
         from setpoint.objects import conditions
 
         ready = conditions.of(task, "Ready")
@@ -270,13 +278,14 @@ def _ended(name: str, run: "Object") -> int:
     code: int | None = run.get("exitCode")
     attempts = run.get("attempts", 1)
     if not code or attempts > 1:
-        echo(f"{name} failed: {run.get('message') or 'nobody knows why'} · setpoint why {name}", err=True)
+        echo(f"{name} failed: {run.get('message') or 'unknown reason'} · setpoint why {name}", err=True)
     return code or FAILED
 
 
 async def copy_output(client: "Client", attempt: "Object") -> None:
-    """Copies what a process or container prints, to its end: its output to ours, its errors to ours. One that has a
-    terminal gets ours."""
+    """Copies stdout and stderr of a process or container to ours until both end. A process with a terminal is attached
+    to our terminal.
+    """
     if attempt["spec"].get("terminal") is not None:
         await _share_terminal(client, attempt)
         return
@@ -299,7 +308,7 @@ async def _copy(client: "Client", attempt: "Object", source: str, to: "IO[bytes]
                 to.write(piece)
                 to.flush()
     except NotFound:
-        return  # it is deleted already
+        return  # already deleted
 
 
 async def _share_terminal(client: "Client", attempt: "Object") -> None:
@@ -320,23 +329,23 @@ def _has_begun(tree: "Object | None") -> bool:
 
 
 async def _interrupted(client: "Client", name: str, request: str) -> None:
-    """Ends a run, and waits until it has ended."""
+    """Stops a run and waits for its end."""
     from setpoint.objects.clock import timeout
     from setpoint.objects.errors import APIError
     from setpoint.session.part_control import end_run
     from setpoint.session.runs import TASK, attempts_of, run_of, withdraw
 
-    echo(f"ending {name}", err=True)
+    echo(f"stopping {name}", err=True)
     try:
         async with timeout(client.clock, _ENDING_SECONDS):
             await withdraw(client, name, request)
-            # It may have begun in this very moment.
+            # The run may have begun at this moment.
             task, deadline = await client.get(TASK, name), client.clock.monotonic() + _BEGINNING_SECONDS
             while not (begun := await attempts_of(client, task, request)) and client.clock.monotonic() < deadline:
                 await client.clock.sleep(_LOOK_SECONDS)
             for each in begun[-1:]:
-                await end_run(client, each, "it was interrupted")
+                await end_run(client, each, "interrupted by the user")
             while (run := run_of(await client.get(TASK, name), request)) is not None and run["state"] == "Running":
                 await client.clock.sleep(_LOOK_SECONDS)
     except (TimeoutError, APIError) as error:
-        echo(f"{name} may run on: {error or 'it does not end'} · setpoint ps", err=True)
+        echo(f"{name} may still be running: {error or 'the run does not end'} · setpoint ps", err=True)

@@ -1,4 +1,4 @@
-"""`setpoint start`: parts of an app that were stopped, or have ended, run again."""
+"""`setpoint start`: starts parts of an app that were stopped or have exited."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 @click.command()
 @steering_options
 def start(names: tuple[str, ...], how: How, server: Server) -> None:
-    """Start parts of the app that were stopped, or have ended.
+    """Start parts of the app that were stopped or have exited.
 
-    Each starts after what it depends on. api.2 is one replica of api. A task runs once, or by its schedule again; to
-    see what it prints, use `setpoint run`. Ends with exit code 1 where something fails for good, and with 4 where it is
-    not ready in time.
+    Each part starts after its dependencies. api.2 names a single replica of api. A task runs once, or resumes its
+    schedule; use `setpoint run` to see its output. Exits with code 1 if a part fails permanently, and with code 4 if a
+    part is not ready in time.
 
     \b
       setpoint start db
@@ -45,14 +45,14 @@ def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
     refuse_stopped(workload)
     whole = next((each for each in workloads if workload in each.children), None)
     if whole is not None and is_suspended(whole.tree):
-        raise Failure(f"{whole.name} is stopped as a whole: `setpoint start {whole.name}`", USAGE)
+        raise Failure(f"{whole.name} is stopped as a whole: use `setpoint start {whole.name}`", USAGE)
     if workload.kind == "Task":
-        return "runs already" if workload.status.get("active") else ""
-    return "runs already" if is_up(workload, "") == "there" and not is_over(workload) else ""
+        return "is already running" if workload.status.get("active") else ""
+    return "is already running" if is_up(workload, "") == "there" and not is_over(workload) else ""
 
 
 def _is_one_of_all(workload: "Workload") -> bool:
-    """A task begins by itself or by hand; only one whose schedule was stopped is started with all others."""
+    """Returns True if --all starts the workload. Of the tasks, only those with a suspended schedule are included."""
     spec = workload.tree["spec"]
     return workload.kind != "Task" or bool(spec.get("schedule") and spec.get("suspend"))
 
@@ -79,7 +79,7 @@ async def _act(client: "Client", workload: "Workload") -> str:
 
 
 async def start_replicas(client: "Client", workload: "Workload") -> None:
-    """Starts the replicas that were stopped by themselves."""
+    """Starts the replicas that were stopped individually."""
     from setpoint.objects import meta
     from setpoint.session import part_control
     from setpoint.workload.kinds.api_names import SUSPENDED_WITH_SET

@@ -1,4 +1,4 @@
-"""`setpoint stop`: parts of an app are stopped and stay so, until they are started or the app is brought up again."""
+"""`setpoint stop`: stops parts of an app until `setpoint start` or `setpoint up`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 @click.command()
 @steering_options
 def stop(names: tuple[str, ...], how: How, server: Server) -> None:
-    """Stop parts of the app, and leave the rest running.
+    """Stop parts of the app and leave the rest running.
 
-    They stay stopped, with their logs and addresses, until `setpoint start` or `setpoint up`. api.2 is one replica of
-    api. Of a task, the runs that are under way end, and none begins by its schedule. Who needs what was stopped is
-    named, and left as it is.
+    The parts stay stopped, with their logs and addresses, until `setpoint start` or `setpoint up`. api.2 names a single
+    replica of api. Stopping a task ends its active runs and suspends its schedule. Running parts that depend on a
+    stopped part are listed and not changed.
 
     \b
       setpoint stop db
@@ -51,13 +51,13 @@ def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
     from setpoint.workload.progress import is_suspended
 
     if has_stopped_for_good(workload) and is_over(workload):
-        return "is stopped already"
+        return "is already stopped"
     if workload.kind == "Task":
         waits = workload.status.get("state") in (None, "Pending") or workload.tree["spec"].get("schedule")
         begins = waits and not workload.tree["spec"].get("suspend")
-        return "" if workload.status.get("active") or begins else "does not run"
+        return "" if workload.status.get("active") or begins else "is not running"
     is_stopped = is_suspended(workload.tree) and _reached(workload, "") == "there"
-    return "is stopped already" if is_stopped else ""
+    return "is already stopped" if is_stopped else ""
 
 
 async def _act(client: "Client", workload: "Workload") -> str:
@@ -74,12 +74,12 @@ async def _act(client: "Client", workload: "Workload") -> str:
 
 
 async def end_runs(client: "Client", task: "Workload") -> None:
-    """Ends the runs of a task that are under way."""
+    """Stops the active runs of a task."""
     from setpoint.session import part_control
 
     for each in task.children:
         if not is_over(each) and not each.tree["spec"].get("stop"):
-            await part_control.end_run(client, each.tree, "somebody stopped it")
+            await part_control.end_run(client, each.tree, "stopped by the user")
 
 
 def _reached(workload: "Workload", request: str) -> HowFar:
@@ -102,7 +102,7 @@ STOP = Deed("stop", "stopping", "stopped", False, _is_one_of_all, _idle, _act, _
 
 
 async def _tell_who_needs(server: Server, stopped: "list[Workload]") -> None:
-    """Says who runs that depends on what was stopped."""
+    """Prints the running parts that depend on the stopped ones."""
     from setpoint.cli.workloads.inventory import read_workloads, ref
     from setpoint.workload.dependencies import needed_by
 
@@ -115,4 +115,6 @@ async def _tell_who_needs(server: Server, stopped: "list[Workload]") -> None:
         names = [name for kind, name in needed_by(trees, (each.kind, each.name)) if (kind, name) in up]
         if names:
             verb = "need" if len(names) > 1 else "needs"
-            terminal().echo(f"{' and '.join(names)} {verb} {each.called}, and run{'' if len(names) > 1 else 's'} on")
+            terminal().echo(
+                f"{' and '.join(names)} {verb} {each.called} and keep{'' if len(names) > 1 else 's'} running"
+            )

@@ -1,7 +1,8 @@
-"""`setpoint up`: an app from its file to the point where everything is ready, and for as long as one looks at it.
+"""`setpoint up`: starts an app and shows its progress and output.
 
-The session is a process of its own (`session/host.py`); this one applies the file and shows what becomes of it. It may
-leave the session to itself, or end it; should it be killed, the session ends by itself.
+The session is a separate process (`session/host.py`). This process applies the app file and shows the state of the
+parts. On exit the user either detaches from the session or stops the app. If this process is killed, the session stops
+by itself.
 """
 
 import os
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
     from setpoint.workload.process.identity import Identity
 
 
-# How long a host that does not answer any more may take to be gone.
+# The time limit for an unreachable host process to exit.
 _LAST_SECONDS = 10.0
 
 
 class How(NamedTuple):
-    """How an app is to be shown."""
+    """The display options of `setpoint up`."""
 
     detached: bool
     logs: bool
@@ -47,8 +48,10 @@ class How(NamedTuple):
 @click.command()
 @click.argument("file", default="", metavar="[FILE]")
 @profile_option
-@click.option("-d", "--detach", "detached", is_flag=True, help="Return when all is ready, and let it run on.")
-@click.option("--logs/--no-logs", default=True, help="Whether to show what the app prints.")
+@click.option(
+    "-d", "--detach", "detached", is_flag=True, help="Run in the background; return when all parts are ready."
+)
+@click.option("--logs/--no-logs", default=True, help="Show the output of the app.")
 @click.option(
     "--timeout",
     "seconds",
@@ -56,13 +59,13 @@ class How(NamedTuple):
     metavar="SECONDS",
     default=300.0,
     show_default=True,
-    help="With --detach: how long to wait until all is ready.",
+    help="With --detach: time to wait until all parts are ready.",
 )
 def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds: float) -> None:
-    """Run the app of a file: setpoint.yaml, here or above.
+    """Start the app of a file: setpoint.yaml in this directory or a parent.
 
-    If it runs already, what changed in the file is applied and nothing else is touched. While it is shown, `d` leaves
-    it running and `q` ends it. With --detach the exit code tells whether everything became ready.
+    If the app is already running, only the changes of the file are applied. In the view, press `d` to detach and `q` to
+    stop the app. With --detach, the exit code is 0 if all parts became ready.
     """
     found = find_file(file)
     with _standby(found) as standby:
@@ -70,7 +73,7 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
         app = loaded.app
         if not any((app.services, app.tasks, app.controllers, app.crds, app.objects)):
             raise Failure(
-                f"there is nothing to run in {found}: it has no services; `setpoint init` proposes some", USAGE
+                f"{found} defines no services, tasks or controllers; `setpoint init` can propose services", USAGE
             )
         clear_dead(patience=UNTIL_GONE)
         sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds), standby)))
@@ -78,7 +81,7 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
 
 @contextmanager
 def _standby(file: Path) -> "Iterator[Standby | None]":
-    """A host that gets ready while the file is read; none where an app runs already, which is likely to be this one."""
+    """Yields a standby host that starts while the file is read, or None if an app is running in this directory."""
     from setpoint.session.registry import Sessions
     from setpoint.session.standby import Standby
 
@@ -103,18 +106,18 @@ async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: H
     app, clock = loaded.app.app, SystemClock()
     began = clock.now()
     try:
-        # Even what is to run on alone must not, before it is known what it is.
+        # A detached app, too, must not outlive this process before the file has been applied.
         who = process_identity()
         async with progress(f"starting {app}", clock):
             started = await start(app, file, os.environ, profiles=profiles, attendant=who, standby=standby)
         while started.joined and await _is_ending(started):
-            echo(f"{app} is being ended; it starts when that is done", err=True)
-            async with progress(f"waiting for {app} to end", clock):
+            echo(f"{app} is stopping; it starts again afterwards", err=True)
+            async with progress(f"waiting for {app} to stop", clock):
                 await wait_gone(_host(started), clock)
                 began = clock.now()
                 started = await start(app, file, os.environ, profiles=profiles, attendant=who)
     except StartFailed as error:
-        raise Failure(f"{app} cannot be started: {error}") from None
+        raise Failure(f"cannot start {app}: {error}") from None
     async with connect(Server(session=started.session.id)) as client:
         changed = await _applied(client, loaded, started)
         if how.detached and not started.joined:
@@ -143,7 +146,7 @@ def _host(started: "Started") -> "Identity":
 
 
 async def _is_ending(started: "Started") -> bool:
-    """Whether a session that was found is on its way out, or is out of reach and gone in a moment. Raises Failure."""
+    """Returns True if the session is stopping, or is unreachable and exits soon. Raises Failure."""
     from setpoint.client.transport import TransportError
     from setpoint.objects.clock import timeout
     from setpoint.session.registry import Sessions
@@ -162,14 +165,14 @@ async def _is_ending(started: "Started") -> bool:
                     raise error from None
                 return True
     except Failure:
-        # The session may end, and take its record and kubeconfig along, after it was found.
+        # The session may have ended, and removed its record and kubeconfig, in the meantime.
         if any(session.id == started.session.id for session in Sessions.of(os.environ).alive()):
             raise
         return True
 
 
 async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) -> None:
-    """Waits for the controllers of the app, too. Raises Failure for one that cannot run."""
+    """Waits for the controllers of the app. Raises Failure if one cannot run."""
     from setpoint.app import forms
     from setpoint.session.controllers.status_query import loaded
 
@@ -177,15 +180,20 @@ async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) 
     known = await loaded(client, modules, seconds)
     name = app.app.app
     if known.failures:
-        raise Failure(f"{'; '.join(known.failures)}. {name} runs on: what you mend is loaded, `setpoint down` ends it")
+        raise Failure(
+            f"{'; '.join(known.failures)}. {name} keeps running: corrected files are loaded "
+            "automatically, `setpoint down` stops the app"
+        )
     if not known.are_decided(modules):
         raise Failure(
-            f"{', '.join(modules)} not loaded yet; {name} runs on: `setpoint controllers` tells more", TIMED_OUT
+            f"{', '.join(modules)} not loaded yet; {name} keeps running: see `setpoint controllers`", TIMED_OUT
         )
 
 
 async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[Change]":
-    """Raises Failure; then a session that was started for it is ended again, for nothing half done shall remain."""
+    """Applies the objects and returns the changes. On failure, stops a session that was started for them. Raises
+    Failure.
+    """
     from setpoint.cli.app.down import end_session
     from setpoint.cli.output.progress import progress
     from setpoint.cli.support.errors import explained
@@ -198,7 +206,7 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
             async with progress(f"applying the file of {started.session.app}", client.clock) as shown:
 
                 def tell(name: str) -> None:
-                    shown.text = f"waiting for {name} to end"
+                    shown.text = f"waiting for {name} to stop"
 
                 changed = await apply_app(client, Places.of_session(started.session), loaded.objects, tell)
             if started.joined:
@@ -211,7 +219,7 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
 
 
 async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: How) -> int:
-    """What is left to do, and to say. The exit code."""
+    """Detaches or stops the session and prints the result. Returns the exit code."""
     from setpoint.cli.app.down import end_session
     from setpoint.session.attachment import attendant, detach
     from setpoint.session.paths import Places
@@ -222,29 +230,31 @@ async def _concluded(client: "Client", started: "Started", outcome: "Outcome", h
             await end_session(started.session, client)
         case "detached":
             detach(places.attended)
-            echo(f"{app} runs on · `{_again(started.session)}` shows it again, `setpoint down` ends it")
+            echo(
+                f"{app} keeps running · `{_again(started.session)}` shows the app again, `setpoint down` stops the app"
+            )
         case "left" | "ready":
             until = "" if attendant(places.attended) is None else ", as long as the terminal that started it"
-            echo(f"{app} runs on{until} · `setpoint down` ends it")
+            echo(f"{app} keeps running{until} · `setpoint down` stops the app")
         case "ended":
             if places.applied.exists():
-                raise Failure(f"the session of {app} is gone; its log is {places.log}")
+                raise Failure(f"the session of {app} ended unexpectedly; see its log {places.log}")
             if how.detached:
-                raise Failure(f"{app} was ended before it was ready")
-            echo(f"{app} was ended")
+                raise Failure(f"{app} was stopped before all parts were ready")
+            echo(f"{app} was stopped")
         case "failed" | "late":
             parts = ", ".join(outcome.failed)
             what = "failed" if outcome.how == "failed" else f"{'is' if len(outcome.failed) == 1 else 'are'} not ready"
             asked = outcome.failed[0] if outcome.failed else app
             raise Failure(
-                f"{parts or app} {what}; {app} runs on: `setpoint why {asked}` tells more, `setpoint down` ends it",
+                f"{parts or app} {what}; {app} keeps running: see `setpoint why {asked}`, stop with `setpoint down`",
                 FAILED if outcome.how == "failed" else TIMED_OUT,
             )
     return 0
 
 
 def _again(session: "Session") -> str:
-    """The command that shows a session, from the directory one is in."""
+    """Returns the command that shows a session, relative to the current directory."""
     from setpoint.app.reader import FILES
 
     file = Path(session.file)

@@ -1,1 +1,1 @@
-"""Commands for who writes controllers: how they do, what they print, a new one, and one that is being worked on."""
+"""Commands for authors of controllers: status, logs, scaffolding, and running controllers during development."""

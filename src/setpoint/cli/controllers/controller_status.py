@@ -1,4 +1,4 @@
-"""How the controllers of the server that is meant do."""
+"""Reads the status of the controllers of the selected server."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 async def read_controllers(client: "Client") -> "Known":
-    """Raises Failure for a server that tells nothing of controllers."""
+    """Returns the status of the controllers. Raises Failure if the server does not report controllers."""
     from setpoint.objects.errors import NotFound
     from setpoint.session.controllers.status_query import ask
 
@@ -18,7 +18,7 @@ async def read_controllers(client: "Client") -> "Known":
         return await ask(client)
     except NotFound:
         raise Failure(
-            "this server tells nothing of controllers: only those of `setpoint up` and `setpoint serve` do. "
-            "`setpoint dev` shows what a controller does on any cluster",
+            "this server does not report controllers: only servers of `setpoint up` and `setpoint serve` do. Use "
+            "`setpoint dev` to watch a controller on any cluster",
             NOT_FOUND,
         ) from None

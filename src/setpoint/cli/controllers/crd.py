@@ -1,4 +1,4 @@
-"""`setpoint crd`: the CustomResourceDefinitions of Python classes, as YAML."""
+"""`setpoint crd`: prints the CustomResourceDefinitions of Python classes as YAML."""
 
 import click
 
@@ -12,13 +12,13 @@ from setpoint.schema.types import ModelError, Resource, crd_of
 
 @click.command()
 @click.argument("targets", metavar="MODULE:CLASS...", nargs=-1, required=True)
-@click.option("--storage", metavar="VERSION", help="The version that objects are stored in, where there are several.")
+@click.option("--storage", metavar="VERSION", help="Storage version, if there are several versions.")
 def crd(targets: tuple[str, ...], storage: str | None) -> None:
-    """Print the CustomResourceDefinition of each class.
+    """Print the CustomResourceDefinitions of Python classes.
 
-    MODULE:CLASS names a class that derives from Resource, such as shop.api:Widget; MODULE alone stands for all of them
-    in it. Classes of one group and kind are versions of it, and make one definition. Modules are found as Python finds
-    them, and in the current directory.
+    MODULE:CLASS names a subclass of Resource, such as shop.api:Widget; MODULE alone selects all of its subclasses of
+    Resource. Classes with the same group and kind become versions of one definition. Modules are searched on Python's
+    path and in the current directory.
     """
     found: dict[tuple[str, str], list[type[Resource]]] = {}
     for target in targets:
@@ -42,23 +42,23 @@ def _classes(target: str) -> list[type[Resource]]:
     module_name, colon, class_name = target.partition(":")
     if not module_name or (colon and not class_name):
         raise click.BadParameter(
-            f"{target!r} should read MODULE:CLASS, such as shop.api:Widget", param_hint="MODULE:CLASS"
+            f"invalid target {target!r}: expected MODULE:CLASS, e.g. shop.api:Widget", param_hint="MODULE:CLASS"
         )
     module = vars(import_here(module_name))
     if not colon:
         classes = [found for found in module.values() if _is_kind(found) and found.__module__ == module_name]
         if not classes:
-            raise Failure(f"{module_name} has no class that derives from Resource and has a group")
+            raise Failure(f"{module_name} has no subclass of Resource with a group")
         return classes
     if class_name not in module:
         known = sorted(name for name, found in module.items() if _is_kind(found))
-        hint = f"; it has {', '.join(known)}" if known else ""
+        hint = f"; available classes: {', '.join(known)}" if known else ""
         raise Failure(f"{module_name} has no class {class_name}{hint}")
     found = module[class_name]
     if not _is_kind(found):
         raise Failure(
-            f"{target} is no kind: derive the class from Resource, with a group and a version, "
-            'as in `class Widget(Resource, group="example.com", version="v1")`'
+            f"{target} is not a resource class: derive the class from Resource with a group and a version, as in "
+            '`class Widget(Resource, group="example.com", version="v1")`'
         )
     return [found]
 

@@ -1,6 +1,6 @@
-"""`setpoint dev`: runs controllers against a server while one works on them, and prints every reconcile.
+"""`setpoint dev`: runs controllers against a server, reloads them on changes, and prints every reconcile.
 
-They run in a process of their own each, at this terminal: `breakpoint()` works. A change of a file replaces them.
+Each controller module runs in its own process, attached to this terminal, so that `breakpoint()` works.
 """
 
 import asyncio
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from setpoint.session.controllers.messages import Ran
     from setpoint.session.controllers.worker_slots import WorkerSlots
 
-# So often in a row nothing must be left to do, with so much time between.
+# The controllers count as idle after this number of polls in a row, at this interval.
 _CALM_LOOKS, _LOOK_SECONDS = 3, 0.1
 _FAILURES = ("error", "terminal", "timeout")
 
 
 @click.command()
 @click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=click.Path())
-@click.option("--once", is_flag=True, help="End when nothing is left to do; 1 if a reconcile failed.")
-@seconds_option("--timeout", default="60s", help="With --once: how long that may take.")
+@click.option("--once", is_flag=True, help="Exit when no work is left; exit code 1 if a reconcile failed.")
+@seconds_option("--timeout", default="60s", help="With --once: time limit.")
 @click.option(
     "--install/--no-install",
     default=None,
-    help="Whether to install the kinds that they define. [default: not on a server of --kubeconfig or $KUBECONFIG]",
+    help="Install the CRDs of the controllers. [default: not with --kubeconfig or $KUBECONFIG]",
 )
 @server_options
 def dev(modules: tuple[str, ...], once: bool, timeout: float | None, install: bool | None, server: Server) -> None:
-    """Run controllers, and print every reconcile; Ctrl-C ends it.
+    """Run controllers and print every reconcile. Press Ctrl-C to stop.
 
-    MODULE is a file (controllers/shop.py) or a module, with :NAME for one controller of it. When the file changes, or
-    what it imports from here, what runs finishes its reconciles and the new one takes over; a mistake in it is told,
-    and the version before goes on.
+    MODULE is a file (controllers/shop.py) or a Python module; append :NAME for a single controller. When the file or
+    one of its local imports changes, running reconciles finish and the new version takes over. If the new version has
+    an error, the error is printed and the previous version keeps running.
 
     \b
       setpoint dev controllers/shop.py
@@ -58,9 +58,9 @@ def _entry(text: str) -> "Entry":
 
     module, _, name = text.partition(":")
     if module.endswith(".py") and not Path(module).is_file():
-        raise Failure(f"there is no file {module}, seen from {Path.cwd()}", USAGE)
+        raise Failure(f"file {module} not found in {Path.cwd()}", USAGE)
     if not module.endswith(".py") and not all(part.isidentifier() for part in module.split(".")):
-        raise Failure(f"{module} is neither a file of Python, such as controllers/shop.py, nor a module", USAGE)
+        raise Failure(f"{module} is neither a Python file, such as controllers/shop.py, nor a module name", USAGE)
     return Entry(module, name)
 
 
@@ -80,7 +80,7 @@ async def _dev(
     seats = WorkerSlots(here, told, clock, os.environ, at_terminal=True)
     paths = [str(path.absolute()) for path in found.paths]
     where = server.kubeconfig or found.by
-    echo(f"{', '.join(map(str, entries))} against {where}; Ctrl-C ends it", err=True)
+    echo(f"{', '.join(map(str, entries))} against {where}; press Ctrl-C to stop", err=True)
     ended = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, ended.set)
@@ -95,14 +95,14 @@ async def _dev(
         if seats.problems:
             return FAILED
         if not await _settled(seats, ended, clock, seconds):
-            raise Failure("there is still something to do", TIMED_OUT)
+            raise Failure("timed out: reconciles are still pending", TIMED_OUT)
         return FAILED if told.failing else 0
     finally:
         await seats.close()
 
 
 async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Path) -> None:
-    """Says so where the session runs the same files: both would act."""
+    """Warns if the session runs the same modules, because both copies would act."""
     from setpoint.cli.controllers.controller_status import read_controllers
 
     async with connect(server, quiet=True) as client:
@@ -111,14 +111,14 @@ async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Pat
     for entry in entries:
         if entry.module in hosted or str(Path(entry.module).resolve()) in places:
             echo(
-                f"Warning: {entry.module} runs in the session as well, and both act: take it out of setpoint.yaml "
-                "meanwhile, or look at it with `setpoint controllers logs -f`",
+                f"Warning: {entry.module} also runs in the session, and both copies act: remove the module from "
+                "setpoint.yaml for now, or watch the session's copy with `setpoint controllers logs -f`",
                 err=True,
             )
 
 
 async def _settled(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:
-    """Waits until nothing is left to do; False if it takes too long."""
+    """Waits until no work is left. Returns False on timeout."""
     until = None if seconds is None else clock.monotonic() + seconds
     calm = 0
     while calm < _CALM_LOOKS and not ended.is_set():
@@ -130,7 +130,7 @@ async def _settled(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", s
 
 
 class Told:
-    """Prints what happens, a line each: `seat.Teller`. `failing` are the objects whose last reconcile failed."""
+    """Prints one line per event; implements `Teller`. `failing` holds the objects with a failed last reconcile."""
 
     def __init__(self, place: Terminal, clock: "Clock") -> None:
         self._place, self._clock = place, clock
@@ -149,10 +149,10 @@ class Told:
         self.failing.discard(about)
         if failed := run.result in _FAILURES:
             self.failing.add(about)
-        why = ", ".join(run.why) or "nobody said why"
-        wrote = ", ".join(run.writes) or "wrote nothing"
+        why = ", ".join(run.why) or "unknown trigger"
+        wrote = ", ".join(run.writes) or "no writes"
         how = f"{run.result}: {run.error}" if run.error else run.result.replace("_", " ")
-        again = f", again in {measured(run.again_after)}" if run.again_after is not None else ""
+        again = f", requeued after {measured(run.again_after)}" if run.again_after is not None else ""
         result = self._place.paint(how, "bad" if failed else "good")
         self._line(f"{run.controller} {run.object} · {why} · {wrote} · {result}{again} ({measured(run.seconds)})")
 

@@ -1,4 +1,4 @@
-"""`setpoint envtest-assets`: what the tests of Go operators start instead of the real control plane."""
+"""`setpoint envtest-assets`: writes the binaries that tests of Go operators start instead of a real control plane."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from setpoint.cli.support.errors import Failure
 def envtest_assets(directory: str) -> None:
     """Write kube-apiserver, etcd and kubectl into DIR, for controller-runtime's envtest.
 
-    They take the flags of the originals and run this installation of Setpoint; kubectl is the one on the path. Prints
-    the directory, so that a Go operator's tests run on Setpoint with
+    The programs accept the flags of the originals and run this installation of Setpoint; kubectl is the one on the
+    PATH. Prints the directory. Run the tests of a Go operator on Setpoint with
 
     \b
         KUBEBUILDER_ASSETS="$(setpoint envtest-assets bin)" go test ./...

@@ -1,4 +1,4 @@
-"""`setpoint fsm`: the states of a finite-state controller, as text or as a picture."""
+"""`setpoint fsm`: prints or draws the states of a finite-state controller."""
 
 from pathlib import Path
 
@@ -14,19 +14,20 @@ from setpoint.flow.fsm.picture import svg as picture
 
 @click.command()
 @click.argument("target", metavar="MODULE:FSM")
-@click.option("--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture to this file.")
+@click.option(
+    "--svg", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write an SVG picture to this file."
+)
 def fsm(target: str, file: Path | None) -> None:
-    """Print the states of a finite-state controller, and what leads where.
+    """Print the states and transitions of a finite-state controller.
 
-    MODULE:FSM names it, such as shop.operator:fsm. Modules are found as Python finds them, and in the current
-    directory; nothing of the controller is run. Its states are checked on the way: a circle, or a state that nothing
-    leads to, is an error.
+    MODULE:FSM names the FSM, such as shop.operator:fsm. Modules are searched on Python's path and in the current
+    directory; the controller is not run. Cycles and unreachable states are reported as errors.
     """
     found = _find(target)
     try:
         graphs = [(str(found.kind), found.graph())]
         if (cleaning := found.finalizer_graph()) is not None:
-            graphs.append((f"{found.kind}, when it is deleted", cleaning))
+            graphs.append((f"{found.kind}, on deletion", cleaning))
     except GraphError as error:
         raise Failure(f"{target}: {error}") from None
     if file is None:
@@ -35,17 +36,17 @@ def fsm(target: str, file: Path | None) -> None:
     try:
         file.write_text(picture(graphs), encoding="utf-8")
     except OSError as error:
-        raise Failure(f"{file} cannot be written: {error.strerror}") from None
+        raise Failure(f"cannot write {file}: {error.strerror}") from None
 
 
 def _find(target: str) -> FSM:
     module, colon, name = target.partition(":")
     if not module or not colon or not name:
-        raise click.BadParameter(f"{target!r} should read MODULE:FSM, such as shop.operator:fsm")
+        raise click.BadParameter(f"invalid target {target!r}: expected MODULE:FSM, e.g. shop.operator:fsm")
     members = vars(import_here(module))
     found = members.get(name)
     if isinstance(found, FSM):
         return found
     known = sorted(each for each, value in members.items() if isinstance(value, FSM))
     hint = f"; {module} has {', '.join(known)}" if known else f"; {module} has none"
-    raise Failure(f"{target} is no FSM{hint}")
+    raise Failure(f"{target} is not an FSM{hint}")

@@ -1,4 +1,4 @@
-"""`setpoint controllers`: how the controllers of an app do, and what they print."""
+"""`setpoint controllers`: shows the status and logs of an app's controllers."""
 
 from typing import Any
 
@@ -13,18 +13,22 @@ from setpoint.cli.support.durations import seconds_option
 from setpoint.objects.tree import Object
 
 _HEADERS = ("NAME", "KIND", "STATE", "QUEUE", "RATE/min", "p50", "p99", "ERR%", "LAG")
-_NOTHING = "No controllers of an app run here. `setpoint new controller NAME` makes one; --all shows the server's own."
+_NOTHING = (
+    "No controllers are running. Create one with `setpoint new controller NAME`; use --all to show built-in "
+    "controllers."
+)
 
 
 @click.group(invoke_without_command=True)
-@click.option("-A", "--all", "with_own", is_flag=True, help="Those of the control plane itself, too.")
+@click.option("-A", "--all", "with_own", is_flag=True, help="Include the built-in controllers of the control plane.")
 @output_option("json", "yaml", "name", "wide")
 @server_options
 @click.pass_context
 def controllers(ctx: click.Context, with_own: bool, form: Form, server: Server) -> None:
-    """Show how the controllers of the app do: what waits, how fast, how often they fail, and what is the matter.
+    """Show the status of the app's controllers: queue length, reconcile rate and duration, errors and notes.
 
-    RATE/min, p50, p99 and ERR% are of the last reconciles; LAG is how long the object has waited that waits longest.
+    RATE/min, p50, p99 and ERR% cover the last reconciles; LAG is the longest time that a queued object has been
+    waiting.
     """
     ctx.obj = server
     if ctx.invoked_subcommand is None:
@@ -32,26 +36,32 @@ def controllers(ctx: click.Context, with_own: bool, form: Form, server: Server) 
 
 
 @controllers.command("list")
-@click.option("-A", "--all", "with_own", is_flag=True, help="Those of the control plane itself, too.")
+@click.option("-A", "--all", "with_own", is_flag=True, help="Include the built-in controllers of the control plane.")
 @output_option("json", "yaml", "name", "wide")
 @server_options
 def list_(with_own: bool, form: Form, server: Server) -> None:
-    """The same as `setpoint controllers`."""
+    """Show the status of controllers, like `setpoint controllers`."""
     run(_show(server, form, with_own=with_own))
 
 
 @controllers.command()
 @click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=controller_names)
-@click.option("-f", "--follow", is_flag=True, help="Go on, and print what comes.")
-@click.option("--tail", metavar="LINES", type=click.IntRange(min=1), help="Only so many lines from the end of each.")
-@seconds_option("--since", help="Only what came within the last 30s, 5m, 1h.")
-@click.option("-t", "--timestamps", is_flag=True, help="Put the time before each line.")
-@click.option("--prefix/--no-prefix", default=None, help="Put the name before each line. [default: of several]")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log output.")
+@click.option(
+    "--tail", metavar="LINES", type=click.IntRange(min=1), help="Number of lines to show from the end of each log."
+)
+@seconds_option("--since", help="Show logs since a relative time, such as 30s, 5m or 1h.")
+@click.option("-t", "--timestamps", is_flag=True, help="Include timestamps on each line.")
+@click.option(
+    "--prefix/--no-prefix",
+    default=None,
+    help="Prefix each line with the controller's name. [default: if there are several]",
+)
 @server_options
 def logs(names: tuple[str, ...], server: Server, **how: Any) -> None:
-    """Show what controllers print and log, and what became of them: of those that are named, or of all.
+    """Print the logs and lifecycle events of controllers: of the named ones, or of all.
 
-    `setpoint logs controllers/NAME` is the same.
+    `setpoint logs controllers/NAME` is equivalent.
     """
     from setpoint.cli.workloads.logs import CONTROLLERS, print_logs
 
@@ -79,9 +89,9 @@ async def _show(server: Server, form: Form, *, with_own: bool) -> None:
 
 
 def table(rows: list[Object], place: Terminal, *, wide: bool = False) -> str:
-    """The rows as people read them; with `wide`, which file each is from."""
+    """Returns the table as text. With `wide`, includes the file of each controller."""
     headers = (*_HEADERS, "FROM") if wide else _HEADERS
-    cells = [[*_cells(row, wide=wide), *([row["module"] or "the control plane"] if wide else [])] for row in rows]
+    cells = [[*_cells(row, wide=wide), *([row["module"] or "built-in"] if wide else [])] for row in rows]
     return "\n".join(render_with_texts(headers, cells, {"NOTE": [row["note"] for row in rows]}, place))
 
 
@@ -102,7 +112,7 @@ def _cells(row: Object, *, wide: bool) -> list[str | Cell]:
 
 
 def _duration(seconds: float) -> str:
-    """Short, for a column: 3ms, 1.2s, 2m."""
+    """Returns a short duration for a column: 3ms, 1.2s, 2m."""
     if seconds < 0.0995:
         return f"{seconds * 1000:.1f}ms" if seconds < 0.00995 else f"{seconds * 1000:.0f}ms"
     return f"{seconds:.1f}s" if seconds < 99.5 else f"{seconds / 60:.0f}m"

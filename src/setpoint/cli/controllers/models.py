@@ -1,4 +1,4 @@
-"""`setpoint models`: Python classes of CustomResourceDefinitions."""
+"""`setpoint models`: generates Python classes from CustomResourceDefinitions."""
 
 import sys
 from pathlib import Path
@@ -15,43 +15,43 @@ from setpoint.schema.types import ModelError
 from setpoint.schema.types.model_source import models as source_of
 
 _KIND = "CustomResourceDefinition"
-# All definitions of a large operator may stand in one file.
+# All definitions of a large operator may be in one file.
 _MOST_BYTES = 64 << 20
 
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("-o", "--output", metavar="FILE", help="Write there instead of printing.")
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
 def models(files: tuple[str, ...], output: str | None) -> None:
-    """Print the Python classes of the CustomResourceDefinitions in files of YAML or JSON.
+    """Print Python classes for the CustomResourceDefinitions in YAML or JSON files.
 
-    A - stands for the standard input; documents of other kinds are passed over. The classes make the same definitions
-    again (setpoint crd); what a class cannot say is told.
+    Use - for standard input; other kinds are ignored. `setpoint crd` generates the same definitions from the classes
+    again; features that a class cannot express are reported.
     """
     definitions = [definition for file in files for definition in _definitions(file)]
     if not definitions:
-        raise Failure(f"there is no {_KIND} in {', '.join(files)}")
+        raise Failure(f"no {_KIND} found in {', '.join(files)}")
     try:
         module = source_of(definitions)
     except ModelError as error:
         raise Failure(str(error)) from None
     for text in module.left_out:
-        echo(f"left out: {text}", err=True)
+        echo(f"not supported: {text}", err=True)
     if output is None:
         echo(module.source, nl=False)
         return
     try:
         Path(output).write_text(module.source, encoding="utf-8")
     except OSError as error:
-        raise Failure(f"{output} cannot be written: {error.strerror}") from None
+        raise Failure(f"cannot write {output}: {error.strerror}") from None
 
 
 def _definitions(file: str) -> list[Object]:
-    """The definitions in a file, those in lists too."""
+    """Returns the definitions in a file, including those in lists."""
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise Failure(f"{file} cannot be read: {error.strerror}") from None
+        raise Failure(f"cannot read {file}: {error.strerror}") from None
     try:
         documents = [document.tree for document in yamltext.load_all(data, _MOST_BYTES)]
     except APIError as error:

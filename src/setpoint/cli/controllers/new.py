@@ -1,4 +1,6 @@
-"""`setpoint new controller`: the files of a controller, listed in the app file, and loaded where the app runs."""
+"""`setpoint new controller`: writes the files of a controller, adds the module to the app file, and loads the
+controller in the running app.
+"""
 
 import os
 from pathlib import Path, PurePosixPath
@@ -13,26 +15,32 @@ from setpoint.cli.support.errors import CONFLICT, TIMED_OUT, USAGE, Failure
 if TYPE_CHECKING:
     from setpoint.session.registry import Session
 
-# How long a session may take to load what is new.
+# The time limit for a session to load the new controller.
 _LOADED_SECONDS = 20.0
 
 
 @click.group()
 def new() -> None:
-    """Write the beginnings of something."""
+    """Create files from templates."""
 
 
 @new.command()
 @click.argument("name")
-@click.option("--kind", metavar="KIND", default="", help="The kind that it is for. [default: after NAME]")
-@click.option("--group", metavar="GROUP", default="example.com", show_default=True, help="The group of the kind.")
+@click.option("--kind", metavar="KIND", default="", help="Kind of the resource. [default: derived from NAME]")
+@click.option("--group", metavar="GROUP", default="example.com", show_default=True, help="API group of the kind.")
 @click.option(
-    "--dir", "directory", metavar="DIRECTORY", default="controllers", show_default=True, help="Where it goes."
+    "--dir",
+    "directory",
+    metavar="DIRECTORY",
+    default="controllers",
+    show_default=True,
+    help="Directory of the controller.",
 )
 def controller(name: str, kind: str, group: str, directory: str) -> None:
-    """Write a controller: its kind, a loop to begin with, a test that passes, and an example.
+    """Create a controller with its kind, a reconcile function, a passing test, and an example object.
 
-    It is listed in setpoint.yaml, here or above, which else stays as it is. Where the app runs, it is loaded at once.
+    Adds the controller to setpoint.yaml in this directory or a parent. If the app is running, the controller is loaded
+    immediately.
 
     \b
       setpoint new controller shop
@@ -48,15 +56,15 @@ def controller(name: str, kind: str, group: str, directory: str) -> None:
     file = _app_file()
     top = file.parent if file is not None else Path.cwd()
     if Path(directory).is_absolute() or ".." in Path(directory).parts:
-        raise Failure(f"--dir {directory} should be a directory below {top}", USAGE)
+        raise Failure(f"--dir {directory} must be a directory below {top}", USAGE)
     files = files_of(names, PurePosixPath(directory))
     _write(files, top)
     program, test, example = files
     _say(f"wrote {program}", f"the kind {names.kind} ({names.group}/v1) and its controller")
-    _say(f"wrote {test}", "a test of it: setpoint test")
-    _say(f"wrote {example}", f"an object: setpoint apply -f {_seen(top / example)}")
+    _say(f"wrote {test}", "a test; run with: setpoint test")
+    _say(f"wrote {example}", f"an object; create with: setpoint apply -f {_seen(top / example)}")
     if file is None:
-        _say("no setpoint.yaml here", f"setpoint dev {_seen(top / program)} runs it")
+        _say("no setpoint.yaml here", f"run with: setpoint dev {_seen(top / program)}")
         return
     _list(file, str(program))
     session = _running(file)
@@ -74,24 +82,24 @@ def _app_file() -> Path | None:
 
 
 def _write(files: dict[PurePosixPath, str], top: Path) -> None:
-    """Writes all of them, or none where one is there already."""
+    """Writes all files, or none if one of them exists."""
     if there := [str(path) for path in files if (top / path).exists()]:
-        are = f"{', '.join(there[:-1])} and {there[-1]} are" if there[1:] else f"{there[0]} is"
-        raise Failure(f"{are} there already; choose another name, or another --dir", CONFLICT)
+        are = f"{', '.join(there[:-1])} and {there[-1]}" if there[1:] else f"{there[0]}"
+        raise Failure(f"already exists: {are}; choose another name or another --dir", CONFLICT)
     for path, text in files.items():
         try:
             (top / path).parent.mkdir(parents=True, exist_ok=True)
             (top / path).write_text(text, encoding="utf-8")
         except OSError as error:
-            raise Failure(f"{top / path} cannot be written: {error.strerror}") from None
+            raise Failure(f"cannot write {top / path}: {error.strerror}") from None
 
 
 def _list(file: Path, module: str) -> None:
-    """Lists it in the app file."""
+    """Adds the controller to the app file."""
     from setpoint.app.controller_entry import AddingError, add_controller
     from setpoint.server import secret_files
 
-    by_hand = f"add it by hand: controllers: [{module}]"
+    by_hand = f"add manually: controllers: [{module}]"
     if file.suffix == ".py":
         _say(f"not added to {file.name}", by_hand)
         return
@@ -99,12 +107,12 @@ def _list(file: Path, module: str) -> None:
         text = file.read_text(encoding="utf-8")
         secret_files.write(file, add_controller(text, module).encode(), file.stat().st_mode & 0o777)
     except (AddingError, OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{file.name} was left as it is, for {error}; {by_hand}") from None
+        raise Failure(f"{file.name} was not changed: {error}; {by_hand}") from None
     _say(f"added to {file.name}", f"controllers: - {module}")
 
 
 def _running(file: Path) -> "Session | None":
-    """The session that runs this very file."""
+    """Returns the session that runs this app file, or None."""
     from setpoint.session.registry import Sessions
 
     found = Sessions.of(os.environ).here(file.parent)
@@ -112,7 +120,9 @@ def _running(file: Path) -> "Session | None":
 
 
 async def _load(session: "Session", module: str) -> None:
-    """Has the session run it, and tells how that went. What else changed in the file is for `setpoint up` to apply."""
+    """Loads the controller in the session and reports the result. Other changes of the file are left to
+    `setpoint up`.
+    """
     from setpoint.cli.output.progress import progress
     from setpoint.client.patches import merge
     from setpoint.session.controllers.status_query import loaded
@@ -126,10 +136,10 @@ async def _load(session: "Session", module: str) -> None:
             await client.patch(kind, merge(change), session.app)
         known = await loaded(client, [module], _LOADED_SECONDS)
     if not known.are_decided([module]):
-        raise Failure(f"session {session.id} has not loaded it yet: `setpoint controllers` tells more", TIMED_OUT)
+        raise Failure(f"session {session.id} has not loaded the controller yet: see `setpoint controllers`", TIMED_OUT)
     if failed := [row["note"] for row in known.hosted if row["module"] == module and row["state"] == "Failed"]:
-        raise Failure(f"session {session.id} cannot load it: {failed[0]}")
-    _say(f"runs in session {session.id}", "setpoint controllers shows how it does")
+        raise Failure(f"session {session.id} cannot load the controller: {failed[0]}")
+    _say(f"runs in session {session.id}", "status: setpoint controllers")
 
 
 def _seen(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""`setpoint test`: the tests of the project, run by pytest where the app file is."""
+"""`setpoint test`: runs the tests of the project with pytest in the directory of the app file."""
 
 import importlib.util
 import subprocess
@@ -13,9 +13,9 @@ from setpoint.cli.support.errors import Failure
 @click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.argument("arguments", metavar="[ARGUMENTS...]", nargs=-1, type=click.UNPROCESSED)
 def test(arguments: tuple[str, ...]) -> None:
-    """Run the tests of the project with pytest, in the directory of setpoint.yaml; the exit code is pytest's.
+    """Run the tests of the project with pytest in the directory of setpoint.yaml, and exit with pytest's exit code.
 
-    What is given is for pytest: `setpoint test -k shop -x`. The fixture `world` is a server of a test's own.
+    All arguments are passed to pytest: `setpoint test -k shop -x`. The fixture `world` provides a server for each test.
     """
     from setpoint.cli.app.app_file import find_file
 

@@ -1,4 +1,4 @@
-"""The files of a new controller: its kind, its loop, an example, and a test that passes. Pure."""
+"""The templates of a new controller: its kind, reconcile function, test, and example. Pure functions."""
 
 import keyword
 import re
@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 
-_PROGRAM = '''"""The kind {kind}, and the controller that makes of each what its spec says."""
+_PROGRAM = '''"""The kind {kind} and its controller."""
 
 import setpoint as sp
 from setpoint.api.core.v1 import ConfigMap
 
 
 class {kind}Spec(sp.Model):
-    """What a {kind} should be."""
+    """The desired state of a {kind}."""
 
     greeting: str = "Hello"
 
 
 class {kind}Status(sp.Model):
-    """What a {kind} is."""
+    """The observed state of a {kind}."""
 
     text: str = ""
     observed_generation: int = 0
@@ -38,13 +38,13 @@ class {kind}(sp.Resource, group="{group}", version="v1", columns=[sp.Column("Tex
 async def {function}(ctx: sp.Context, request: sp.Request) -> None:
     found: {kind} | None = await ctx.object()
     if found is None:
-        return  # it is gone, and what it owns goes with it
+        return  # deleted; its ConfigMap is deleted by the garbage collector
     text = f"{{found.spec.greeting}}, {{request.name}}!"
     page = ConfigMap(metadata=sp.ObjectMeta(name=f"{{request.name}}-page"), data={{"text": text}})
     await ctx.client.apply(ctx.own(page))
     ctx.status["text"] = text
 '''
-_TEST = '''"""What becomes of a {kind}."""
+_TEST = '''"""Tests of the {kind} controller."""
 
 import pytest
 from {module} import {kind}, {kind}Spec, {function}
@@ -57,7 +57,7 @@ FIRST = {kind}(metadata=sp.ObjectMeta(name="first", namespace="default"), spec={
 
 
 @pytest.mark.world(crds=[{kind}])
-async def test_its_page_says_what_its_spec_does(world: testing.World) -> None:
+async def test_the_page_contains_the_greeting(world: testing.World) -> None:
     ran = await world.run_once({function}, FIRST)
     ran.raise_error()
     assert ran.object.status.text == "Moin, first!"
@@ -65,7 +65,7 @@ async def test_its_page_says_what_its_spec_does(world: testing.World) -> None:
 
 
 @pytest.mark.world(crds=[{kind}], objects=[FIRST])
-async def test_a_page_that_somebody_deletes_comes_back(world: testing.World) -> None:
+async def test_a_deleted_page_is_recreated(world: testing.World) -> None:
     await world.run({function})
     await world.client.delete(ConfigMap, "first-page", "default")
     await world.eventually(lambda: world.find(ConfigMap, "first-page"))
@@ -80,20 +80,20 @@ spec:
 """
 
 
-# Kinds whose classes would be taken for something else, and where.
-_TAKEN = {"ConfigMap": "in the file that is written, which makes ConfigMaps"}
+# Kinds that conflict with other names in the generated file.
+_TAKEN = {"ConfigMap": "with a class that the generated file imports"}
 
 
 class ScaffoldError(ValueError):
-    """The names do not do; says why."""
+    """Raised for invalid names, with the reason."""
 
 
 class Names(NamedTuple):
-    """What a new controller and its parts are called."""
+    """The names of a new controller and its files."""
 
     kind: str
     group: str
-    # Of the file, without `.py`.
+    # The name of the file, without `.py`.
     module: str
 
     @property
@@ -102,29 +102,28 @@ class Names(NamedTuple):
 
 
 def names_of(name: str, kind: str, group: str) -> Names:
-    """The names that follow from the one that was given, and perhaps from others. Raises ScaffoldError."""
+    """Derives all names from the given ones. Raises ScaffoldError."""
     words = [word for word in re.split(r"[-_\s]+|(?<=[a-z0-9])(?=[A-Z])", name) if word]
     if not words or not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*", name):
         raise ScaffoldError(
-            f"{name!r} can name no controller: use letters, digits and dashes, a letter first, such as shop or web-site"
+            f"invalid controller name {name!r}: use letters, digits and dashes, starting with a letter, e.g. shop "
+            "or web-site"
         )
     kind = kind or "".join(word[0].upper() + word[1:] for word in words)
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind) or dns1035_label(kind.lower()):
-        raise ScaffoldError(f"{kind!r} can name no kind: use words in CamelCase, such as Shop or WebSite")
+        raise ScaffoldError(f"invalid kind {kind!r}: use CamelCase, e.g. Shop or WebSite")
     if kind in _TAKEN:
-        raise ScaffoldError(f"{kind!r} has a meaning of its own {_TAKEN[kind]}: choose another name, or --kind")
+        raise ScaffoldError(f"kind {kind!r} conflicts {_TAKEN[kind]}: choose another name or --kind")
     if "." not in group or dns1123_subdomain(group):
-        raise ScaffoldError(
-            f"{group!r} can be no group: it should be a domain with at least one dot, such as example.com"
-        )
+        raise ScaffoldError(f"invalid group {group!r}: expected a domain with at least one dot, e.g. example.com")
     module = "_".join(words).lower()
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module == "setpoint":
-        module = f"{module}_controller"  # the name is Python's own
+        module = f"{module}_controller"  # avoids a name of the standard library
     return Names(kind, group, module)
 
 
 def files_of(names: Names, directory: PurePosixPath) -> dict[PurePosixPath, str]:
-    """The files, by where they go: the program first, its test, an example."""
+    """Returns the contents of the files by path: the program, its test, and an example."""
     is_like_a_test = names.kind.startswith("Test")
     no_test = f"\n{names.kind}.__test__ = False  # pytest goes by names\n\n" if is_like_a_test else ""
     filled = {**names._asdict(), "function": names.function, "no_test": no_test}

@@ -1,1 +1,1 @@
-"""`setpoint demo`: an example app that is there wherever Setpoint is installed."""
+"""`setpoint demo`: a sample app that is part of every installation."""

@@ -1,4 +1,4 @@
-"""The demo for those who only look on: command by command, each as one would type it, from the start to the end."""
+"""The demo without interaction: prints and runs one command after the other."""
 
 import shlex
 import signal
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from setpoint.cli.output.terminal import echo
 
 _SETPOINT = "setpoint "
-# How long what is broken may take to show it, and what is mended to be well again.
+# The time limit for a broken part to fail, and for a repaired part to become ready.
 _PATIENCE = "--timeout=30s"
 
 
 class Step(NamedTuple):
-    """What comes next, in words and as a command; and what must be so before it makes sense."""
+    """A step: its description, its command, and a command to run silently before."""
 
     says: str
     command: str
@@ -24,34 +24,37 @@ class Step(NamedTuple):
 
 
 _STEPS = (
-    Step("The app of this directory, from its file to the point where all of it is ready:", "setpoint up --detach"),
-    Step("What runs:", "setpoint ps"),
-    Step("A task of the app. It orders something, and waits until the worker has packed it:", "setpoint run test"),
+    Step("Start the app of this directory and wait until all parts are ready:", "setpoint up --detach"),
+    Step("List the workloads:", "setpoint ps"),
     Step(
-        "Now the API breaks. It is watched, so that an edit restarts it:",
+        "Run a task of the app. The task places an order and waits until the worker has packed the order:",
+        "setpoint run test",
+    ),
+    Step(
+        "Break the API. Its file is watched, so that an edit restarts the API:",
         """sed -i '1i raise RuntimeError("out of milk")' api.py""",
     ),
     Step(
-        "What happened, and why:",
+        "Show the failure and its cause:",
         "setpoint why api",
         f"setpoint wait exe -l setpoint.dev/part=api --for=jsonpath={{.status.lastExitCode}}=1 {_PATIENCE}",
     ),
-    Step("As it was:", "sed -i 1d api.py"),
+    Step("Undo the edit:", "sed -i 1d api.py"),
     Step("", "setpoint ps", f"setpoint wait exers/api {_PATIENCE}"),
 )
-_DOWN = Step("The end, and a look whether it is true:", "setpoint down")
+_DOWN = Step("Stop the app and check that no process is left:", "setpoint down")
 
 
 def take(place: Path) -> int:
-    """Shows all of it. The exit code of the first command that failed; the app is ended in any case."""
-    # Who ends the tour early ends the app, too.
+    """Runs all steps and returns the exit code of the first failed command. Always stops the app."""
+    # SIGTERM ends the tour and stops the app.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     failed = 0
     try:
         for step in _STEPS:
             failed = failed or _run(step, place)
     finally:
-        with suppress(BrokenPipeError):  # nobody looks on any more
+        with suppress(BrokenPipeError):  # the reader has closed the pipe
             _tell(_DOWN)
         failed = _do(_DOWN.command, place) or failed
     return failed
@@ -78,7 +81,7 @@ def _do(command: str, place: Path) -> int:
 
 
 def _words(command: str) -> list[str]:
-    """What runs: our own command on this Python, anything else in a shell."""
+    """Returns the program to run: our own command on this Python, any other command in a shell."""
     if command.startswith(_SETPOINT):
         return [sys.executable, "-m", "setpoint", *shlex.split(command)[1:]]
     return ["sh", "-c", command]

@@ -1,1 +1,1 @@
-"""What a person sees while an app starts and runs."""
+"""The terminal view of an app while the app starts and runs."""

@@ -1,4 +1,4 @@
-"""What is told of the app itself, of the controllers that run with it above all: the events of its App object."""
+"""The Events of the App object, mostly about the controllers of the app."""
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple
@@ -14,14 +14,14 @@ _AGAIN_SECONDS = 0.5
 
 
 class Happening(NamedTuple):
-    """Something that was told."""
+    """An Event of the app."""
 
     text: str
     bad: bool
 
 
 async def happenings(client: Client, app: str) -> AsyncIterator[Happening]:
-    """What happens to an app from now on; has no end."""
+    """Yields the Events of an app from now on; never ends."""
     fields = {"involvedObject.kind": "App", "involvedObject.name": app}
     while True:
         try:
@@ -32,5 +32,5 @@ async def happenings(client: Client, app: str) -> AsyncIterator[Happening]:
                         tree = event.object
                         yield Happening(tree.get("message") or tree.get("reason", ""), tree.get("type") == "Warning")
         except (APIError, TransportError):
-            pass  # whether the server is there is for others to find out
+            pass  # other code detects that the server is gone
         await client.clock.sleep(_AGAIN_SECONDS)

@@ -1,7 +1,7 @@
-"""The view: an app as it starts, in a table that fills, and as it runs, line by line.
+"""The view: a table while the app starts, and lines of output while the app runs.
 
-On a terminal the table is written over until all is ready, or nothing more will come of waiting; then it stays, and
-what the app prints follows, with what happens to its parts in between. Elsewhere every change of state is a line.
+On a terminal the table is redrawn until all parts are ready or waiting longer is useless. Then the table stays,
+followed by the output of the app and messages about its parts. Without a terminal, every change of state is one line.
 """
 
 import asyncio
@@ -38,22 +38,22 @@ from setpoint.objects.tree import Object
 
 Ending: TypeAlias = Literal["quit", "detached", "left", "ready", "failed", "late", "ended"]
 
-# No more often is anything painted; and so often at least while something is counted.
+# The minimum interval between two frames, and the maximum interval while seconds are counted.
 _FRAME_SECONDS, _TICK_SECONDS = 0.1, 0.5
-# So many lines of each are shown to who joins.
+# The number of past lines per part shown when joining a running app.
 _JOINED_TAIL = 5
-# How long it may take to find out why something failed, when that is all that is waited for.
+# The time limit for explaining a failure before the view ends.
 _EXPLAIN_SECONDS = 3.0
-# What most terminals have, where one does not say.
+# The default size if the terminal does not report one.
 _COLUMNS, _LINES = 80, 24
-# So many lines about what happened are kept while nothing can be written.
+# The number of messages kept while the output is blocked.
 _MOST_NOTED = 500
 _INTERRUPT = "\x03"
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Outcome(NamedTuple):
-    """Why a view ended. `failed` are the parts that failed, or were `late`: not ready in time."""
+    """The result of a view. `failed` lists the parts that failed, or that were not ready in time (`late`)."""
 
     how: Ending
     failed: tuple[str, ...] = ()
@@ -68,22 +68,23 @@ async def watch_app(
     stdin: TextIO | None = None,
     stdout: TextIO | None = None,
 ) -> Outcome:
-    """Shows an app until somebody leaves, it ends, or as the settings say. `seconds` bounds the time until all is
-    ready, where that is what is waited for. Raises APIError and TransportError if the app cannot be read."""
+    """Shows an app until the user leaves, the app ends, or as the settings say. `seconds` limits the time until all
+    parts are ready. Raises APIError and TransportError if the app cannot be read.
+    """
     news = asyncio.Event()
     output = Output(stdout or sys.stdout, news.set)
     view = _View(client, settings, place, output, news)
     try:
-        # Where the output goes elsewhere, the keys are for whoever shows it.
+        # If the output is redirected, keys are left to the program that shows the output.
         with keyboard(stdin or sys.stdin if place.width is not None else None) as keys, on_signals(view.signals()):
             return await view.run(keys.keys() if keys is not None else None, seconds)
     finally:
-        # What was printed is on the terminal before anybody else writes there.
+        # Flushes the output before other code writes to the terminal.
         await output.close(client.clock)
 
 
 class _View:
-    """One view. It notes what it hears, and paints some of it from time to time."""
+    """A single view. Collects changes and paints them in frames."""
 
     def __init__(
         self, client: Client, settings: ViewSettings, place: Terminal, output: Output, news: asyncio.Event
@@ -99,9 +100,9 @@ class _View:
         self._zone = zone
         self._printed = Printed(place, [part.name for part in settings.parts], zone)
         self._lines: Lines | None = None
-        # Set when there is something to look at, or to paint.
+        # Set when there is a change to process or to paint.
         self._news = news
-        # What is to be printed with the next frame: first this, then what happened, in between what the app prints.
+        # The lines of the next frame: first `_said`, then `_noted` merged with the output of the app by time.
         self._said: list[str] = []
         self._noted: list[tuple[datetime, str]] = []
         self._is_starting, self._is_ready_told = True, False
@@ -112,7 +113,7 @@ class _View:
         self._has_keys = False
 
     async def run(self, keys: AsyncIterator[str] | None, seconds: float | None) -> Outcome:
-        """Shows the app to the end. Raises APIError and TransportError."""
+        """Shows the app until the view ends. Raises APIError and TransportError."""
         settings, place = self._settings, self._place
         self._said += [layout.header(settings.app, settings.session, settings.dashboard, place)]
         self._said += layout.change_lines(settings.changes, place)
@@ -138,7 +139,7 @@ class _View:
             await self._end(tasks)
 
     async def _next(self) -> None:
-        """Returns when there is something to paint, and the last time was long enough ago."""
+        """Waits for a change to paint, and at least one frame interval."""
         await self._clock.sleep(_FRAME_SECONDS)
         with contextlib.suppress(TimeoutError):
             if self._model.has_pending or self._settings.until_ready:
@@ -162,7 +163,7 @@ class _View:
             self._said += layout.table(self._table(), self._widths, self._place)
         self._paint(last=True)
 
-    # What is heard
+    # Incoming changes
 
     def _changed(self, tree: Object) -> None:
         self._model.put(tree, self._clock.now())
@@ -181,7 +182,7 @@ class _View:
             self._note(News(each.text, "bad" if each.bad else ""))
 
     def signals(self) -> Mapping[signal.Signals, Callable[[], None]]:
-        """What is done about signals: they end the view in good order, and a change of size is seen."""
+        """Returns the signal handlers: termination signals end the view, SIGWINCH updates its width."""
         found: dict[signal.Signals, Callable[[], None]] = dict.fromkeys(_ENDS, lambda: self._press(_INTERRUPT))
         return found if self._screen is None else {**found, signal.SIGWINCH: self._resized}
 
@@ -223,11 +224,11 @@ class _View:
             self._settle(layout.starting_line(self._table(), None, self._keys, self._place))
         elif self._lines is None:
             self._show_logs(since_now=True)
-            self._note(News("output is shown"))
+            self._note(News("output shown"))
         else:
             self._do(self._lines.close())
             self._lines = None
-            self._note(News("output is hidden · l shows it again"))
+            self._note(News("output hidden · press l to show"))
 
     def _ask(self) -> None:
         """Asks which part to restart."""
@@ -252,15 +253,15 @@ class _View:
         try:
             await RESTART.act(self._client, workload)
         except (APIError, TransportError, Failure) as error:
-            self._note(News(f"{workload.name} cannot be restarted: {error}", "bad"))
+            self._note(News(f"cannot restart {workload.name}: {error}", "bad"))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        """Has something done beside the painting."""
+        """Runs a coroutine in the background."""
         task = asyncio.ensure_future(work)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    # What becomes of it
+    # Progress and result
 
     def _advance(self, following: "asyncio.Task[None]") -> None:
         if following.done():
@@ -286,8 +287,9 @@ class _View:
                 self._outcome = Outcome("failed", verdict.failed)
 
     def _tell(self, news: News) -> None:
-        """Tells of something that happened; of what fails for good with the reasons. While the table shows what
-        happens nothing else does."""
+        """Prints a message; for a permanent failure, with its reasons. Messages are suppressed while the table is
+        shown.
+        """
         if self._is_starting and self._screen is not None:
             return
         workload = self._model.workloads().get(news.failed)
@@ -303,7 +305,7 @@ class _View:
         self._noted += [(time, line) for text in found for line in layout.below(text, self._place)]
 
     def _note(self, news: News) -> None:
-        """Has a line printed about something that happened."""
+        """Queues a line about a change."""
         now = self._clock.now()
         time = "" if self._is_starting else f"{now.astimezone(self._zone):%H:%M:%S} "
         text = self._place.paint(time, "quiet") + self._place.paint(harmless(news.text), news.meaning)
@@ -311,7 +313,7 @@ class _View:
         self._news.set()
 
     def _settle(self, below: Sequence[str]) -> None:
-        """The beginning is over: the table stays as it is, and what the app prints follows."""
+        """Ends the starting phase: prints the table a last time, and the output of the app follows."""
         self._said += [text for _, text in self._noted]
         self._noted.clear()
         if self._screen is not None:
@@ -326,7 +328,7 @@ class _View:
             self._show_logs()
 
     def _give_up(self) -> None:
-        """It took too long."""
+        """Ends the view because the time limit was exceeded."""
         if self._outcome is None:
             verdict = self._model.verdict()
             if self._is_starting:
@@ -356,7 +358,7 @@ class _View:
         return rows
 
     def _paint(self, *, last: bool = False) -> None:
-        """Writes what is new, unless what was written before is still on its way."""
+        """Writes the new lines, unless earlier output is still being written."""
         if not self._output.is_free and not last:
             del self._noted[:-_MOST_NOTED]
             return
@@ -375,7 +377,7 @@ class _View:
         self._anew = False
 
     def _bottom(self) -> list[str]:
-        """What stands at the bottom and is painted over."""
+        """Returns the lines at the bottom that are redrawn in each frame."""
         if self._question is not None:
             return layout.question(self._question, self._place)
         if not self._is_starting:
@@ -388,7 +390,7 @@ class _View:
 
 
 def _ended(following: "asyncio.Task[None]") -> Outcome:
-    """The server is gone, and the app with it. Raises what else may have happened."""
+    """Returns the outcome `ended` if the server is gone. Raises any other error of the task."""
     error = following.exception()
     if isinstance(error, BaseExceptionGroup) and error.split(ServerGone)[1] is None:
         return Outcome("ended")

@@ -1,16 +1,16 @@
-"""Why a part has failed, in a line or two: the beginning of what `setpoint why` tells."""
+"""The reasons of a failed part in one or two lines, taken from `setpoint why`."""
 
 from setpoint.cli.workloads.inventory import Workload, ref
 from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.objects.errors import APIError
 
-# So many of its last lines are shown.
+# The number of output lines shown.
 _MOST_OUTPUT = 2
 
 
 async def reasons(client: Client, workload: Workload) -> list[str]:
-    """What it said last, and what one may do about it; nothing where that is not known."""
+    """Returns the last output lines of the workload and a hint; an empty list if neither is known."""
     from setpoint.past.object_ref import Place
     from setpoint.past.queries import NoPast, NotThere
     from setpoint.past.why.explain import explain
@@ -18,7 +18,7 @@ async def reasons(client: Client, workload: Workload) -> list[str]:
 
     meant = workload
     if workload.kind in ("Task", "ExecutableReplicaSet"):
-        # What was said is in the run, or the replica, that failed.
+        # The output belongs to the failed run or replica.
         meant = next((child for child in reversed(workload.children) if not child.judgement.ready), workload)
     try:
         resource = await client.resource(ref(meant.kind))

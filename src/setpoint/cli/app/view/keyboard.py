@@ -1,7 +1,7 @@
-"""The keyboard: single keys as they are pressed, and the terminal as it was before, whatever happens.
+"""Reads single keys from a terminal and restores the terminal mode afterwards.
 
-Keys are not shown and need no Enter. A signal that stops the process (Ctrl-Z) gives the terminal back first and takes
-it again when the process goes on; then, and with Ctrl-L, comes the key `REPAINT`.
+Keys are not echoed and need no Enter. On Ctrl-Z the terminal mode is restored before the process stops, and set again
+when the process continues. After that, and on Ctrl-L, the key `REPAINT` is sent.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 REPAINT = "\f"
-# What keys like arrows send: they mean nothing to us.
+# The escape sequences of keys such as arrows, which are ignored.
 _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O.)")
 
 
 class Keyboard:
-    """A terminal's keys."""
+    """The keys of a terminal."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -28,37 +28,37 @@ class Keyboard:
         self._before: list[Any] = []
 
     def press(self, key: str) -> None:
-        """As if a key were pressed."""
+        """Adds a key as if the user had pressed that key."""
         self._keys.put_nowait(key)
 
     async def keys(self) -> AsyncIterator[str]:
-        """Each key that is pressed; ends with the terminal."""
+        """Yields each pressed key; ends when the terminal is closed."""
         while key := await self._keys.get():
             yield key
 
     def take(self) -> None:
-        """Has keys come one by one, unseen. Signals by keys (Ctrl-C) stay signals."""
+        """Switches the terminal to unbuffered input without echo. Ctrl-C still sends a signal."""
         import termios
 
         mode = termios.tcgetattr(self._descriptor)
         self._before = [*mode[:6], list(mode[6])]
         mode[3] &= ~(termios.ICANON | termios.ECHO)
         mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
-        # At once, for what was written before may never be shown.
+        # TCSANOW, because pending output may never be written.
         termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
 
     def give_back(self) -> None:
-        """The terminal is as it was."""
+        """Restores the terminal mode."""
         import termios
 
         if self._before:
             before, self._before = self._before, []
-            # A terminal that is gone needs nothing any more.
+            # A closed terminal needs no restoring.
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, before)
 
     def read(self) -> None:
-        """Takes over what was pressed."""
+        """Reads the pressed keys."""
         try:
             data = os.read(self._descriptor, 1024)
         except BlockingIOError:
@@ -73,7 +73,7 @@ class Keyboard:
             self.press(key)
 
     def stop(self) -> None:
-        """Lets the process be stopped, with the terminal as it was; returns when it goes on."""
+        """Restores the terminal, stops the process, and returns when the process continues."""
         loop = asyncio.get_running_loop()
         self.give_back()
         loop.remove_signal_handler(signal.SIGTSTP)
@@ -85,7 +85,7 @@ class Keyboard:
 
 @contextmanager
 def keyboard(stream: TextIO | None) -> Iterator[Keyboard | None]:
-    """The keys of a terminal; None where the stream is none, or another process has it."""
+    """Yields the keys of a terminal; None if the stream is no terminal or another process group owns the terminal."""
     if stream is None or not stream.isatty() or not _is_ours(stream.fileno()):
         yield None
         return
@@ -103,7 +103,7 @@ def keyboard(stream: TextIO | None) -> Iterator[Keyboard | None]:
 
 @contextmanager
 def on_signals(calls: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-    """Has signals call something, where this is the thread that hears them."""
+    """Registers signal handlers; has no effect outside the main thread."""
     loop = asyncio.get_running_loop()
     heard = calls if threading.current_thread() is threading.main_thread() else {}
     for number, call in heard.items():
@@ -116,7 +116,7 @@ def on_signals(calls: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[N
 
 
 def _is_ours(descriptor: int) -> bool:
-    """Whether we are in the foreground: who runs behind a shell may not touch its terminal."""
+    """Returns True if this process is in the foreground. Background processes must not change the terminal mode."""
     try:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:

@@ -1,6 +1,6 @@
-"""How the view looks: the header, the table of parts, and the lines below it, for a terminal of any width. Pure.
+"""The layout of the view: the header, the table of parts, and the lines below, for any terminal width. Pure functions.
 
-No line is as wide as the terminal, so that none ever wraps; output that goes elsewhere is never shortened.
+No line is as wide as the terminal, so that no line wraps. Redirected output is never shortened.
 """
 
 import re
@@ -20,14 +20,14 @@ KEYS = "[l]ogs [r]estart [d]etach [q]uit"
 JOINED_KEYS = "[l]ogs [r]estart [q] leave"
 _INDENT = "  "
 _GAP = "  "
-# Columns as wide as this from the beginning on, so that nothing moves while states change.
+# The initial column widths, so that the table does not move while states change.
 _STATE_WIDTH = len("waiting for db")
 _SECONDS_WIDTH = len("12.3s")
-# What a change means for a task that does not run, or is not to run anew.
-_LATER = "from its next run on"
-# The kinds that parts are of.
+# The effect of a change on a task that is not running, or that must not run again.
+_LATER = "at its next run"
+# The kinds of parts.
 _PARTS = ("Executable", "ExecutableReplicaSet", "Container", "Task")
-# How the app file calls the fields of workloads.
+# The names of workload fields in the app file.
 _WORDS = {
     "executablePath": "run",
     "command": "entrypoint",
@@ -46,15 +46,15 @@ _WORDS = {
     "persistent": "keep",
     "serves": "ports",
 }
-# A column is not made narrower than this.
+# The minimum width of a column.
 _NARROWEST = 8
-# Columns that are left out where there is too little room even so.
+# Marks columns that are hidden because the terminal is too narrow.
 _LEFT_OUT = -1
 _WITHOUT = ((), ("kind",), ("kind", "detail"), ("kind", "detail", "seconds"))
 
 
 class Widths(NamedTuple):
-    """How wide the columns are; they only grow, so that the table stays calm."""
+    """The column widths. They only grow, so that the table does not flicker."""
 
     name: int = 0
     kind: int = 0
@@ -64,12 +64,12 @@ class Widths(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """How wide a line is, without what stands last."""
+        """The width of a line without its last column."""
         shown = [width for width in self if width != _LEFT_OUT]
         return len(_INDENT) + sum(shown) + len(_GAP) * (len(shown) - 1)
 
     def grown(self, rows: Sequence[Row]) -> "Widths":
-        """Wide enough for some rows as well."""
+        """Returns widths that also fit the rows."""
         return Widths(
             max((self.name, *(width_of(row.name) for row in rows))),
             max((self.kind, *(width_of(row.kind) for row in rows))),
@@ -78,7 +78,7 @@ class Widths(NamedTuple):
         )
 
     def within(self, columns: int) -> "Widths":
-        """Where there is too little room what says most is shortened; then columns are left out."""
+        """Returns widths that fit into the columns: the widest column is shortened first, then columns are hidden."""
         for without in _WITHOUT:
             found = self._replace(**dict.fromkeys(without, _LEFT_OUT))
             while found.whole > columns:
@@ -95,14 +95,14 @@ class Widths(NamedTuple):
 
 
 def header(app: str, session: str, dashboard: str, place: Terminal) -> str:
-    """Whose view it is."""
+    """Returns the first line: app, session and dashboard."""
     session = f" · session {session}" if session else ""
     found = f"{app}{session}{f' · {dashboard}' if dashboard else ''}"
     return place.paint(app, "heading") + _cut(found, place)[len(app) :]
 
 
 def table(rows: Sequence[Row], widths: Widths, place: Terminal) -> list[str]:
-    """A line for every row. Where there is too little room what stands last gives way first."""
+    """Returns one line per row. On a narrow terminal the last column is shortened first."""
     if place.width is None:
         return [_line(row, widths, None, place) for row in rows]
     fitting = widths.within(place.width - 1)
@@ -127,7 +127,7 @@ def _line(row: Row, widths: Widths, left: int | None, place: Terminal) -> str:
 
 
 def _seconds(row: Row) -> str:
-    """How long it took; of what goes on only whole seconds are counted, for what is quick need not be."""
+    """Returns the duration as text. Running parts show whole seconds only, so that quick ones show none."""
     if row.seconds is None or (row.seconds < 1 and not row.took):
         return ""
     if row.seconds >= 6000:
@@ -136,7 +136,7 @@ def _seconds(row: Row) -> str:
 
 
 def folded(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
-    """As many rows as there is room for, those first that are not ready yet; and what is said of the others."""
+    """Returns the rows that fit, unready parts first, and a summary of the others."""
     if len(rows) <= most:
         return list(rows), ""
     shown = [row for row in rows if row.meaning not in ("good", "quiet")]
@@ -146,19 +146,19 @@ def folded(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
     kept = [row for row in rows if id(row) in chosen]
     others = [row for row in rows if id(row) not in chosen]
     good = sum(row.meaning == "good" for row in others)
-    counts = [f"{good} ready" if good else "", f"{len(others) - good} not yet" if len(others) > good else ""]
+    counts = [f"{good} ready" if good else "", f"{len(others) - good} not ready" if len(others) > good else ""]
     return kept, f"{_INDENT}… {len(others)} more: {', '.join(filter(None, counts))}"
 
 
 def starting_line(rows: Sequence[Row], seconds: float | None, keys: str, place: Terminal) -> list[str]:
-    """What stands below the table while it fills."""
+    """Returns the lines below the table while parts start."""
     ready = sum(row.meaning == "good" for row in rows)
     spent = f" · {int(seconds)}s" if seconds is not None and seconds >= 1 else ""
     return _with_keys(f"{ready} of {len(rows)} ready{spent}", "pending", keys, place)
 
 
 def ready_line(seconds: float | None, path: Sequence[str], keys: str, place: Terminal) -> list[str]:
-    """What stands below the table once all is ready."""
+    """Returns the lines below the table when all parts are ready."""
     text = "all ready" if seconds is None else f"ready in {seconds:.1f}s"
     if len(path) > 1:
         text += _path(path, (place.width or 1 << 16) - 1 - width_of(text))
@@ -166,9 +166,9 @@ def ready_line(seconds: float | None, path: Sequence[str], keys: str, place: Ter
 
 
 def _path(names: Sequence[str], room: int) -> str:
-    """The critical path; where there is no room for all of it, its beginning and its end."""
+    """Returns the critical path, shortened in the middle if needed."""
     for left_out in range(len(names) - 1):
-        # What is left out is in the middle.
+        # The names in the middle are left out.
         first = (len(names) - left_out + 1) // 2
         steps = [*names[:first], "…", *names[first + left_out :]] if left_out else names
         text = f" · critical path {' → '.join(steps)}"
@@ -178,7 +178,7 @@ def _path(names: Sequence[str], room: int) -> str:
 
 
 def stuck_line(rows: Sequence[Row], verdict: Verdict, keys: str, place: Terminal) -> list[str]:
-    """What stands below the table when nothing more will come of waiting."""
+    """Returns the lines below the table when waiting longer is useless."""
     ready = sum(row.meaning == "good" for row in rows)
     bad = [row.name for row in rows if row.meaning == "bad"]
     waiting = [name for name in verdict.waiting if name not in bad]
@@ -193,7 +193,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _with_keys(text: str, meaning: Meaning, keys: str, place: Terminal) -> list[str]:
-    """A line with what one may press at its end, or on a line of its own where there is no room."""
+    """Returns the text with the key hints at the end of the line, or on a second line if the first is too short."""
     if not keys:
         return [place.paint(_cut(text, place), meaning)]
     room = (place.width or 0) - 1
@@ -209,7 +209,7 @@ def _cut(text: str, place: Terminal) -> str:
 
 
 def question(asked: Question, place: Terminal) -> list[str]:
-    """Which part to restart: each by its number."""
+    """Returns the lines that ask which part to restart, by number."""
     words = [f"{number} {name}" for number, name in enumerate(asked.names, 1)] + ["a all", "Esc none"]
     lines, line = [], "restart which?"
     room = (place.width or 1 << 16) - 1
@@ -222,19 +222,19 @@ def question(asked: Question, place: Terminal) -> list[str]:
 
 
 def help_lines(joined: bool, place: Terminal) -> list[str]:
-    """What the keys do."""
+    """Returns the descriptions of the keys."""
     told = [
-        ("l", "shows the output of the app, or hides it"),
-        ("r", "restarts a part, or all services"),
-        *([] if joined else [("d", "leaves the app running, and this view")]),
-        ("q", "leaves this view; the app runs on" if joined else "ends the app"),
-        ("┃", "stands before what is from the error output"),
+        ("l", "show or hide the output of the app"),
+        ("r", "restart a part or all services"),
+        *([] if joined else [("d", "detach: close this view, the app keeps running")]),
+        ("q", "close this view; the app keeps running" if joined else "stop the app"),
+        ("┃", "marks lines of stderr"),
     ]
     return [place.paint(_cut(f"{_INDENT}{key}  {text}", place), "quiet") for key, text in told]
 
 
 def below(text: str, place: Terminal) -> list[str]:
-    """What is said of a line above it: words are wrapped, and output is cut, which begins with a bar."""
+    """Returns the lines of an explanation: text is wrapped; program output, which begins with a bar, is cut."""
     if place.width is None or text.startswith("│"):
         return [place.paint(_cut(_INDENT + text, place), "quiet")]
     room = max(place.width - 1, _NARROWEST)
@@ -243,17 +243,17 @@ def below(text: str, place: Terminal) -> list[str]:
 
 
 def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
-    """What a changed file changed, and what follows from it."""
+    """Returns one line per change of the app file, with its effect."""
     from setpoint.app.changes import EFFECTS
 
     lines = []
-    # One that becomes of another kind, as a process does that gets replicas, goes and comes.
+    # A part that changes its kind, for example a process that gets replicas, is both removed and added.
     both = {each.name for each in changes if each.what == "added" and each.kind in _PARTS} & {
         each.name for each in changes if each.what == "removed" and each.kind in _PARTS
     }
     for each in changes:
         if each.kind == "App":
-            continue  # it says what the others show
+            continue  # the changes of the App object repeat the others
         if each.kind in _PARTS and each.name in both and each.what != "changed":
             if each.what == "added":
                 lines.append(_cut(f"{_INDENT}~ {each.name}: {_becomes(each)} · {EFFECTS['recreate']}", place))
@@ -269,7 +269,7 @@ def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
 
 
 def _becomes(change: "Change") -> str:
-    """What a part has become, in the words of the app file."""
+    """Returns the new kind of a part in the terms of the app file."""
     assert change.new is not None
     if change.kind == "ExecutableReplicaSet":
         return f"replicas {change.new['spec'].get('replicas', 1)}"
@@ -277,7 +277,7 @@ def _becomes(change: "Change") -> str:
 
 
 def _field(path: str, kind: str) -> str:
-    """A field of an object in the words of the app file, as far as it has one for it."""
+    """Returns the name of a field in the app file, or its path if the app file has no name for that field."""
     is_process = kind in ("Executable", "ExecutableReplicaSet") or path.startswith("spec.template.executable.")
     for beginning in ("spec.template.spec.", "spec.template.executable.", "spec.template.container.", "spec."):
         path = path.removeprefix(beginning)

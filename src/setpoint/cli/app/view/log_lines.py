@@ -1,8 +1,7 @@
-"""What the app prints: the output of everything that runs, line by line, each once, also of the lives after a restart.
+"""The output of all running parts, line by line, each line once, including the output after restarts.
 
-Few lines are held at a time: who takes them too slowly has the reading wait, and so the server, which has them in
-files. Where a person looks on (`skips`) and the app prints faster than can be shown for some seconds, what was missed
-is left out, and counted.
+Only few lines are buffered: a slow consumer pauses the reading, and the server keeps the lines in files. With `skips`,
+for interactive views, lines are skipped and counted if the app prints faster than the view shows for some seconds.
 """
 
 import asyncio
@@ -21,20 +20,20 @@ from setpoint.objects import meta
 from setpoint.objects.errors import APIError, BadRequest, NotFound
 from setpoint.objects.tree import Object
 
-# So many lines are held, though some of everybody's, and no more than so much of each.
+# The maximum number of buffered lines, the minimum share of each output, and the maximum length of a line.
 MOST_LINES, _FEWEST_LINES = 2_000, 20
 LONGEST_BYTES = 16 << 10
-# How far the lines may be behind for how long before some are left out, in seconds.
+# Lines are skipped if they are delayed by the first number of seconds for at least the second.
 _BEHIND_SECONDS, _PATIENCE_SECONDS = 2.0, 3.0
-# With so many of the last ones it goes on: who printed much and now waits has told in them how it went.
+# The number of lines shown after skipping, so that the last messages of a part are visible.
 _LAST_LINES = 20
-# How soon an output that could not be read is asked for again.
+# The interval between attempts to read an output.
 _AGAIN_SECONDS = 0.5
 LOGGED = ("Executable", "Container")
 
 
 class Line(NamedTuple):
-    """A line of output. `skipped` is how many were left out in its place."""
+    """A line of output. `skipped` is the number of lines skipped at this place."""
 
     name: str
     part: str
@@ -45,19 +44,20 @@ class Line(NamedTuple):
 
 
 class _Followed:
-    """One output, and how far it was read."""
+    """An output and its read position."""
 
     def __init__(self, tree: Object, tail: int | None) -> None:
         self.tree, self.tail = tree, tail
         self.task: asyncio.Task[None] | None = None
-        # The life in which reading began, and whether its object is gone.
+        # The restart count at which reading began, and whether the object was deleted.
         self.life, self.is_over = -1, False
-        # The time of the last line as the server writes it, how many had it, and the number of the last one.
+        # The timestamp of the last line as sent by the server, the number of lines with that timestamp, and the last
+        # line number.
         self.last, self.count, self.number = "", 0, 0
-        # Since when the lines come late; and whether some are to be left out for it.
+        # The time since when the lines are delayed, and whether some must be skipped.
         self.behind_since: float | None = None
         self.is_behind = False
-        # How many of its lines are held.
+        # The number of its buffered lines.
         self.held = 0
 
     @property
@@ -67,7 +67,7 @@ class _Followed:
 
 
 class Lines:
-    """The lines of everything that runs, from a time on. `news` is called when there are some."""
+    """The output lines of all parts since a time. `news` is called when lines are available."""
 
     def __init__(
         self,
@@ -84,8 +84,9 @@ class Lines:
         self._room.set()
 
     def attend(self, tree: Object, tail: int | None = None) -> None:
-        """An object is there, or has changed: what it prints is read, and once more when it begins again. With a `tail`
-        only the last few lines count of what it had printed when it was first attended to."""
+        """Follows the output of a new or changed object, again after each restart. With `tail`, only the last lines of
+        the existing output are read.
+        """
         if tree["kind"] not in LOGGED:
             return
         followed = self._followed.setdefault(meta.uid(tree), _Followed(tree, tail))
@@ -95,7 +96,7 @@ class Lines:
             followed.task = asyncio.ensure_future(self._follow(followed))
 
     def forget(self, tree: Object) -> None:
-        """An object is gone; what is still on its way comes."""
+        """Stops following a deleted object after its remaining output was read."""
         followed = self._followed.get(meta.uid(tree))
         if followed is not None:
             followed.is_over = True
@@ -103,7 +104,7 @@ class Lines:
                 del self._followed[meta.uid(tree)]
 
     def take(self) -> list[Line]:
-        """All lines that are held; there is room for others then."""
+        """Returns and removes all buffered lines."""
         found = list(self._held)
         self._held.clear()
         for each in self._followed.values():
@@ -112,7 +113,7 @@ class Lines:
         return found
 
     async def close(self) -> None:
-        """Reads no more."""
+        """Stops reading."""
         tasks = [each.task for each in self._followed.values() if each.task is not None]
         for task in tasks:
             task.cancel()
@@ -121,7 +122,7 @@ class Lines:
     # Reading
 
     async def _follow(self, followed: _Followed) -> None:
-        """Reads an output to its end, and again while it has begun anew meanwhile."""
+        """Reads an output to its end, and again if the workload has restarted in the meantime."""
         try:
             while followed.life < followed.restarts:
                 followed.life = followed.restarts
@@ -133,7 +134,7 @@ class Lines:
                 self._followed.pop(meta.uid(followed.tree), None)
 
     async def _read(self, followed: _Followed) -> bool:
-        """Reads what there is and what comes; False where it has to be tried again."""
+        """Reads existing and new lines. Returns False if the reading must be retried."""
         try:
             async for line in self._lines(followed):
                 await self._hold(followed, line)
@@ -141,7 +142,7 @@ class Lines:
                     followed.last, followed.is_behind = "", True
                     return False
         except (NotFound, BadRequest):
-            return True  # it is gone, or has no log
+            return True  # deleted, or without a log
         except (APIError, TransportError):
             return False
         return True
@@ -153,7 +154,7 @@ class Lines:
         query = query_of(
             source="all", sources="true", follow="true", timestamps="true", line_numbers="true", **self._from(followed)
         )
-        # Of those that came at the same moment as the last one, so many are known.
+        # The number of known lines with the same timestamp as the last one.
         known = followed.count if followed.last else 0
         async with self._client.stream(Call("GET", path, query, {"accept": "*/*"})) as stream:
             async for data in lines_of(stream, with_rest=True):
@@ -169,7 +170,7 @@ class Lines:
                 known = 0
                 if followed.is_behind and int(number) <= followed.number:
                     continue
-                # The first after those that were left out stands for them, and is one of them.
+                # The first line after a gap carries the number of skipped lines, and counts as one of them.
                 skipped = int(number) - followed.number if followed.is_behind else 0
                 followed.count = followed.count + 1 if moment == followed.last else 1
                 followed.last, followed.number, followed.is_behind = moment, int(number), False
@@ -178,7 +179,9 @@ class Lines:
                 )
 
     def _from(self, followed: _Followed) -> dict[str, str]:
-        """From where on to read: behind what is known, or where the view begins."""
+        """Returns the query parameters for the position to read from: after the last known line, or the start of the
+        view.
+        """
         if followed.last:
             return {"since_time": followed.last}
         if followed.is_behind:
@@ -190,12 +193,12 @@ class Lines:
     def _line(self, followed: _Followed, moment: str, text: bytes, *, is_error: bool = False, skipped: int = 0) -> Line:
         tree = followed.tree
         cut = text[:LONGEST_BYTES].decode("utf-8", "replace")
-        more = f" … and {len(text) - LONGEST_BYTES} bytes more" if len(text) > LONGEST_BYTES else ""
+        more = f" … {len(text) - LONGEST_BYTES} more bytes" if len(text) > LONGEST_BYTES else ""
         time = datetime.fromisoformat(moment).astimezone(UTC)
         return Line(called(tree), part_name(tree) or meta.name(tree), time, cut + more, is_error, skipped)
 
     async def _hold(self, followed: _Followed, line: Line) -> None:
-        # Each has a share of the room: who prints much must not keep the others from being heard.
+        # Each output has a share of the buffer, so that a busy one does not block the others.
         while followed.held >= max(MOST_LINES // len(self._followed), _FEWEST_LINES):
             self._room.clear()
             self._news()
@@ -206,7 +209,7 @@ class Lines:
         followed.held += 1
 
     def _is_late(self, followed: _Followed, time: datetime) -> bool:
-        """Whether the lines come so much later than they were written, and have for so long, that some are left out."""
+        """Returns True if the lines have been delayed for so long that some must be skipped."""
         clock = self._client.clock
         if not self._skips or (clock.now() - time).total_seconds() < _BEHIND_SECONDS:
             followed.behind_since = None

@@ -1,7 +1,7 @@
-"""What is known of an app that starts and runs: objects come in, rows and news come out. Pure: it is told the time.
+"""The state of an app: takes objects, returns table rows and messages. Pure; callers pass the time.
 
-Every object that changed is told to `put`, which notes what would otherwise be missed between two looks; `refresh` then
-judges all parts that something happened to, and says what of it is news.
+`put` takes every changed object and records transitions that would be lost between two calls of `refresh`. `refresh`
+evaluates the changed parts and returns the messages about them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,12 +18,12 @@ from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.progress import progress
 
-# What has failed so often is not waited for any more.
+# Parts with this many restarts are not waited for any more.
 _MANY_RESTARTS = 2
 
 
 class Row(NamedTuple):
-    """A part as it is shown. `seconds` is how long it took, or has taken; `took` says which."""
+    """A row of the table. `seconds` is the duration so far, or the total duration if `took` is set."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How the app is as a whole: all is ready, or these have failed; `stuck`: nothing more will come of waiting."""
+    """The state of the whole app. `stuck` means that waiting longer is useless."""
 
     ready: bool
     failed: tuple[str, ...] = ()
@@ -45,14 +45,14 @@ class Verdict(NamedTuple):
 
 
 class Model:
-    """The parts of one app. `began` is when it was started; without it nobody knows how long anything took."""
+    """The parts of an app. `began` is the start time; None if durations are unknown."""
 
     def __init__(self, parts: Sequence[Part], began: datetime | None = None) -> None:
         self._began = began
         self._tracks = {part.name: Track(part) for part in parts}
         self._changed: set[str] = set()
         self._by_name: dict[tuple[str, str], Object] = {}
-        # Since when what runs has been ready, by uid.
+        # The time since when each object is ready, by uid.
         self._ready_since: dict[str, datetime] = {}
         self._is_settled = False
         self._looked_at: datetime | None = None
@@ -60,14 +60,14 @@ class Model:
     # Objects
 
     def put(self, tree: Object, now: datetime) -> None:
-        """An object is there, or has changed."""
+        """Adds or updates an object."""
         self._by_name[tree["kind"], meta.name(tree)] = tree
         name = part_name(tree)
         if not name:
             return
         if name not in self._tracks:
             if tree["kind"] not in RUNNING or meta.owner_references(tree) or (tree.get("spec") or {}).get("suspend"):
-                return  # a task that is run by hand is no part of what should run
+                return  # a task without automatic start is not shown
             self._tracks[name] = Track(part_of(tree))
         track = self._tracks[name]
         is_new = meta.uid(tree) not in track.trees
@@ -75,11 +75,11 @@ class Model:
         self._changed.add(name)
         track.seen_at = track.seen_at or now
         if tree["kind"] != SERVICE:
-            # What was so before anybody looked says itself since when.
+            # Objects that were ready before the first look carry the time in their status.
             self._note(track, tree, min(ready_since(tree) or now, now) if is_new else now)
 
     def remove(self, tree: Object) -> None:
-        """An object is gone."""
+        """Removes a deleted object."""
         known = self._by_name.get((tree["kind"], meta.name(tree)))
         if known is not None and meta.uid(known) == meta.uid(tree):
             del self._by_name[tree["kind"], meta.name(tree)]
@@ -100,17 +100,17 @@ class Model:
             if each["type"] == "Started" and each["reason"] in ("Restarting", "LivenessProbeFailed"):
                 track.left_at = track.left_at or now
 
-    # Judging
+    # Evaluation
 
     def refresh(self, now: datetime) -> list[News]:
-        """Looks at all that changed. What is news since the last time."""
+        """Evaluates all changed parts and returns the new messages."""
         found: list[News] = []
         for name, track in list(self._tracks.items()):
             if name in self._changed or track.how.phase in ("waiting", "absent"):
                 found += self._look(track, now)
         self._changed.clear()
         self._looked_at = now
-        # When all of it is gone there is nothing to be told of any part.
+        # When all parts are deleted, single parts are not reported.
         if self._is_settled and any(track.workload is not None for track in self._tracks.values()):
             found += [each for track in self._tracks.values() for each in notices.lasting(track, now)]
         return found
@@ -138,7 +138,7 @@ class Model:
         elif before.phase in ("ready", "done"):
             track.left_at = track.left_at or now
             if not self._is_settled:
-                track.reached_at = None  # it was only for a moment
+                track.reached_at = None  # only momentarily
         if self._is_settled:
             yield from notices.later(track, before, self._ready_at(track, now), now)
         else:
@@ -149,26 +149,26 @@ class Model:
             track.was_ready = False
 
     def _reaches(self, track: Track, first: bool, now: datetime) -> None:
-        """It is ready or done; when it came to that is known unless it was so before anybody looked."""
+        """Records the time at which the part became ready or done, if that was after the start of the view."""
         if track.reached_at is not None or track.workload is None or self._began is None:
             return
         started = track.started()
         if not (first and started is not None and started < self._began):
             since = self._ready_at(track, now)
-            # It may have been so for long, and only what it is reached by was not.
+            # The workload may have been ready for long, while its Service was not.
             track.reached_at = since if first or self._looked_at is None or since >= self._looked_at else now
 
     def _ready_at(self, track: Track, now: datetime) -> datetime:
-        """Since when it is ready or done: all of it, where there are replicas."""
+        """Returns the time since when the part, with all its replicas, is ready or done."""
         found = self._ready_since.get(meta.uid(track.workload.tree)) if track.workload is not None else None
         if found is not None and track.workload is not None:
             of_each = (self._ready_since.get(meta.uid(each.tree), found) for each in track.workload.children)
             found = max((found, *of_each))
-        # Of replicas that restart in no time, the set may never have said that it was not.
+        # Replicas may restart so fast that the set never reports an unready state.
         return now if found is None or (track.left_at is not None and found < track.left_at) else found
 
     def settle(self) -> None:
-        """The beginning is over: what is so by now was shown, and what happens from now on is told in sentences."""
+        """Ends the starting phase. From now on, changes are reported as messages."""
         self._is_settled = True
         for track in self._tracks.values():
             track.is_long_told, track.left_at, track.since_well = True, None, ""
@@ -176,21 +176,21 @@ class Model:
             track.told_failures = {(track.how.who, track.how.due)} if track.is_bad_told else set()
 
     def failure(self, name: str, now: datetime) -> News:
-        """That a part has failed, and how."""
+        """Returns the message about a failed part."""
         return notices.failure(self._tracks[name], now)
 
     @property
     def has_pending(self) -> bool:
-        """Whether something goes on that time alone makes news of, or shows differently."""
+        """True if a part is in a state that changes its display with time."""
         return any(
             track.held is not None or track.how.phase not in SETTLED | {"failed", "absent"}
             for track in self._tracks.values()
         )
 
-    # What is shown
+    # Display
 
     def rows(self, now: datetime) -> list[Row]:
-        """All parts, in the order in which they start."""
+        """Returns the rows of all parts in start order."""
         return [self._row(track, now) for track in self._tracks.values() if track.is_there]
 
     def _row(self, track: Track, now: datetime) -> Row:
@@ -212,7 +212,7 @@ class Model:
         return " ".join(filter(None, (part.detail, *ports, several)))
 
     def _remark(self, track: Track, now: datetime) -> str:
-        """What keeps it from being ready, where it says so; what it comes after, otherwise."""
+        """Returns the reason why the part is not ready if known, otherwise its dependencies."""
         how, who = track.how, f"{track.how.who}: " if track.how.who else ""
         if how.phase == "failing":
             return who + (how.end or first_line(how.why))
@@ -225,13 +225,13 @@ class Model:
         return f"after {after}" if after else ""
 
     def workloads(self) -> dict[str, Workload]:
-        """The objects that the parts are."""
+        """Returns the workloads of the parts, by name."""
         return {name: track.workload for name, track in self._tracks.items() if track.workload is not None}
 
-    # As a whole
+    # The whole app
 
     def verdict(self) -> Verdict:
-        """How the app is."""
+        """Returns the state of the whole app."""
         phases = {name: track.how.phase for name, track in self._tracks.items() if track.is_there}
         failed = tuple(name for name, phase in phases.items() if phase == "failed")
         hopeless = {
@@ -241,12 +241,12 @@ class Model:
         }
         unsettled = tuple(name for name, phase in phases.items() if phase not in SETTLED)
         stuck = bool(hopeless) and all(name in hopeless or self._waits_for(name, hopeless) for name in unsettled)
-        # An app may have nothing that runs: only controllers, and what these make of its objects.
+        # An app may have controllers and objects only, without running parts.
         is_known = bool(phases) or not self._tracks
         return Verdict(not unsettled and is_known, failed, stuck, unsettled)
 
     def _waits_for(self, name: str, hopeless: Iterable[str]) -> bool:
-        """Whether a part waits for one of those that nothing will come of, or for one that does."""
+        """Returns True if the part waits, directly or indirectly, for one of the failed parts."""
         track = self._tracks.get(name)
         if track is None or track.how.phase != "waiting":
             return False
@@ -254,12 +254,12 @@ class Model:
         return any(each in hopeless or (each != name and self._waits_for(each, hopeless)) for each in names)
 
     def seconds(self) -> float | None:
-        """How long it took until all were ready that were started."""
+        """Returns the seconds until all started parts were ready."""
         times = [track.reached_at for track in self._tracks.values() if track.reached_at is not None]
         return (max(times) - self._began).total_seconds() if times and self._began is not None else None
 
     def critical_path(self) -> list[str]:
-        """Those that everything had to wait for, one after the other; the last of them was ready last."""
+        """Returns the chain of dependencies that determined the total start time; its last part was ready last."""
         reached = {name: track for name, track in self._tracks.items() if track.reached_at is not None}
         if not reached:
             return []
@@ -272,14 +272,16 @@ class Model:
         return path
 
     def _came(self, after: After) -> datetime | None:
-        """When another had come as far as it had to."""
+        """Returns the time at which the dependency was satisfied."""
         track = self._tracks.get(after.name)
         if track is None or track.reached_at is None:
             return None
         return track.started_at or track.reached_at if after.started else track.reached_at
 
     def _could_begin(self, track: Track) -> datetime | None:
-        """When a part had nothing more to wait for: what it comes after had come so far, or it was made."""
+        """Returns the time at which the part could begin: when its dependencies were satisfied, or when the object was
+        created.
+        """
         if self._began is None:
             return None
         came = [time for each in track.part.after if (time := self._came(each)) is not None]

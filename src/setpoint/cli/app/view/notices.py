@@ -1,7 +1,7 @@
-"""What of all that happens to a part is told to a person, and in which words. Pure.
+"""Selects and formats the messages about parts. Pure functions.
 
-While the app starts every step is told. Later it is only what one may want to know: what restarted and why, what failed
-and when it is tried again, what is well again.
+While the app starts, every step is reported. Later, only restarts with their reasons, failures with the time of the
+next attempt, and recoveries are reported.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from datetime import datetime, timedelta
 from setpoint.cli.app.view.part_record import News, Track, first_line, whole
 from setpoint.cli.app.view.status_text import How
 
-# What takes longer than this is told while it goes on; before, only how it ended.
+# A state that lasts longer than this is reported while it lasts; a shorter one only when it ends.
 _LONG = timedelta(seconds=2)
-# What has no probe is told to be ready when it has been for so long: what has a mistake in it is for a moment only. So
-# is what is removed: when all of the app goes nobody needs to be told of each.
+# A part without probe is reported as ready after this time, because a faulty program may run for a moment. Removals are
+# delayed, too: when the whole app stops, single parts are not reported.
 _LASTING = timedelta(seconds=1)
 
 
 def at_first(track: Track, before: How, seconds: float | None, now: datetime) -> Iterator[News]:
-    """What is told while the app starts. `seconds` is how long it took."""
+    """Yields the messages of the starting phase. `seconds` is the duration of the start."""
     how, name = track.how, track.part.name
     if _words(how) == _words(before) or how.phase == "absent":
         return
@@ -30,13 +30,13 @@ def at_first(track: Track, before: How, seconds: float | None, now: datetime) ->
 
 
 def _words(how: How) -> tuple[str, str, str]:
-    """What of a state is worth a line; how far something is, and how long it waits, is not."""
+    """Returns the aspects of a state that are worth a message. Progress numbers and delays are not."""
     text = how.text.partition(" ")[0] if how.phase in ("starting", "failing", "restarting") else how.text
     return how.phase, text, str(how.due) if how.phase == "failing" else ""
 
 
 def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Iterator[News]:
-    """What is told once the app runs. `ready_at` is since when it is ready, if it is."""
+    """Yields the messages of the running phase. `ready_at` is the time since when the part is ready."""
     how, name = track.how, track.part.name
     if how == before:
         return
@@ -71,7 +71,7 @@ def _good(track: Track, before: How, ready_at: datetime) -> str:
 
 
 def lasting(track: Track, now: datetime) -> Iterator[News]:
-    """What is told because it has lasted: good news, and what goes on for long."""
+    """Yields the messages that were delayed until the state lasted: recoveries and long transitions."""
     how = track.how
     if track.held is not None and track.held_at is not None and (_is_sure(track) or now - track.held_at >= _LASTING):
         yield track.held
@@ -83,21 +83,23 @@ def lasting(track: Track, now: datetime) -> Iterator[News]:
 
 
 def _is_sure(track: Track) -> bool:
-    """Whether somebody has looked that it is well, or it is done."""
+    """Returns True if a probe has confirmed the state, or the part is done."""
     spec = track.workload.tree["spec"] if track.workload is not None else {}
     inner = (spec.get("template") or {}).get("spec") or spec
     return track.how.phase == "done" or bool(inner.get("healthProbes"))
 
 
 def is_long(track: Track, now: datetime) -> bool:
-    """Whether it has been as it is for a while."""
+    """Returns True if the part has been in its state for a while."""
     return track.since is not None and now - track.since >= _LONG
 
 
 def failure(track: Track, now: datetime) -> News:
-    """That a part has failed, how, and when it is tried again; if it is not, it is to be explained."""
+    """Returns the message about a failure, with the time of the next attempt. A permanent failure is explained
+    further.
+    """
     how, name = track.how, track.part.name
-    end = how.end or first_line(how.why) or "it did not start"
+    end = how.end or first_line(how.why) or "failed to start"
     if how.phase == "failed":
         return News(f"{how.who or name} failed: {end} · setpoint why {name}", "bad", name)
     left = (how.due - now).total_seconds() if how.due is not None else 0.0
@@ -106,12 +108,12 @@ def failure(track: Track, now: datetime) -> News:
 
 
 def _because(track: Track) -> str:
-    """Why it starts again, or did."""
+    """Returns the reason of the last or current restart."""
     workload = track.workload
     if track.how.phase == "restarting" or workload is None:
         reason = track.how.why
     else:
-        # Of replicas it is the one that started last.
+        # The reason of the replica that started last.
         last = max((workload, *workload.children), key=lambda each: each.status.get("startupTimestamp") or "")
         reason = last.status.get("restartReason", "")
     return f": {first_line(reason)}" if reason else ""

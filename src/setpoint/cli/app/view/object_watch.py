@@ -1,4 +1,4 @@
-"""What becomes of the objects of an app, as a view is told of it: first what is there, then each change."""
+"""Watches the objects of an app for a view: first reports existing objects, then each change."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Object
 
 KINDS = (*RUNNING, SERVICE)
-# How soon a server that did not answer is asked again, and how long it may be silent before it counts as gone.
+# The interval between attempts to reach the server, and the time after which the server counts as gone.
 _AGAIN_SECONDS, _GONE_SECONDS = 0.2, 2.0
 
 
 class ServerGone(Exception):  # noqa: N818 - says what is
-    """The server does not answer any more: the session has ended."""
+    """Raised when the server does not answer any more, because the session has ended."""
 
 
 class Objects:
-    """The workloads and services of a server. `changed` and `removed` are told of each."""
+    """The workloads and services of a server. Calls `changed` and `removed` for each."""
 
     def __init__(self, client: Client, changed: Callable[[Object], None], removed: Callable[[Object], None]) -> None:
         self._client, self._changed, self._removed = client, changed, removed
@@ -30,17 +30,17 @@ class Objects:
         self._versions: dict[str, str] = {}
 
     async def read(self) -> None:
-        """Tells of all there is."""
-        # One after the other, on one connection: a handshake takes longer than all of these together.
+        """Lists all objects and reports them."""
+        # Sequentially on one connection: a TLS handshake takes longer than all these requests.
         for kind in KINDS:
             await self._list(kind)
 
     def known(self) -> list[Object]:
-        """All there is, by what was told last."""
+        """Returns all known objects."""
         return [tree for trees in self._known.values() for tree in trees.values()]
 
     async def follow(self) -> None:
-        """Tells of what happens from then on, and has no end. Raises ServerGone, in a group."""
+        """Reports all changes; never ends. Raises ServerGone in an exception group."""
         async with asyncio.TaskGroup() as group:
             for kind in KINDS:
                 group.create_task(self._follow(kind))
@@ -53,7 +53,7 @@ class Objects:
             await self._list_again(kind, clock.monotonic() + _GONE_SECONDS)
 
     async def _list_again(self, kind: str, deadline: float) -> None:
-        """Tells of what happened since a watch has ended. Raises ServerGone."""
+        """Lists the objects after a watch has ended. Raises ServerGone."""
         clock = self._client.clock
         while True:
             await clock.sleep(_AGAIN_SECONDS)

@@ -1,5 +1,5 @@
-"""Where the view writes to. A terminal that was stopped, or a pipe that nobody reads, must not hold up anything else:
-a thread does the writing, one text at a time, and whoever writes waits until it `is_free`.
+"""Writes the output of the view in a thread, one text at a time. A stopped terminal or a full pipe therefore does not
+block the event loop; callers wait until `is_free`.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from typing import TextIO
 
 from setpoint.objects.clock import Clock, timeout
 
-# How long what was written last is waited for in the end.
+# The time to wait for the last text when closing.
 _END_SECONDS = 1.0
 
 
 class Output:
-    """Writes texts to a stream. `freed` is called, in the event loop, whenever one is written."""
+    """Writes texts to a stream. Calls `freed` in the event loop after each text."""
 
     def __init__(self, stream: TextIO, freed: Callable[[], None]) -> None:
         stream.flush()
@@ -27,24 +27,24 @@ class Output:
         self._texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._free = asyncio.Event()
         self._free.set()
-        # Whether nobody is at the other end any more.
+        # True once the reader has closed the stream.
         self.is_broken = False
-        # It is never waited for: a write that hangs must not keep us from ending.
+        # A daemon thread, so that a blocked write does not prevent the exit.
         threading.Thread(target=self._write_all, name="setpoint-view-output", daemon=True).start()
 
     @property
     def is_free(self) -> bool:
-        """Whether the last text is written."""
+        """True if the last text was written."""
         return self._free.is_set()
 
     def write(self, text: str) -> None:
-        """Writes a text, when it is free."""
+        """Queues a text for writing."""
         if text and not self.is_broken:
             self._free.clear()
             self._texts.put(text)
 
     async def close(self, clock: Clock) -> None:
-        """Waits a moment for what is being written."""
+        """Waits a moment for the text being written."""
         with suppress(TimeoutError):
             async with timeout(clock, _END_SECONDS):
                 await self._free.wait()
@@ -54,7 +54,7 @@ class Output:
         while (text := self._texts.get()) is not None:
             try:
                 self._put(text)
-            except (OSError, ValueError):  # closed at the other end, or here
+            except (OSError, ValueError):  # closed by the reader or by us
                 self.is_broken = True
             try:
                 self._loop.call_soon_threadsafe(self._written)
@@ -70,14 +70,14 @@ class Output:
         if self._descriptor is None:
             self._stream.write(text)
             return
-        # Past the stream's own buffer: who hangs in it has its lock, which Python needs to end.
+        # Bypasses the buffer of the stream: a blocked write would hold its lock, which Python needs to exit.
         data = text.encode(self._stream.encoding or "utf-8", "replace")
         while data:
             data = data[os.write(self._descriptor, data) :]
 
 
 def _descriptor(stream: TextIO) -> int | None:
-    """The file that a stream is; None where it is only memory."""
+    """Returns the file descriptor of the stream; None for in-memory streams."""
     try:
         return stream.fileno()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Lines of output as the view prints them: when, who, and what, with nothing in it that moves the cursor. Pure."""
+"""Formats output lines with time and name, and removes control sequences. Pure functions."""
 
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
@@ -7,13 +7,13 @@ from setpoint.cli.app.view.log_lines import Line
 from setpoint.cli.output.terminal import COLOUR, COMMAND, Terminal, harmless, width_of
 
 _RESET = "\x1b[0m"
-# The names take no more columns than this.
+# The maximum width of the names.
 _WIDEST = 24
 _BARS = {False: "│", True: "┃"}
 
 
 class Printed:
-    """Prints lines of one app: the names are of one width, and every part has a colour of its own."""
+    """Formats the lines of an app: names have the same width, and each part has its own colour."""
 
     def __init__(self, place: Terminal, parts: Sequence[str], zone: tzinfo) -> None:
         self._place, self._zone = place, zone
@@ -21,25 +21,26 @@ class Printed:
         self._width = 0
 
     def make_room(self, names: Iterable[str]) -> None:
-        """Has the names take one width."""
+        """Grows the width of the names to fit these."""
         self._width = min(max((self._width, *map(width_of, names))), _WIDEST)
 
     def line(self, line: Line) -> str:
-        """A line, as it is printed."""
+        """Returns the formatted line."""
         number = self._numbers.setdefault(line.part, len(self._numbers))
         self.make_room((line.name,))
         name = line.name + " " * (self._width - width_of(line.name))
         time = self._place.paint(line.time.astimezone(self._zone).strftime("%H:%M:%S"), "quiet")
         if line.skipped:
-            text = f"… {line.skipped:,} lines left out: they came too fast · setpoint logs {line.part}"
+            text = f"… {line.skipped:,} lines skipped (printed too fast) · setpoint logs {line.part}"
             return f"{time} {self._place.prefix(f'{name} ┆', number)} {self._place.paint(text, 'pending')}"
         prefix = self._place.prefix(f"{name} {_BARS[line.is_error]}", number)
         return f"{time} {prefix} {cleaned(line.text, colours=self._place.colours)}".rstrip()
 
 
 def cleaned(text: str, *, colours: bool) -> str:
-    """What a program printed, without what would move the cursor, clear the screen or ring; its colours stay where
-    there are any. Of what was written over again and again the last is left."""
+    """Returns the text without control sequences that move the cursor, clear the screen or ring the bell. Colours are
+    kept with `colours`. Of text overwritten with carriage returns, only the last version is kept.
+    """
     text = text.rstrip("\r").rpartition("\r")[2].replace("\t", "        ")
     parts, place, has_colour = [], 0, False
     for found in COMMAND.finditer(text):

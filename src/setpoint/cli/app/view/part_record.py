@@ -1,4 +1,4 @@
-"""What is known of one part of an app, from look to look."""
+"""The state of one part of an app between updates."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,11 +10,11 @@ from setpoint.cli.output.terminal import Meaning
 from setpoint.cli.workloads.inventory import Workload
 from setpoint.objects.tree import Object
 
-ABSENT = How("absent", "waiting to be made")
+ABSENT = How("absent", "waiting to be created")
 
 
 class News(NamedTuple):
-    """Something that happened. `failed` is the part to be explained."""
+    """A message. `failed` is the part to explain."""
 
     text: str
     meaning: Meaning = ""
@@ -23,37 +23,37 @@ class News(NamedTuple):
 
 @dataclass
 class Track:
-    """One part: the objects that it is, how it is and since when, and what was told of it."""
+    """One part: its objects, its state and since when, and the messages already shown."""
 
     part: Part
     how: How = ABSENT
     since: datetime | None = None
     workload: Workload | None = None
     trees: dict[str, Object] = field(default_factory=dict)
-    # When it was first seen, had started, and was ready or done.
+    # The times at which the part was first seen, started, and became ready or done.
     seen_at: datetime | None = None
     started_at: datetime | None = None
     reached_at: datetime | None = None
-    # When it ceased to be ready, and whether it was so in this life.
+    # The time at which the part became unready, and whether the part was ready since its last restart.
     left_at: datetime | None = None
     was_ready: bool = False
-    # What has become of it since it was last told to be well.
+    # The event since the part was last reported as ready.
     since_well: Literal["", "restarted", "stopped"] = ""
-    # Whether it was told that something is wrong, and that something goes on; and of which failures it was.
+    # The messages already shown: a bad state, a long transition, and single failures.
     is_bad_told: bool = False
     is_long_told: bool = False
     told_failures: set[tuple[str, datetime | None]] = field(default_factory=set)
-    # News that are told when they have lasted, and since when there are.
+    # A message that is shown only if the state lasts, and the time of the message.
     held: News | None = None
     held_at: datetime | None = None
 
     @property
     def is_there(self) -> bool:
-        """Whether it is still part of the app."""
+        """True if the part still belongs to the app."""
         return self.workload is not None or self.how == ABSENT
 
     def started(self) -> datetime | None:
-        """When it was last started, as far as the objects say."""
+        """Returns the time of the last start according to the objects."""
         if self.workload is None:
             return None
         runs = self.workload.status.get("runs") or ()
@@ -64,10 +64,10 @@ class Track:
 
 
 def first_line(text: str) -> str:
-    """The beginning of what may be long."""
+    """Returns the first line of a text."""
     return text.strip().partition("\n")[0]
 
 
 def whole(seconds: float) -> int:
-    """Seconds that are left, as one counts them down."""
+    """Returns the remaining seconds, rounded up for a countdown."""
     return max(1, -int(-seconds // 1))

@@ -1,4 +1,4 @@
-"""The parts of an app as its view shows them: what each is, and what it comes after."""
+"""The parts of an app as shown in its view: kind and dependencies of each."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,19 +10,19 @@ from setpoint.workload.kinds.api_names import PART_LABEL
 if TYPE_CHECKING:
     from setpoint.app.model import AppFile
 
-# The kinds that parts are.
+# The kinds of parts.
 _PARTS = ("Container", "Executable", "ExecutableReplicaSet", "Task")
 
 
 class After(NamedTuple):
-    """Another part that must have come so far: it is ready or done, or has only `started`."""
+    """A dependency on another part: that part must be ready or done, or only `started`."""
 
     name: str
     started: bool = False
 
 
 class Part(NamedTuple):
-    """A service or task. `detail` is what more there is to say of it, such as an image."""
+    """A service or task. `detail` is additional information, such as an image."""
 
     name: str
     kind: str = "process"
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 def parts_of(app: "AppFile") -> tuple[Part, ...]:
-    """The parts of an app that run by themselves, in the order in which they start."""
+    """Returns the automatically started parts of an app, in start order."""
     from setpoint.app import forms
 
     automatic = forms.automatic(app)
@@ -49,12 +49,12 @@ def parts_of(app: "AppFile") -> tuple[Part, ...]:
 
 
 def in_order(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Each after those it comes after, and otherwise as they stand."""
+    """Returns the parts sorted so that each comes after its dependencies; otherwise keeps the order."""
     names = {part.name for part in parts}
     left, placed = list(parts), dict[str, Part]()
     while left:
         free = (part for part in left if all(each.name in placed or each.name not in names for each in part.after))
-        # Of a circle, which no app file has, any may come first.
+        # Cycles do not occur in app files; any part of one may come first.
         first = next(free, left[0])
         left.remove(first)
         placed[first.name] = first
@@ -62,12 +62,12 @@ def in_order(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def part_name(tree: Object) -> str:
-    """The part that an object belongs to; empty where it is of none."""
+    """Returns the name of the part that an object belongs to, or an empty string."""
     return meta.labels(tree).get(PART_LABEL, "")
 
 
 def part_of(tree: Object) -> Part:
-    """A part that was not known before, by the object that it is."""
+    """Returns the part for an object that the app file does not define."""
     kind, spec = tree["kind"], tree.get("spec") or {}
     word = {"Container": "container", "Task": "task"}.get(kind, "process")
     inner = (spec.get("template") or {}).get("spec") or spec

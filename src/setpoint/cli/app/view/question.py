@@ -1,20 +1,22 @@
-"""Which part to restart: a question that is answered with single keys. Pure."""
+"""A question answered with single keys: which part to restart. Pure."""
 
 from collections.abc import Sequence
 
-# So many parts can be chosen with one digit; of more, Enter ends the number.
+# Up to this number of parts, one digit is enough; for more, Enter completes the number.
 _ONE_DIGIT = 9
 
 
 class Question:
-    """Asks for one of some names by its number, or for all of those that `a` means."""
+    """Asks for one of several names by number, or for all of them with `a`."""
 
     def __init__(self, names: Sequence[str], everything: Sequence[str]) -> None:
         self.names, self._everything = tuple(names), tuple(everything)
         self.typed = ""
 
     def press(self, key: str) -> tuple[str, ...] | None:
-        """Another key: the names that are meant, none where it means nothing; None: the answer is not complete."""
+        """Takes a key. Returns the chosen names, an empty tuple if the answer is invalid, or None if it is
+        incomplete.
+        """
         if key == "a":
             return self._everything
         if key.isdigit():

@@ -1,6 +1,6 @@
-"""The part of a terminal that is written over: some lines at the bottom, and above them what stays.
+"""The redrawn area at the bottom of a terminal, below the permanent output.
 
-It only ever moves the cursor over its own lines, and writes those that changed. Pure: it says what to write.
+Moves the cursor only within its own lines and writes only changed lines. Pure: returns the text to write.
 """
 
 import re
@@ -13,15 +13,16 @@ _CLEAR_BELOW, _CLEAR_REST = "\x1b[J", "\x1b[K"
 
 
 class Screen:
-    """The lines that are painted, the cursor below them at the beginning of a line."""
+    """The painted lines. The cursor is below them, at the beginning of a line."""
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
         self._painted: list[str] = []
 
     def frame(self, said: Sequence[str], lines: Sequence[str], *, anew: bool = False) -> str:
-        """What to write so that `said` is printed for good and `lines` stand below. `anew`: none of what we know to be
-        painted counts any more, as after a change of size."""
+        """Returns the text that prints `said` permanently and shows `lines` below. `anew` repaints everything, as after
+        a change of size.
+        """
         if said or anew:
             text = (self._to(0) + _CLEAR_BELOW if self._painted else "") + _text(said) + _text(lines)
         else:
@@ -30,7 +31,7 @@ class Screen:
         return text
 
     def _changes(self, lines: Sequence[str]) -> str:
-        """What differs, line by line; from where there are more or fewer lines, everything."""
+        """Returns the text that updates the changed lines."""
         both = min(len(self._painted), len(lines))
         parts = []
         for number in range(both):
@@ -42,21 +43,20 @@ class Screen:
         return "".join(parts) + _text(lines[both:])
 
     def _to(self, number: int) -> str:
-        """To the beginning of a line."""
+        """Returns the sequence that moves the cursor to the beginning of a line."""
         up = self._height(self._painted[number:])
         return f"\x1b[{up}A\r" if up else "\r"
 
     def _height(self, lines: Sequence[str]) -> int:
-        """How many rows lines take. They were cut to the width that the terminal had; one that was made narrower has
-        broken them."""
+        """Returns the number of rows that the lines take. A terminal that became narrower has wrapped them."""
         return sum(max(1, -(-width_of(_COLOUR.sub("", line)) // self._columns)) for line in lines)
 
     def resize(self, columns: int) -> None:
-        """The terminal is another size; what is painted has to be painted anew."""
+        """Sets the width of the terminal. The next frame must be painted with `anew`."""
         self._columns = max(columns, 1)
 
     def keep(self) -> None:
-        """What is painted stays for good."""
+        """Makes the painted lines permanent."""
         self._painted = []
 
 

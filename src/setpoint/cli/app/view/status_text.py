@@ -1,4 +1,4 @@
-"""How a part of an app is, in the words of the view: whether it is well is judged as `ps` judges it. Pure."""
+"""The state of a part as short text for the view. Readiness is judged as in `setpoint ps`. Pure functions."""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ Phase: TypeAlias = Literal[
 ]
 Find: TypeAlias = Callable[[str, str], Object | None]
 
-# Nothing more is waited for: it is as it should be, or somebody wants it so.
+# The phases that need no more waiting: the wanted state, or a state that the user requested.
 SETTLED: frozenset[Phase] = frozenset({"ready", "done", "scheduled", "stopped"})
 MEANINGS: Mapping[Phase, Meaning] = {
     "ready": "good",
@@ -43,30 +43,30 @@ MEANINGS: Mapping[Phase, Meaning] = {
     "absent": "quiet",
     "waiting": "quiet",
 }
-# Of several replicas, how the worst is says how all are.
+# The phases of replicas from worst to best; the worst one determines the phase of the set.
 _WORST: tuple[Phase, ...] = ("failed", "failing", "restarting", "stopping", "starting", "waiting")
 _SIGNALLED = 128
 _LAST_WORDS = "; last output:"
 
 
 class How(NamedTuple):
-    """How a part is: in few words, and where there is more to say in a sentence. `who` is the replica that is meant."""
+    """The state of a part as short text, with an optional longer explanation. `who` is the replica concerned."""
 
     phase: Phase
     text: str
     why: str = ""
     who: str = ""
-    # How it ended, and when it is tried again.
+    # The exit status, and the time of the next restart.
     end: str = ""
     due: datetime | None = None
-    # How many are ready: of replicas some may be.
+    # The number of ready replicas.
     ready: int = 0
     restarts: int = 0
-    # The run of a task that this is of.
+    # The run of a task.
     run: str = ""
 
     def is_of_same_life(self, other: "How") -> bool:
-        """Whether nothing was started again in between."""
+        """Returns True if no restart or new run happened in between."""
         return (self.restarts, self.run) == (other.restarts, other.run)
 
     @property
@@ -75,7 +75,7 @@ class How(NamedTuple):
 
 
 def how_is(workload: Workload, find: Find) -> How:
-    """How a part is, given how to find what it may wait for."""
+    """Returns the state of a part. `find` looks up the objects that the part may wait for."""
     tree = workload.tree
     if tree["metadata"].get("deletionTimestamp"):
         return How("stopping", "stopping")
@@ -90,14 +90,14 @@ def how_is(workload: Workload, find: Find) -> How:
 
 
 def is_seen(tree: Object) -> bool:
-    """Whether what the status says is of the object as it is now, and of the last restart that was asked for."""
+    """Returns True if the status reflects the current generation and the last requested restart."""
     status = tree.get("status") or {}
     generation, request = tree["metadata"].get("generation", 0), meta.annotations(tree).get(RESTART_REQUESTED, "")
     return bool(status.get("observedGeneration", 0) >= generation) and status.get("observedRestart", "") == request
 
 
 def ready_since(tree: Object) -> datetime | None:
-    """Since when an object that is ready, or done, has been so, as far as it says: its condition knows the second."""
+    """Returns the time since when the object is ready or done, as far as the status says; precise to the second."""
     status = tree.get("status") or {}
     runs = status.get("runs") or ()
     if runs and (ended := time_of(runs[-1].get("finishTime"))) is not None:
@@ -107,7 +107,7 @@ def ready_since(tree: Object) -> datetime | None:
 
 
 def _single(workload: Workload, find: Find) -> How:
-    """A process or a container."""
+    """Returns the state of a process or container."""
     tree, status, judgement = workload.tree, workload.status, workload.judgement
     state, (reason, message) = status.get("state", ""), _says(tree)
     known = progress(tree)
@@ -131,7 +131,7 @@ def _single(workload: Workload, find: Find) -> How:
 
 
 def _set(workload: Workload, find: Find) -> How:
-    """Replicas: as the worst of them, unless as many as wanted are well."""
+    """Returns the state of a replica set: that of the worst replica, unless enough replicas are ready."""
     tree, wanted = workload.tree, workload.replicas
     reason, message = _says(tree)
     children = [each for each in workload.children if not each.tree["metadata"].get("deletionTimestamp")]
@@ -165,7 +165,7 @@ def _task(workload: Workload, find: Find) -> How:
     runs = status.get("runs") or ()
     if state == "Running":
         if reason == "BackOff":
-            return How("starting", "trying again", message)
+            return How("starting", "retrying", message)
         return How("starting", "running")
     if state == "Succeeded":
         return How("done", "done")
@@ -191,22 +191,22 @@ _BY_KIND: Mapping[str, Callable[[Workload, Find], How]] = {
 
 
 def _says(tree: Object) -> tuple[str, str]:
-    """The reason and the message of the condition that says how far it is, without the output in it."""
+    """Returns the reason and message of the Ready or Started condition, without the process output in the message."""
     found = conditions.of(tree, "Ready", "Started")
     message = found.get("message", "").partition(_LAST_WORDS)[0]
     return found.get("reason", ""), message.partition("; next restart in")[0]
 
 
 def _waits(tree: Object, find: Find, message: str) -> How:
-    """What it waits for, by the names of the parts."""
+    """Returns the state of a waiting part, with the names of the parts that must be ready first."""
     found = waiting_for(tree, find)
     if not found:
-        return How("starting", "starting")  # it has all it needs, and will soon know
+        return How("starting", "starting")  # all dependencies are satisfied; the controller will notice soon
     names = []
     for each in found:
         other = find(each.kind, each.name)
         name = part_name(other) if other is not None else ""
-        # The ways between parts (tunnels, networks) have names that nobody gave them.
+        # Tunnels and networks have generated names, which users do not know.
         if name or each.kind in _BY_KIND:
             names.append(name or each.name)
     text = f"waiting for {', '.join(dict.fromkeys(names))}" if names else "waiting"
@@ -221,7 +221,7 @@ def _starting(state: str, status: Object) -> str:
 
 
 def _end(status: Object) -> str:
-    """How it ended, where that is known."""
+    """Returns the exit code or signal, or an empty string if unknown."""
     code = status.get("exitCode")
     if code is None:
         return ""

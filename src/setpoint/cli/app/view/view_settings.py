@@ -1,4 +1,4 @@
-"""What a view is told of the app that it shows, and how it is to be shown."""
+"""The settings of a view: the app and the display options."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 
 class ViewSettings(NamedTuple):
-    """An app and how to show it. `until_ready`: the view ends when all is ready, or something has failed for good."""
+    """An app and its display options. With `until_ready`, the view ends when all parts are ready or one failed
+    permanently.
+    """
 
     app: str
     session: str = ""
     dashboard: str = ""
     parts: tuple[Part, ...] = ()
-    # It ran before we came: who leaves the view leaves the app alone.
+    # The app was running before: closing the view does not stop the app.
     joined: bool = False
     until_ready: bool = False
     logs: bool = True
-    # What was changed, where it ran before.
+    # The applied changes, if the app was running before.
     changes: "Sequence[Change]" = ()
-    # When it was started; None where nobody knows how long anything took.
+    # The start time; None if durations are unknown.
     began: datetime | None = None
 
 
@@ -39,7 +41,7 @@ def settings_of(
     logs: bool = True,
     began: datetime | None = None,
 ) -> ViewSettings:
-    """The settings for an app that was read from its file and applied."""
+    """Returns the settings for an app that was loaded from its file and applied."""
     return ViewSettings(
         loaded.app.app,
         session.id,
