@@ -28,11 +28,11 @@ async def test_a_schema_that_stored_objects_do_not_fit_is_refused(tmp_path: Path
         app.write({FILE: HELLO.replace("to: str", "to: int")})
         row = await app.note("greeting", "greetings.example.com")
         assert row["note"].startswith(
-            "the previous version is still running: greetings.example.com stays as it is, for objects that are stored do not "
-            'fit the new schema: default/four: spec.to: Invalid value: "string": spec.to in body must be of type '
+            "the previous version is still running: greetings.example.com was not changed, because stored objects do "
+            'not match the new schema: default/four: spec.to: Invalid value: "string": spec.to in body must be of type '
             'integer: "string"; default/one: '
         )
-        assert row["note"].endswith(", and 1 more. Change or delete them, or allow what they have")
+        assert row["note"].endswith(", and 1 more. Change or delete these objects, or relax the schema")
         assert await fields(app) == {"to": "string"}
         for name in ("one", "two", "three", "four"):
             await app.client.delete(GREETING, name, "default")
@@ -50,8 +50,8 @@ async def test_a_field_that_objects_would_lose_is_told(tmp_path: Path) -> None:
         app.write({FILE: HELLO})
         told = await app.until(lambda: app.events("ControllersNote"))
         assert told == [
-            "Warning: greetings.example.com: spec.by is not in the schema any more; 1 object has it, and will lose it "
-            "with the next write"
+            "Warning: greetings.example.com: spec.by was removed from the schema; 1 object has the field and will lose "
+            "its value on the next write"
         ]
 
 
