@@ -95,7 +95,7 @@ def test_keys_show_and_hide_output_and_explain_themselves(shop: Shop, show: Show
         view.press("?")
         view.until("marks lines of stderr")
         view.press("l")
-        view.until("output is hidden")
+        view.until("output hidden")
         view.press("l")
         view.until("output shown")
         view.press("r")

@@ -185,16 +185,16 @@ def test_what_keeps_it_from_serving_is_said_and_ends_it(tmp_path: Path, monkeypa
 
     taken = tmp_path / "taken"
     taken.write_text("somebody else's")
-    assert "exists already" in refused("--kubeconfig", str(taken))
-    assert "exists already" in refused("--kubeconfig", str(taken), "--detach")
+    assert "already exists" in refused("--kubeconfig", str(taken))
+    assert "already exists" in refused("--kubeconfig", str(taken), "--detach")
     assert "is a directory" in refused("--kubeconfig", str(tmp_path))
     assert "Not a directory" in refused("--kubeconfig", str(taken / "kubeconfig"))
     assert taken.read_text() == "somebody else's"
     free = ["--kubeconfig", str(tmp_path / "free")]
-    assert "is gone already" in refused(*free, "--monitor", "4194304")
+    assert "has already exited" in refused(*free, "--monitor", "4194304")
     time = "--monitor-identity-time"
-    assert "is gone already" in refused(*free, "--monitor", "1", time, "2001-01-01T00:00:00.000Z")
-    assert "is not a time" in refused(*free, "--monitor", "1", time, "then")
+    assert "has already exited" in refused(*free, "--monitor", "1", time, "2001-01-01T00:00:00.000Z")
+    assert "invalid time" in refused(*free, "--monitor", "1", time, "then")
     assert "use --tls-cert-file" in refused(*free, "--tls-cert-thumbprint", "ab")
     monkeypatch.setenv("DCP_WORKLOAD_ID", "x" * 1025)
     assert "longer than 1024 bytes" in refused(*free)
@@ -280,7 +280,7 @@ def test_what_it_logs_goes_to_the_socket_of_its_client(tmp_path: Path) -> None:
         with instance(tmp_path, DCP_LOG_SOCKET=path) as serving:
             connection, _ = listening.accept()
             with connection, connection.makefile() as lines:
-                line = next(line for line in lines if "serves at" in line)
+                line = next(line for line in lines if "serving at" in line)
                 time, level, who, text = line.rstrip("\n").split("\t")
                 assert (level, who, serving.url in text) == ("info", "setpoint.cli.dcp.start", True)
                 assert len(time) == len("2026-01-02T15:04:05.000+0000")
@@ -304,13 +304,13 @@ def test_a_signal_ends_everything_and_the_logs_of_the_session_are_merged_by_time
         assert serving.process.wait(30) == 0
         assert not is_alive(pid)
         assert not serving.kubeconfig.exists()
-    assert any("serves at" in each["msg"] for each in _log_of(logs))
+    assert any("serving at" in each["msg"] for each in _log_of(logs))
     (logs / "s1-other.log").write_text('{"ts": "2001-01-01T00:00:00.000+0000", "msg": "first"}\nand more of it\n')
     (logs / "s2-other.log").write_text('{"ts": "2001-01-01T00:00:00.000+0000", "msg": "of another"}\n')
     lines = run(tmp_path, "session-log", "s1", "--source", str(logs)).stdout.splitlines()
     assert json.loads(lines[0])["msg"] == "first"
     assert lines[1] == "and more of it"
-    assert any("serves at" in line for line in lines[2:])
+    assert any("serving at" in line for line in lines[2:])
     assert not any("of another" in line for line in lines)
     done = run(tmp_path, "session-log", "s3", "--source", str(logs), "--output", str(tmp_path / "out"))
     assert "has no logs of session s3" in done.stderr
