@@ -79,4 +79,4 @@ def test_the_page_about_generating_handlers_counts_the_lines_of_its_example() ->
     code = re.sub(r'"""[^"]*"""', "", source[begin:end])
     lines = [line for line in code.splitlines() if line.strip() and not line.strip().startswith("#")]
     page = (ROOT / "docs/generating-handlers.md").read_text()
-    assert f"| Setpoint: what is between the two marks in the example | {len(lines)} |" in page
+    assert f"| Setpoint: the lines between the two marks in the example | {len(lines)} |" in page
