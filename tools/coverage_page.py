@@ -1,7 +1,7 @@
-"""Writes the page that says what shows each feature and each defect in the table of tests/docs/features.yaml.
+"""Writes docs/coverage.md: the features and defects of tests/docs/features.yaml, each with its tests.
 
 A test shows a row by its mark, `@pytest.mark.feature("E55", "G9")`, or by that of its module (`pytestmark`). Marks are
-read from the sources, so that the page is made in a moment and nothing has to be imported.
+read from the sources without importing them, so that the page is written quickly.
 """
 
 import ast
@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "coverage.md"
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True):
-    """What there is to show, by part and row; rows that programs show; rows that nothing shows yet."""
+    """The rows by part; the examples that show rows; the rows without a test."""
 
     features: dict[str, dict[str, str]]
     defects: dict[str, str]
@@ -29,14 +29,14 @@ class Table(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Shown(NamedTuple):
-    """One test or program, by its path from the root; an example has no name."""
+    """One test or example, by its path from the root; an example has no name."""
 
     path: str
     name: str = ""
 
     def link(self) -> str:
-        text = self.name.removeprefix("test_").replace("_", " ") or self.path
-        return f"[{text}](../{self.path})"
+        """Returns a Markdown link to the file, with the name of the test, or the path of the example, as code."""
+        return f"[`{self.name or self.path}`](../{self.path})"
 
 
 def table() -> Table:
@@ -44,7 +44,7 @@ def table() -> Table:
 
 
 def marks(root: Path = ROOT / "tests") -> dict[str, list[Shown]]:
-    """The tests that bear the mark of each row, in the order of their files."""
+    """Returns the tests with the mark of each row, in the order of their files."""
     found: dict[str, list[Shown]] = {}
     for path in sorted(root.rglob("test_*.py")):
         source = path.read_text()
@@ -56,7 +56,7 @@ def marks(root: Path = ROOT / "tests") -> dict[str, list[Shown]]:
 
 
 def shown() -> dict[str, list[Shown]]:
-    """What shows each row: programs, then tests."""
+    """Returns the examples and then the tests of each row."""
     found = {row: [Shown(path) for path in paths] for row, paths in table().examples.items()}
     for row, tests in marks().items():
         found.setdefault(row, []).extend(tests)
@@ -69,8 +69,8 @@ def markdown() -> str:
     lines = [
         "# What is covered",
         "",
-        "Every row says what the ways of writing controllers do, and which tests and examples show it. "
-        "The page is made by `python -m tools.coverage_page`.",
+        "The features of the controller styles, and the defects that they must never have, each with the tests and "
+        "examples that show it. `python -m tools.coverage_page` writes this page.",
     ]
     for title, part in {**rows.features, "What must never happen": rows.defects}.items():
         lines += ["", f"## {title}", "", "| | | shown by |", "|---|---|---|"]
