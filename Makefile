@@ -1,28 +1,28 @@
-# Every target sets up what it needs in .venv by itself; a second run finds it there and is quick.
+# Every target sets up .venv by itself; a second run reuses it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Twice as many as there are processors: many slow tests wait for processes and sockets. The others hardly wait, and every
-# worker imports all of them.
+# Twice the number of processors for slow tests, which mostly wait for processes and sockets. The quick tests hardly wait,
+# and every worker imports all of them, so they get fewer workers.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 QUICK_WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 
-# Some machines forbid Python to keep what it compiled. Then every process of every test would compile all modules again.
+# Some machines forbid Python to write compiled files. Then every process of every test would compile all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The suites. Every test is in exactly one of the first two or in the third; `tests/test_suites.py` checks that.
+# The suites. Every test is in exactly one of the first two, or in the third; `tests/test_suites.py` checks that.
 QUICK := not slow and not peers
 LONG_ONES := slow and not peers
 PEERS := peers or kubectl
 
 .PHONY: demo test test-long fuzz chaos test-peers check format docs bench data clean
 
-# A control plane with an example app, until `q` or Ctrl-C; without a terminal, command by command to its end.
+# Runs a control plane with an example app until `q` or Ctrl-C; without a terminal, shows it command by command and ends.
 demo: $(READY)
 	$(BIN)/setpoint demo
 
-# The tests of every part; under six minutes on two processors.
+# The quick tests of every package; under six minutes on two processors.
 test: $(READY)
 	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)"
 
@@ -30,21 +30,21 @@ test: $(READY)
 test-long: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(LONG_ONES)"
 
-# Malformed requests to a server of its own; the same SEED sends the same requests. FIRST is the number of the first.
+# Sends malformed requests to its own server; the same SEED sends the same requests. FIRST is the number of the first.
 SEED ?= 1
 COUNT ?= 1000000
 FIRST ?= 0
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --first $(FIRST)
 
-# A control plane with workloads, killed a hundred times; some minutes.
+# Kills a control plane with workloads a hundred times; takes some minutes.
 chaos: $(READY)
 	$(BIN)/python -m pytest --long tests/workload/chaos
 
-# The tests with kubectl again, with the current one, and programs on client-go and controller-runtime; then
-# controller-runtime's own suites, the slow ones of them with LONG=--long. This needs Go.
+# Repeats the kubectl tests with the current kubectl, and runs programs on client-go and controller-runtime; then
+# controller-runtime's own suites, including the slow ones with LONG=--long. This needs Go.
 test-peers: $(READY)
-	@command -v go >/dev/null || { echo "make test-peers builds its programs with Go, and there is none: https://go.dev/dl"; exit 1; }
+	@command -v go >/dev/null || { echo "make test-peers needs Go to build its programs; install it from https://go.dev/dl"; exit 1; }
 	cd tests/clients/go && go build -ldflags "-X k8s.io/component-base/version.gitVersion=v1.37.2" -o $(CURDIR)/build/peers/kubectl ./kubectl
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/programs ./peers
 	cd tests/clients/go && go test -c -o $(CURDIR)/build/peers/operator ./operator
@@ -64,14 +64,14 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The site of the pages in docs/, to be opened at build/site/index.html; a link that leads nowhere ends it.
+# Builds the site of the pages in docs/; open build/site/index.html. A broken link fails the build.
 docs: $(READY)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d build/site-read docs build/site
 
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# The schemas, protobuf messages and typed stubs of the built-in kinds, made anew from what is published of them; this needs Go.
+# Generates the schemas, protobuf messages and typed stubs of the built-in kinds from their published sources; this needs Go.
 data: $(READY)
 	$(BIN)/python -m pip install --quiet --group data
 	$(BIN)/python -m tools.builtin_schemas
@@ -83,7 +83,7 @@ $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev --group clients
-	$(BIN)/python -m compileall -q src  # as pip does for what it installs as a copy: the first command need not
+	$(BIN)/python -m compileall -q src  # as pip does for regular installs, so that the first command starts quickly
 	touch $(READY)
 
 clean:

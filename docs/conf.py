@@ -1,15 +1,14 @@
-"""How the pages become a site: `make docs` builds it into `build/site`.
+"""The configuration of the documentation site, which `make docs` builds into `build/site`.
 
-The pages are plain Markdown that reads as well where there is no site. So nothing of the site stands in them: what
-comes after what is said here. A page that is not in the list, a link or an anchor that leads nowhere, each ends the
-build.
+The pages are plain Markdown that can also be read in the repository, so the order of the pages is defined here and not
+in the pages. A page that is missing from the order, a broken link or a broken anchor fails the build.
 """
 
 from sphinx.application import Sphinx
 
 project = "Setpoint"
 extensions = ["myst_parser"]
-myst_heading_anchors = 4  # by the rule that GitHub has
+myst_heading_anchors = 4  # the same anchors as on GitHub
 html_theme = "furo"
 html_title = "Setpoint"
 pygments_style = "a11y-high-contrast-light"
@@ -24,7 +23,7 @@ html_domain_indices = False
 html_show_copyright = False
 show_warning_types = True
 exclude_patterns = ["site"]
-# Editors are told its address, which is therefore a plain one.
+# Editors load the schema from its address, so it is served under its plain name.
 html_extra_path = ["setpoint.schema.json"]
 
 NAVIGATION = {
@@ -54,6 +53,10 @@ NAVIGATION = {
             "configuration",
             "workloads",
             "dcp",
+            "versioning",
+        ],
+        "The project": [
+            "glossary",
             "architecture",
             "coverage",
             "decisions/README",
@@ -64,7 +67,7 @@ NAVIGATION = {
 
 
 def with_navigation(app: Sphinx, page: str, source: list[str]) -> None:
-    """Adds to a page the list of those below it, hidden: the sidebar shows it."""
+    """Adds a hidden table of contents to a page that has pages below it; the sidebar shows the table."""
     for caption, below in NAVIGATION.get(page, {}).items():
         entries = "\n".join(entry if "/" in entry or "*" in entry else f"/{entry}" for entry in below)
         named = f":caption: {caption}\n" if caption else ""
