@@ -59,6 +59,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.prose --check
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -1,5 +1,7 @@
 """`import setpoint as sp`: its names are there, and cost nothing before they are used."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 
@@ -28,6 +30,19 @@ def test_importing_setpoint_imports_nothing_else_of_it() -> None:
 @pytest.mark.parametrize("name", flow.__all__)
 def test_a_public_name_of_relations_is_there(name: str) -> None:
     assert getattr(flow, name) is not None
+
+
+def _packages() -> list[str]:
+    found = pkgutil.walk_packages(sp.__path__, "setpoint.")
+    return [module.name for module in found if module.ispkg]
+
+
+@pytest.mark.parametrize("package", _packages())
+def test_every_name_that_a_package_exports_is_there(package: str) -> None:
+    """Packages load their names when they are asked for: a module that moved would be missed by nobody else."""
+    module = importlib.import_module(package)
+    for name in getattr(module, "__all__", ()):
+        assert getattr(module, name) is not None
 
 
 def test_a_name_that_relations_do_not_have_is_an_ordinary_mistake() -> None:

@@ -44,7 +44,9 @@ AIM_VAGUE, AIM_OPENINGS = 20.0, 2.0
 _ROOT = Path(__file__).resolve().parent.parent
 _RECORD = _ROOT / "tools" / "prose.json"
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
-_CODE = re.compile(r"```.*?```|``[^`]*``|`[^`]*`|^    .*$|<[^>]*>|\]\([^)]*\)|https?://\S+", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(
+    r"```.*?```|``[^`]*``|`[^`]*`|^    [^\n]*$|<[^>]*>|\]\([^)]*\)|https?://\S+", re.DOTALL | re.MULTILINE
+)
 _ERROR_CALLS = frozenset(
     ["debug", "info", "warning", "error", "exception", "critical", "echo", "secho", "fail", "warn"]
 )
