@@ -274,7 +274,7 @@ def test_what_is_gone_is_still_told_of(setpoint: Command, namespace: str) -> Non
         (("diff", "cm/a", "1..2", "--at", "5m"), 2, "a range cannot be combined with --at"),
         (("diff", "cm/a", "..2"), 2, "has no start"),
         (("at", "now", "ps"), 2, "`now` needs no `at`"),
-        (("at", "2001-01-01T00:00:00Z", "ps"), 1, "the past begins at"),
+        (("at", "2001-01-01T00:00:00Z", "ps"), 1, "the oldest retained entry is from"),
     ],
 )
 def test_what_cannot_be_answered_says_why_and_what_to_do(

@@ -108,4 +108,4 @@ def test_what_is_missing_is_named_with_the_remedy(data: Path, tmp_path: Path) ->
     assert "--for 0s: expected a positive duration" in refused("jane", "--data", str(data), *where, "--for", "0s")
     assert "1 to 64 characters" in refused("x" * 65, "--data", str(data), *where)
     (data / "authority.pem").write_text("nonsense")
-    assert "Move it away" in refused("jane", "--data", str(data), *where)
+    assert "move the file away" in refused("jane", "--data", str(data), *where)

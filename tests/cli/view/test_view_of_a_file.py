@@ -76,8 +76,8 @@ def test_fields_that_changed_have_the_names_of_the_app_file(tmp_path: Path) -> N
     assert sorted(change_lines(changes(old.objects, new.objects), Terminal())) == [
         "  ~ a: run, stop · restarts",
         "  ~ b: after · keeps running",
-        "  ~ t: run, after · from its next run on",
-        "  ~ u: args · from its next run on",
+        "  ~ t: run, after · at its next run",
+        "  ~ u: args · at its next run",
     ]
 
 

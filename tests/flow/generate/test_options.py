@@ -111,7 +111,7 @@ GIVEN: list[tuple[Any, str]] = [
     (config_map("a"), "returned a dict: yield the children"),
     ([None], "returned a NoneType: expected a Resource"),
     ([[config_map("a")]], "returned a list: expected a Resource"),
-    ([{"metadata": {"name": "a"}}], "returned an invalid child: the object does not say its apiVersion and kind"),
+    ([{"metadata": {"name": "a"}}], "returned an invalid child: the object has no apiVersion and kind"),
     (
         [config_map("a"), config_map("default/a")],
         "returned ConfigMap default/a twice: use a unique name for each child",
@@ -161,7 +161,7 @@ def test_a_function_with_other_parameters_is_refused_at_once(function: Any) -> N
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"kinds": []}, "kinds is empty: list the kinds"),
-    ({"kinds": ["ConfigMap"]}, "'ConfigMap' names no kind"),
+    ({"kinds": ["ConfigMap"]}, "invalid kind 'ConfigMap'"),
     ({"kinds": [Namespace]}, "kinds contains v1/Namespace, which is cluster-scoped: set cluster_scoped=True"),
     ({"cross_namespace": "yes"}, "invalid cross_namespace 'yes': expected True or False"),
     ({"cluster_scoped": 1}, "invalid cluster_scoped 1: expected True or False"),

@@ -129,7 +129,7 @@ async def test_workloads_that_cannot_be_run_are_no_secret(tmp_path: Path, monkey
 
     monkeypatch.setattr("setpoint.workload.process.processes.Processes.sweep", fails)
     async with app(tmp_path) as world:
-        with pytest.raises(PlaneError, match="workloads cannot be run: RuntimeError: no guardian today"):
+        with pytest.raises(PlaneError, match="cannot run workloads: RuntimeError: no guardian today"):
             await world.plane.ended()
 
 

@@ -128,7 +128,7 @@ def test_where_it_cannot_be_sent_the_log_says_so(caplog: pytest.LogCaptureFixtur
         pass
     with caplog.at_level(logging.INFO):
         asyncio.run(sent(environ))
-    assert "could not be sent to http://127.0.0.1:" in caplog.text
+    assert "could not send the startup spans to http://127.0.0.1:" in caplog.text
 
 
 async def sent(environ: dict[str, str]) -> None:
