@@ -3,12 +3,18 @@
 import ast
 import asyncio
 import os
+import tempfile
 from pathlib import Path
 
+import pytest
+
 from setpoint.objects.clock import SystemClock
-from setpoint.objects.ids import SystemIds
+from setpoint.objects.ids import SeededIds, SystemIds
 from setpoint.plane import ControlPlane, open_store
+from setpoint.session import host
+from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions
+from setpoint.workload import assembly
 from setpoint.workload.controllers.certificate_files import write_certificates
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.process.identity import Identity
@@ -75,6 +81,20 @@ def test_store_keys_kubeconfig_and_socket_are_private(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert {"deep", "deep/er", "deep/er/state.db", "deep/er/state.db.keys", "kube/config"} <= set(modes(tmp_path))
+
+
+def test_directories_for_the_state_of_runs_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places(tmp_path / "session")
+    places.data.mkdir(mode=0o700)
+    places.applied.write_text("")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = os.umask(0)
+    try:
+        host._make_room(places)
+        own = assembly._own_directory(SeededIds(1))
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (places.crashed, own)] == [0o700, 0o700]
 
 
 def test_sessions_records_logs_and_certificates_are_private(tmp_path: Path) -> None:

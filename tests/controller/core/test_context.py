@@ -24,7 +24,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.handler import mapped
-from setpoint.controller.request import Request, Result
+from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.controller.watch import Watch
 from setpoint.objects.errors import NotFound
@@ -316,6 +316,25 @@ def test_the_status_of_a_failure_is_written_too_but_nothing_counts_as_observed()
         await until(lambda: len(controller.runs) >= 1)
         status = (await world.client.get(WIDGET, "w", "default"))["status"]
         assert status["conditions"][0]["reason"] == "Broken"
+        assert status["observedGeneration"] == 0
+
+    in_world(test)
+
+
+def test_the_status_of_a_requeue_is_written_and_the_generation_does_not_count_as_observed() -> None:
+    async def test(world: World) -> None:
+        await with_widgets(world)
+
+        async def reconcile(ctx: Context, request: Request) -> None:
+            ctx.status.condition("Ready", False, "Waiting", "not yet")
+            raise Requeue(60.0, "not yet")
+
+        controller = await world.run(Controller("widget", reconcile, kind=Widget))
+        await world.client.create(widget())
+        await until(lambda: len(controller.runs) == 1)
+        await settle(controller)
+        status = (await world.client.get(WIDGET, "w", "default"))["status"]
+        assert status["conditions"][0]["reason"] == "Waiting"
         assert status["observedGeneration"] == 0
 
     in_world(test)

@@ -42,6 +42,19 @@ def test_the_policy_decides_which_finalizer_waits_for_the_dependents(options: Js
     run(scenario)
 
 
+@pytest.mark.parametrize(("policy", "own"), [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")])
+def test_a_repeated_deletion_keeps_the_finalizers_of_users(policy: str, own: str) -> None:
+    async def scenario(api: Api) -> None:
+        await api("POST", CONFIG_MAPS, HELD)
+        for _ in range(2):
+            marked = await api("DELETE", f"{CONFIG_MAPS}/a", {"propagationPolicy": policy})
+            assert (marked.status, marked.body["metadata"]["finalizers"]) == (200, ["example.com/hold", own])
+        other = await api("DELETE", f"{CONFIG_MAPS}/a", {"propagationPolicy": "Background"})
+        assert other.body["metadata"]["finalizers"] == ["example.com/hold"]
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [

@@ -29,6 +29,20 @@ class Meddler(Plugin):
         """Has no objections."""
 
 
+class Adopter(Plugin):
+    """Gives every object the same owner twice."""
+
+    OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1234"}  # noqa: RUF012 - never changed
+
+    async def mutate(self, context: Context, operation: Operation) -> None:
+        assert operation.object is not None
+        operation.object["metadata"]["ownerReferences"] = [dict(self.OWNER), dict(self.OWNER)]
+
+    async def validate(self, context: Context, operation: Operation) -> None:
+        assert operation.object is not None
+        assert operation.object["metadata"]["ownerReferences"] == [self.OWNER]
+
+
 class Mutator(Plugin):
     """Puts something of its own into every new object, and refuses those that say so."""
 
@@ -131,6 +145,11 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
         assert tried.status == 201
         assert "resourceVersion" not in tried.body["metadata"]
         assert tried.body["metadata"]["uid"]
+        query = "fieldManager=applier&dryRun=All"
+        applied = await api.apply(f"{CONFIG_MAPS}/applied", config_map("applied"), query=query)
+        assert (applied.status, "resourceVersion" in applied.body["metadata"]) == (201, False)
+        reapplied = await api.apply(f"{CONFIG_MAPS}/kept", config_map("kept"), query=query)
+        assert (reapplied.status, reapplied.version) == (200, made.version)
         changed = await api.merge(f"{CONFIG_MAPS}/kept", {"data": {"a": "2"}}, query="dryRun=All")
         assert (changed.status, changed.body["data"], changed.version) == (200, {"a": "2"}, made.version)
         deleted = await api("DELETE", f"{CONFIG_MAPS}/kept", query="dryRun=All")
@@ -140,6 +159,18 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
         assert await api.store.revision() == before
 
     run(scenario)
+
+
+def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:
+    async def scenario(api: Api) -> None:
+        made = await api("POST", CONFIG_MAPS, config_map())
+        changed = await api.merge(f"{CONFIG_MAPS}/a", {"data": {"a": "2"}})
+        for answer in (made, changed):
+            assert answer.body["metadata"]["ownerReferences"] == [Adopter.OWNER]
+            (warning,) = answer.warnings
+            assert "duplicate entries after mutating admission happens" in warning
+
+    run(scenario, admission=[Adopter()])
 
 
 def test_a_resource_version_is_refused_where_a_new_object_would_be_stored_and_not_before() -> None:

@@ -71,6 +71,16 @@ async def test_replicas_are_made_with_the_names_and_annotations_that_clients_kno
             assert (owner["kind"], owner["name"], owner["controller"]) == ("ExecutableReplicaSet", "web", True)
 
 
+async def test_a_template_that_the_server_rejects_is_not_ready_and_names_the_field(tmp_path: Path) -> None:
+    async with app(tmp_path) as world:
+        await make(world, 1, template={"labels": {"not a key!": "x"}})
+        found = await world.ready("ExecutableReplicaSet", "web", "False", "InvalidTemplate")
+        message = condition_of(found, "Ready")["message"]
+        assert "metadata.labels" in message
+        assert message.endswith("; correct spec.template")
+        assert await replicas(world) == []
+
+
 async def test_the_number_of_replicas_follows_the_scale_subresource(tmp_path: Path) -> None:
     async with app(tmp_path) as world:
         await make(world, 1)
