@@ -16,7 +16,7 @@ QUICK := not slow and not peers
 LONG_ONES := slow and not peers
 PEERS := peers or kubectl
 
-.PHONY: demo test test-long fuzz chaos test-peers check format docs bench data clean
+.PHONY: demo test test-long fuzz chaos mutate test-peers check format docs bench data clean
 
 # Runs a control plane with an example app until `q` or Ctrl-C; without a terminal, shows it command by command and ends.
 demo: $(READY)
@@ -32,10 +32,16 @@ test-long: $(READY)
 
 # Sends malformed requests to its own server; the same SEED sends the same requests. FIRST is the number of the first.
 SEED ?= 1
-COUNT ?= 1000000
 FIRST ?= 0
+fuzz: COUNT ?= 1000000
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --first $(FIRST)
+
+# Applies COUNT small changes to copies of the sources, and fails if tests notice fewer than 90 % of the changes. The
+# first run records the lines that each test runs, for ten to fifteen minutes; RECORD=tests/... records some tests again.
+mutate: COUNT ?= 100
+mutate: $(READY)
+	$(BIN)/python -m tools.mutation --seed $(SEED) --count $(COUNT) $(if $(RECORD),--record $(RECORD))
 
 # Kills a control plane with workloads a hundred times; takes some minutes.
 chaos: $(READY)

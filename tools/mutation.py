@@ -1,0 +1,225 @@
+"""Mutation testing: runs tests against a seeded sample of mutants, and prints those that no test notices.
+
+    make mutate SEED=1 COUNT=100
+
+A first run records the lines that each test runs (`build/mutation/record`). A mutant is applied in a copy of the
+sources, never in the checkout, and only tests that run the changed line are run against the copy. `--record` records
+tests anew, for example those added for a survivor. Mutants that cannot change the behaviour are listed with reasons in
+`mutation_equivalents.toml`.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from coverage import CoverageData
+
+from tools.mutants import Mutant, mutants
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "setpoint"
+EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.toml")
+BUILD = ROOT / "build" / "mutation"
+# The parts whose mutants are sampled.
+TARGETS = (*("merge", "server/verbs", "server/registry/storage.py", "controller/queue.py", "cache", "store", "flow"),)
+# `store/etcd` runs only with an etcd server, in the slow suite.
+EXCLUDED = ("store/etcd/",)
+TESTS = ("tests/merge", "tests/server", "tests/controller", "tests/cache", "tests/store", "tests/flow")
+QUICK = "not slow and not peers"
+# The environment variable with the directory that the plugin writes to.
+RECORD = "MUTATION_RECORD"
+WANTED = 0.9
+# The limits of the tests that are run against one mutant.
+MOST_TESTS = 150
+MOST_SECONDS = 20.0
+TIMEOUT = 60.0
+
+
+class Outcome(NamedTuple):
+    """The result of one mutant: `killed`, `timeout`, `survived`, `uncovered` or `broken`, and the number of tests."""
+
+    mutant: Mutant
+    result: str
+    tests: int
+
+    @property
+    def is_killed(self) -> bool:
+        return self.result in ("killed", "timeout")
+
+
+class Record:
+    """The lines that each test runs, by file, and the durations of the tests."""
+
+    def __init__(self, directory: Path) -> None:
+        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._seconds: dict[str, float] = {}
+        for file in sorted(directory.glob("durations.*.json")):
+            self._seconds |= json.loads(file.read_text())
+        for file in sorted(directory.glob("coverage.*")):
+            data = CoverageData(str(file))
+            data.read()
+            for name in data.measured_files():
+                path = name.rpartition("/src/setpoint/")[2]
+                if _is_target(path):
+                    for line, tests in data.contexts_by_lineno(name).items():
+                        self._lines[path][line].update(tests)
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Returns tests that run the mutant. The fastest case of each test function comes first, then the second
+        fastest, and so on, within the limits."""
+        lines = self._lines[mutant.path]
+        if mutant.in_function:
+            found = self._of(lines, mutant.lines) or self._of(lines, mutant.statement)
+        else:
+            found = self._of(lines, lines)  # run by the import
+        by_speed = sorted(found, key=lambda test: (self._seconds[test], test))
+        turn: Counter[str] = Counter()
+        order = []
+        for test in by_speed:
+            function = test.partition("[")[0]
+            turn[function] += 1
+            order.append((turn[function], self._seconds[test], test))
+        chosen: list[str] = []
+        left = MOST_SECONDS
+        for _, seconds, test in sorted(order)[:MOST_TESTS]:
+            if chosen and seconds > left:
+                continue
+            chosen.append(test)
+            left -= seconds
+        return chosen
+
+    def _of(self, lines: dict[int, set[str]], wanted: Iterable[int]) -> set[str]:
+        return {test for line in wanted for test in lines.get(line, ()) if test in self._seconds}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Runs tests against a seeded sample of mutants.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="", help="only mutants whose id contains this text")
+    parser.add_argument("--record", nargs="+", default=[], metavar="TESTS", help="tests whose lines to record anew")
+    arguments = parser.parse_args()
+    record = BUILD / "record"
+    if arguments.record or not record.exists():
+        _record(record, arguments.record or TESTS)
+    every = [mutant for mutant in _all() if arguments.only in mutant.id]
+    sample = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
+    equivalents = {each["mutant"] for each in tomllib.loads(EQUIVALENTS.read_text()).get("equivalent", [])}
+    left = [mutant for mutant in sample if mutant.id not in equivalents]
+    print(f"{len(every)} mutants; seed {arguments.seed}: {len(sample)} sampled, {len(sample) - len(left)} equivalent")
+    outcomes = _run_all(left, Record(record), arguments.jobs)
+    return _report(outcomes, arguments.seed)
+
+
+def _report(outcomes: Sequence[Outcome], seed: int) -> int:
+    counts = Counter(outcome.result for outcome in outcomes)
+    killed = sum(outcome.is_killed for outcome in outcomes)
+    rate = killed / len(outcomes) if outcomes else 1.0
+    results = {outcome.mutant.id: outcome.result for outcome in outcomes}
+    (BUILD / f"seed-{seed}.json").write_text(json.dumps(results, indent=1))
+    print(f"{killed} of {len(outcomes)} killed ({rate:.0%}): {dict(sorted(counts.items()))}")
+    return 0 if rate >= WANTED else 1
+
+
+def _is_target(path: str) -> bool:
+    return path.startswith(TARGETS) and not path.startswith(EXCLUDED)
+
+
+def _all() -> list[Mutant]:
+    paths = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    return [each for path in paths if _is_target(path) for each in mutants(path, (SOURCE / path).read_bytes())]
+
+
+def _record(directory: Path, tests: Sequence[str]) -> None:
+    """Runs the tests with coverage. Raises CalledProcessError if the tests cannot be run."""
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-p", "tools.mutation_coverage"]
+    done = subprocess.run([*command, "-m", QUICK, *tests], cwd=ROOT, env={**os.environ, RECORD: str(directory)})
+    # Failed tests are not recorded, and hence do not kill mutants.
+    if done.returncode not in (0, 1):
+        raise subprocess.CalledProcessError(done.returncode, done.args)
+
+
+def _run_all(sample: Sequence[Mutant], record: Record, jobs: int) -> list[Outcome]:
+    with tempfile.TemporaryDirectory(prefix="mutation-") as name:
+        trees: SimpleQueue[Path] = SimpleQueue()
+        for number in range(jobs):
+            trees.put(_copy(Path(name) / str(number)))
+
+        def run(mutant: Mutant) -> Outcome:
+            tree = trees.get()
+            try:
+                outcome = _run(tree, mutant, record.tests(mutant))
+            finally:
+                trees.put(tree)
+            line = f"{mutant.path}:{mutant.lines.start}"
+            print(f"{outcome.result:9} {outcome.tests:3} tests  {line}  {mutant.id}", flush=True)
+            return outcome
+
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(run, sample))
+
+
+def _copy(tree: Path) -> Path:
+    """Copies the sources, with compiled modules; links in the sources lead to the examples."""
+    shutil.copytree(ROOT / "src", tree / "src", symlinks=True)
+    (tree / "examples").symlink_to(ROOT / "examples")
+    return tree
+
+
+def _run(tree: Path, mutant: Mutant, tests: Sequence[str]) -> Outcome:
+    if not tests:
+        return Outcome(mutant, "uncovered", 0)
+    file = tree / "src" / "setpoint" / mutant.path
+    original = file.read_bytes()
+    # The time in a compiled module has a resolution of one second, so that a mutant of equal size could be missed.
+    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
+        compiled.unlink()
+    try:
+        file.write_bytes(mutant.apply(original))
+        code = _pytest(tree, tests)
+    finally:
+        file.write_bytes(original)
+    if code is None:
+        return Outcome(mutant, "timeout", len(tests))
+    if code in (0, 1):
+        return Outcome(mutant, "killed" if code else "survived", len(tests))
+    # The tests could not be collected: because of the mutant, or because the record is out of date.
+    return Outcome(mutant, "killed" if _pytest(tree, tests) == 0 else "broken", len(tests))
+
+
+def _pytest(tree: Path, tests: Sequence[str]) -> int | None:
+    """Runs tests against the sources of a tree. Returns the exit code; None after the timeout."""
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(tree / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / "hypothesis"),
+    }
+    command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "--hypothesis-seed=0", *tests]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            return process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
