@@ -40,7 +40,7 @@ async def answering(path: Path, version: dict[str, Any] | None, status: int = 20
         yield f"unix://{path}"
     finally:
         server.close()
-        path.unlink()
+        path.unlink(missing_ok=True)  # since Python 3.13, closing removes the socket
 
 
 async def chosen(environ: dict[str, str], preference: str = "") -> Engine | Unavailable:
