@@ -12,6 +12,7 @@ from tests.workload.process.stage import PATH, Recorder, Stage, asleep, play
 
 from setpoint.workload.process.command import StartError, Terminal
 from setpoint.workload.process.identity import identity_of, is_alive, parse, stat
+from setpoint.workload.process.pipes import Stdin
 
 ENDS = [("exit 0", 0, None), ("exit 7", 7, None), ("kill -KILL $$", None, 9), ("kill -TERM $$", None, 15)]
 
@@ -93,6 +94,23 @@ def test_stdin_is_written_without_waiting_for_whoever_does_not_read() -> None:
             await writing
 
     play(test)
+
+
+def test_closing_stdin_ends_a_write_that_waits() -> None:
+    async def test(writing: int) -> None:
+        stdin = Stdin(writing)
+        write = asyncio.ensure_future(stdin.write(bytes(1 << 20)))
+        await asyncio.sleep(0)
+        assert not write.done(), "the pipe is full"
+        stdin.close()
+        with pytest.raises(BrokenPipeError):
+            await asyncio.wait_for(write, 10)
+
+    reading, writing = os.pipe()
+    try:
+        asyncio.run(test(writing))
+    finally:
+        os.close(reading)
 
 
 def test_many_that_end_before_their_start_returns_are_all_known() -> None:

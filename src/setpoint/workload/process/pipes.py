@@ -87,6 +87,7 @@ class Stdin:
         self._descriptor: int | None = descriptor
         self._loop = asyncio.get_running_loop()
         self._turn = asyncio.Lock()
+        self._ready = asyncio.Event()
 
     async def write(self, data: bytes) -> None:
         """Writes all data to the pipe. Raises BrokenPipeError if the process has closed its input."""
@@ -106,12 +107,13 @@ class Stdin:
             self._loop.remove_writer(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = None
+            self._ready.set()  # the loop no longer reports on the descriptor to a waiting write
 
     async def _writable(self, descriptor: int) -> None:
-        ready = asyncio.Event()
-        self._loop.add_writer(descriptor, ready.set)
+        self._ready.clear()
+        self._loop.add_writer(descriptor, self._ready.set)
         try:
-            await ready.wait()
+            await self._ready.wait()
         finally:
             if self._descriptor is not None:
                 self._loop.remove_writer(descriptor)
