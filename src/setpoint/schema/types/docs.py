@@ -7,6 +7,7 @@ available, when a definition is made.
 import ast
 import inspect
 import textwrap
+import tokenize
 from functools import lru_cache
 
 
@@ -29,11 +30,13 @@ def field_descriptions(cls: type) -> dict[str, str]:
 def _own_descriptions(cls: type) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError, SyntaxError, ValueError):
+    except (OSError, TypeError, SyntaxError, ValueError, tokenize.TokenError):
         return {}
     found: dict[str, str] = {}
     definition = tree.body[0] if tree.body else None
-    if isinstance(definition, ast.ClassDef):
+    # Since Python 3.13, inspect takes the lines at the recorded number, whatever the file contains there: for a class
+    # made by exec, or a file edited since its import, these can be lines of another class.
+    if isinstance(definition, ast.ClassDef) and definition.name == cls.__name__:
         for field, below in zip(definition.body, definition.body[1:], strict=False):
             if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
                 continue
