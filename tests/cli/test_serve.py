@@ -187,7 +187,7 @@ def test_somebody_elses_kubeconfig_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text("apiVersion: v1\nkind: Config\n# precious\n")
     line = refused("--listen", "127.0.0.1:0", "--kubeconfig", str(path))
-    assert line == f"Error: {path} holds a kubeconfig that is not ours; it is left as it is. Choose another file"
+    assert line == f"Error: {path} exists and was not written by Setpoint: choose another file"
     assert "precious" in path.read_text()
 
 

@@ -551,7 +551,7 @@ def test_questions_have_the_same_answers_before_and_after(
         after = setpoint("why", "failer", "--session", "theirs").stdout.splitlines()
         assert [one for one in after if "last exit" not in one] == [one for one in why if "last exit" not in one]
         refused = setpoint("delete", "exe/talker", "--session", "theirs")
-        assert (refused.exit_code, "what was cannot be changed" in refused.stderr) == (6, True)
+        assert (refused.exit_code, "is read-only" in refused.stderr) == (6, True)
         assert "ReadOnly" in setpoint("sessions").stdout
         assert setpoint("import", "shop.setpoint", "--name", "theirs").exit_code == 1, "it is open already"
         closed = setpoint("down", "--session", "theirs")

@@ -70,7 +70,7 @@ def test_the_next_command_says_what_a_killed_session_left_and_stops_it(tmp_path:
                 ended = Sessions.of(environ).past()[-1]
                 assert (ended.id, ended.crashed) == (lost.session.id, True)
                 assert setpoint(environ, "ps", "--session", "other").stderr == "", "it is told once"
-                if not first.endswith(" ago; stopped 2 processes it left behind"):
+                if not first.endswith(" ago; stopped 2 processes left behind"):
                     raise Disturbed(first)
 
         undisturbed(attempt)
@@ -205,7 +205,7 @@ def test_an_engine_that_does_not_let_go_of_something_is_told_of(
         cleared = await leftovers(environ, engine).clear(dead)
         assert cleared is not None
         assert cleared.left.counts["network"] == 0
-        assert any("network left-network could not be removed" in each for each in cleared.problems)
+        assert any("could not remove network left-network" in each for each in cleared.problems)
 
     asyncio.run(clear())
 

@@ -79,7 +79,7 @@ def test_a_task_that_runs_is_not_run_a_second_time_and_ends_with_whoever_asked_f
         assert (ran.code, "long is already running" in ran.stderr) == (7, True)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "ending long\n")
+    assert (process.returncode, out, err) == (130, "", "stopping long\n")
     assert "interrupted by the user" in setpoint("ps").stdout
     # It can be run again.
     with shop.running("run", "long") as process:

@@ -69,7 +69,7 @@ def test_what_a_changed_file_would_do_to_the_app_that_runs_is_told_before_it_is_
         rows = [line.split() for line in ran.stdout.splitlines()]
         assert rows[0] == ["NAME", "KIND", "CHANGE", "THEN", "FIELDS"]
         assert ["a", "Executable", "changed", "restarts", "spec.args[0],", "spec.env"] in rows
-        assert ["b", "Executable", "changed", "goes", "on", "running", "spec.restartPolicy"] in rows
+        assert ["b", "Executable", "changed", "keeps", "running", "spec.restartPolicy"] in rows
         assert ["d", "Executable", "added"] in rows
         assert ["c", "Executable", "removed"] in rows
         changes = json.loads(shop.run("render", "--diff", "-o", "json").stdout)

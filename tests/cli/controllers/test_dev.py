@@ -60,7 +60,7 @@ def test_once_a_reconcile_that_fails_is_told_with_its_place_and_in_the_exit_code
     write(project, one, 'raise sp.TerminalError("not like this")')
     ran = setpoint("dev", "look.py:looker", "--once")
     assert ran.code == 1
-    assert "wrote nothing · terminal: look.py:9: TerminalError: not like this" in ran.stdout
+    assert "no writes · terminal: look.py:9: TerminalError: not like this" in ran.stdout
     assert "Traceback" not in ran.stdout + ran.stderr
 
 
@@ -95,7 +95,7 @@ def test_on_any_cluster_kinds_are_installed_only_when_that_is_asked_for(setpoint
     ran = setpoint("dev", "controllers/wanted.py", "--once")
     assert ran.code == 1
     [line] = ran.stdout.splitlines()
-    assert line.endswith("  the server has no kind Wanted in example.com/v1: --install has it installed")
+    assert line.endswith("  the server has no kind Wanted in example.com/v1: use --install")
     assert setpoint("dev", "controllers/wanted.py", "--once", "--install").code == 0
     assert setpoint("dev", "controllers/wanted.py", "--once").code == 0
 
@@ -111,7 +111,7 @@ def test_a_change_is_heard_a_mistake_too_and_ctrl_c_ends_it(served: Served, one:
         write(project, one, 'print("second"')
         assert until(running, "look.py:9: '(' was never closed").endswith("; the previous version is still running\n")
         write(project, one, 'print("second")')
-        until(running, "look.py loaded again: look.py changed (looker)")
+        until(running, "look.py reloaded: look.py changed (looker)")
         until(running, f"looker {one}/one")
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 0

@@ -84,7 +84,7 @@ def test_a_controller_of_the_app_is_shown_with_what_it_said(project: Path, envir
     assert run(project, environ, "logs", "controllers/note", "--tail", "1").stdout.splitlines() == said[-1:]
     unknown = run(project, environ, "controllers", "logs", "other")
     assert unknown.returncode == 3
-    assert unknown.stderr == "Error: controller 'other' not found or without output; there are: note\n"
+    assert unknown.stderr == "Error: controller 'other' not found or without output; available controllers: note\n"
 
 
 def test_those_of_the_control_plane_are_shown_when_asked_for(project: Path, environ: Mapping[str, str]) -> None:
@@ -124,7 +124,7 @@ def test_a_server_without_an_app_has_none(environ: Mapping[str, str], tmp_path: 
         assert serving.stdout.readline().startswith("ready ")
         told = run(tmp_path, environ, "controllers", "--kubeconfig", str(kubeconfig))
         assert (told.returncode, told.stdout) == (0, "")
-        assert told.stderr.startswith("No controllers of an app run here.")
+        assert told.stderr.startswith("No controllers are running.")
     finally:
         serving.terminate()
         serving.communicate()

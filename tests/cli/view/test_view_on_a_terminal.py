@@ -81,7 +81,7 @@ def test_a_change_of_size_while_it_fills_leaves_one_table_and_folds_what_has_no_
             view.resize(columns, 30)
             view.until(lambda text: text.count("\n  web ") == 1 and text.count("of 4 ready") == 1)
         view.resize(80, 5)
-        view.until("… 2 more: 2 not yet")
+        view.until("… 2 more: 2 not ready")
         shop.change("go")
         seen = view.until("ready in")
     assert all(re.search(rf"^  {name} .*(ready|done)", seen, re.MULTILINE) for name in NAMES)

@@ -82,7 +82,7 @@ async def test_a_file_that_never_ran_is_tried_again_when_any_file_changes(tmp_pa
         await app.run(FILE)
         row = (await app.rows())[FILE]
         assert row["state"] == "Failed"
-        assert row["note"].startswith(f"{FILE}:1: there is no module words")
+        assert row["note"].startswith(f"{FILE}:1: no module words")
         app.write({"controllers/words.py": ""})
         await app.until(lambda: app.runs("greeting"))
 
@@ -174,7 +174,7 @@ async def test_a_program_that_dies_is_started_again(tmp_path: Path) -> None:
         first = (await app.logged("greeting", "pid"))[-1]
         os.kill(int(first.split()[1]), signal.SIGKILL)
         told = await app.until(lambda: app.events("ControllersEnded"))
-        assert told == [f"Warning: {FILE} has ended: its process was killed by SIGKILL"]
+        assert told == [f"Warning: {FILE} exited: its process was killed by SIGKILL"]
         await app.logged("greeting", f"[setpoint] {FILE} reloaded: restarted after exit")
 
 
