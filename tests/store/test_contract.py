@@ -808,6 +808,9 @@ async def test_a_dump_can_be_loaded_into_another_store(store_factory: StoreFacto
         if store_factory.backend.restores_past:
             assert list(await second.log()) == list(await first.log())
         assert await second.commit("c", b"3", items[1].revision, ALICE) == await second.revision()
+        await put(second, "d", "4")
+        items = (await second.range("")).items
+        assert [(item.key, item.value) for item in items] == [("a", b"2"), ("c", b"3"), ("d", b"4")]
 
 
 async def test_a_restored_key_still_expires(store_factory: StoreFactory) -> None:

@@ -159,8 +159,9 @@ async def test_the_log_keeps_the_entry_with_its_tombstone(store_factory: StoreFa
                 (third, second, None, None),
             ]
             assert {entry.actor for entry in entries} == {ALICE}
-        with pytest.raises(Purged, match="was purged by root: leaked in a ticket"):
+        with pytest.raises(Purged, match="was purged by root: leaked in a ticket") as purged:
             await store.get("a", first)
+        assert (purged.value.key, purged.value.purge) == ("a", PURGE)
         assert await store.get("a", third) is None
         assert await store.count("", first) == 1
         assert await store.count("", third) == 0

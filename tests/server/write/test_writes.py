@@ -1,5 +1,6 @@
 """Writes that meet other writes, writes that change nothing, and writes that are only tried."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
@@ -11,6 +12,8 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 Act = Callable[[], Awaitable[object]]
+
+EVENTS = "/api/v1/namespaces/default/events"
 
 
 class Meddler(Plugin):
@@ -159,6 +162,29 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
         assert await api.store.revision() == before
 
     run(scenario)
+
+
+def test_an_update_renews_the_lifetime_of_an_event() -> None:
+    event = {
+        "metadata": {"name": "e", "namespace": "default"},
+        "involvedObject": {"kind": "ConfigMap", "name": "a", "namespace": "default"},
+    }
+
+    async def scenario(api: Api) -> None:
+        assert (await api("POST", EVENTS, event)).status == 201
+        for count in range(2, 5):
+            api.clock.advance(45)
+            await settle()
+            assert (await api.merge(f"{EVENTS}/e", {"count": count})).status == 200
+        api.clock.advance(61)
+        await settle()
+        assert (await api("GET", f"{EVENTS}/e")).status == 404
+
+    async def settle() -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+    run(scenario, event_ttl=60.0)
 
 
 def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:
