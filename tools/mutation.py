@@ -42,8 +42,9 @@ QUICK = "not slow and not peers"
 # The environment variable with the directory that the plugin writes to.
 RECORD = "MUTATION_RECORD"
 WANTED = 0.9
-# The limits of the tests that are run against one mutant.
+# The limits of the tests that are run against one mutant. The others run only if the first ones do not notice it.
 MOST_TESTS = 150
+FIRST_TESTS = 30
 MOST_SECONDS = 20.0
 TIMEOUT = 60.0
 
@@ -189,21 +190,25 @@ def _run(tree: Path, mutant: Mutant, tests: Sequence[str]) -> Outcome:
     # The time in a compiled module has a resolution of one second, so that a mutant of equal size could be missed.
     for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
         compiled.unlink()
-    try:
-        file.write_bytes(mutant.apply(original))
-        code = _pytest(tree, tests)
-    finally:
-        file.write_bytes(original)
-    if code is None:
-        return Outcome(mutant, "timeout", len(tests))
-    if code in (0, 1):
-        return Outcome(mutant, "killed" if code else "survived", len(tests))
-    # The tests could not be collected: because of the mutant, or because the record is out of date.
-    return Outcome(mutant, "killed" if _pytest(tree, tests) == 0 else "broken", len(tests))
+    for batch in filter(None, (tests[:FIRST_TESTS], tests[FIRST_TESTS:])):
+        try:
+            file.write_bytes(mutant.apply(original))
+            code, output = _pytest(tree, batch)
+        finally:
+            file.write_bytes(original)
+        if code != 0:
+            break
+    else:
+        return Outcome(mutant, "survived", len(tests))
+    # A test that also fails or hangs without the mutant, or no longer exists, has not noticed the mutant.
+    failed = [test for test in batch if f"FAILED {test}" in output or f"ERROR {test}" in output]
+    if _pytest(tree, failed or batch)[0] != 0:
+        return Outcome(mutant, "broken", len(tests))
+    return Outcome(mutant, "timeout" if code is None else "killed", len(tests))
 
 
-def _pytest(tree: Path, tests: Sequence[str]) -> int | None:
-    """Runs tests against the sources of a tree. Returns the exit code; None after the timeout."""
+def _pytest(tree: Path, tests: Sequence[str]) -> tuple[int | None, str]:
+    """Runs tests against the sources of a tree. Returns the exit code, None after the timeout, and the output."""
     environ = {
         **os.environ,
         "PYTHONPATH": str(tree / "src"),
@@ -211,14 +216,19 @@ def _pytest(tree: Path, tests: Sequence[str]) -> int | None:
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / "hypothesis"),
     }
     command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "--hypothesis-seed=0", *tests]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        subprocess.Popen(
+            command, cwd=ROOT, env=environ, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        ) as process,
+    ):
         try:
-            return process.wait(TIMEOUT)
+            code: int | None = process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            return None
+            code = None
+        output.seek(0)
+        return code, output.read()
 
 
 if __name__ == "__main__":
