@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from setpoint.store.contract import Watch
+
 from .reader import DEFINITIONS, MAPS, PARTIAL, START, TABLE, WIDGETS, Reader, Tree, reading
 
 FROM_NOW: dict[str, Any] = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}
@@ -283,6 +285,23 @@ async def test_watches_of_one_form_share_the_frame_of_a_change() -> None:
             await watch.told(1)
         assert len({id(watch.sink.frames[-1]) for watch in watches}) == 1
         assert partial.sink.frames[-1] is not watches[0].sink.frames[-1]
+
+
+async def test_watches_with_selectors_share_one_watch_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with reading() as reader:
+        follow, followed = reader.store.watch, []
+
+        def counted(prefix: str, after: int) -> Watch:
+            followed.append(prefix)
+            return follow(prefix, after)
+
+        monkeypatch.setattr(reader.store, "watch", counted)
+        watches = [await reader.watch(labelSelector=f"a={number}") for number in range(3)]
+        await asyncio.gather(*(watch.told(0) for watch in watches))
+        for number, watch in enumerate(watches):
+            await reader.create(MAPS, f"m{number}", labels={"a": str(number)})
+            assert await watch.told(1) == [("ADDED", f"m{number}")]
+        assert sum("configmaps" in prefix for prefix in followed) == 1
 
 
 async def test_each_namespace_is_watched_apart_and_all_together() -> None:
