@@ -387,6 +387,10 @@ async def test_ignored_fields_of_items() -> None:
     async with world() as it:
         own = it.own().ignore("apps/v1/Deployment", "/spec/template/spec/containers/*/image")
         await own.add(deployment("web", 3, "web:1")).apply()
+        # The field is still ours, so that its value has to be sent to stay.
+        await own.add(deployment("web", 2, "web:2")).apply()
+        spec = (await it.direct.get("apps/v1/Deployment", "web", "default"))["spec"]
+        assert (spec["replicas"], spec["template"]["spec"]["containers"][0]["image"]) == (2, "web:1")
         await it.direct.patch(
             "apps/v1/Deployment",
             merge({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "web:9"}]}}}}),

@@ -23,6 +23,7 @@ from tests.flow.generate.worlds import (
 from setpoint.api.core.v1 import ConfigMap, Secret
 from setpoint.controller.context import Context
 from setpoint.controller.rbac import rules
+from setpoint.controller.request import Requeue
 from setpoint.flow.fsm.results import Fail, Wait
 from setpoint.flow.generate import child
 from setpoint.objects.tree import Object
@@ -121,6 +122,22 @@ def test_who_waits_keeps_the_children_and_says_why() -> None:
         found = await world.client.get(App, "shop", "default")
         assert found.status is not None
         assert found.status.seen == "tls"
+
+    in_world(test)
+
+
+def test_a_requeue_is_reported_as_waiting_and_is_no_error() -> None:
+    def later(parent: App, status: AppStatus) -> Iterator[Object]:
+        yield config_map("a")
+        raise Requeue(600.0, "the disk is not there yet")
+
+    async def test(world: World) -> None:
+        controller = world.run(rendering(later))
+        await world.client.create(app())
+        assert (await world.is_so("False/Waiting"))["message"] == "the disk is not there yet"
+        await until(lambda: len(controller.runs) > 0)
+        assert (controller.runs[0].result, controller.runs[0].error) == ("requeue_after", None)
+        assert await world.names() == set()
 
     in_world(test)
 
