@@ -79,8 +79,8 @@ class Record:
                         self._lines[path][line].update(tests)
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Returns tests that run the mutant. The fastest case of each test function comes first, then the second
-        fastest, and so on, within the limits."""
+        """Returns tests that run the mutant, within the limits. Tests of a file named like the module come first; among
+        equals the fastest case of each test function, then the second fastest, and so on."""
         lines = self._lines[mutant.path]
         if mutant.in_function:
             found = self._of(lines, mutant.lines) or self._of(lines, mutant.statement)
@@ -92,10 +92,10 @@ class Record:
         for test in by_speed:
             function = test.partition("[")[0]
             turn[function] += 1
-            order.append((turn[function], self._seconds[test], test))
+            order.append((not _is_about(test, mutant.path), turn[function], self._seconds[test], test))
         chosen: list[str] = []
         left = MOST_SECONDS
-        for _, seconds, test in sorted(order)[:MOST_TESTS]:
+        for *_, seconds, test in sorted(order)[:MOST_TESTS]:
             if chosen and seconds > left:
                 continue
             chosen.append(test)
@@ -134,6 +134,12 @@ def _report(outcomes: Sequence[Outcome], seed: int) -> int:
     (BUILD / f"seed-{seed}.json").write_text(json.dumps(results, indent=1))
     print(f"{killed} of {len(outcomes)} killed ({rate:.0%}): {dict(sorted(counts.items()))}")
     return 0 if rate >= WANTED else 1
+
+
+def _is_about(test: str, path: str) -> bool:
+    """Returns True if the file of a test is named like the module, as `test_index.py` and `index.py`."""
+    name, module = Path(test.partition("::")[0]).stem.removeprefix("test_"), Path(path).stem
+    return name in module or module in name
 
 
 def _is_target(path: str) -> bool:

@@ -135,6 +135,16 @@ async def test_the_oldest_way_to_watch_one_object_still_works() -> None:
         assert await watch.told(1) == [("ADDED", "a")]
 
 
+async def test_a_field_selector_beside_the_name_of_one_object_must_name_the_same() -> None:
+    async with reading() as reader:
+        one = MAPS.replace("/v1/", "/v1/watch/") + "/a"
+        watch = await reader.watch(one, fieldSelector="metadata.name=a")
+        await reader.create(MAPS, "a")
+        assert await watch.told(1) == [("ADDED", "a")]
+        refused = await reader.json(one, status=400, fieldSelector="metadata.name=b")
+        assert refused["message"] == "fieldSelector metadata.name doesn't match requested name"
+
+
 async def test_the_end_of_the_initial_events_is_told_to_who_takes_bookmarks() -> None:
     async with reading() as reader:
         await reader.create(MAPS, "a")
