@@ -9,7 +9,7 @@ import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Item, Retention, Write
+from setpoint.store.contract import ANY, Closed, Item, Retention, Write
 from setpoint.store.dump import BadSnapshot
 from setpoint.store.memory import KeptMemoryStore, MemoryStore
 
@@ -20,6 +20,16 @@ ACTOR = Actor("alice")
 
 async def fill(store: MemoryStore, keys: int) -> None:
     await store.transact([Write(f"k{n:06}", b"%d" % n) for n in range(keys)], ACTOR)
+
+
+async def test_a_key_is_read_synchronously_until_the_store_is_closed() -> None:
+    store = MemoryStore(clock=ManualClock(START))
+    await store.commit("a", b"1", ANY, ACTOR)
+    assert store.peek("a") == await store.get("a")
+    assert store.peek("b") is None
+    await store.close()
+    with pytest.raises(Closed):
+        store.peek("a")
 
 
 async def test_a_snapshot_allocates_the_same_whatever_the_store_holds() -> None:
