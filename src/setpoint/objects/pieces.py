@@ -31,6 +31,8 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def decode(data: bytes) -> Json:
     """Decodes JSON to a tree. Raises the exceptions of `msgspec`."""
+    if not _is_large(data):
+        return _decode(data)
     try:
         return _decode_in_pieces(data, _LEVELS)
     except msgspec.MsgspecError:
@@ -38,8 +40,12 @@ def decode(data: bytes) -> Json:
         return _decode(data)
 
 
+def _is_large(data: bytes) -> bool:
+    return len(data) >= _SMALL and data.count(b"{") + data.count(b"[") >= _FEW_CONTAINERS
+
+
 def _decode_in_pieces(data: bytes, levels: int) -> Json:
-    if not levels or len(data) < _SMALL or data.count(b"{") + data.count(b"[") < _FEW_CONTAINERS:
+    if not levels or not _is_large(data):
         return _decode(data)
     first = data.lstrip(b" \t\r\n")[:1]
     if first == b"{":
