@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, Graph, Reference, Seen, Work, finished
+from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, Graph, Reference, Seen, Work
+
+from .steps import finished
 
 
 def seen(uid: str, *owners: str, blocks: bool = True, deleting: str = "", namespace: str = "default") -> Seen:

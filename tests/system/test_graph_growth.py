@@ -6,7 +6,9 @@ from types import FrameType
 
 from tests.turns import growth
 
-from setpoint.system.graph import FOREGROUND, STEP, Coordinates, Graph, Reference, Seen, Steps, finished
+from setpoint.system.graph import FOREGROUND, STEP, Coordinates, Graph, Reference, Seen, Steps
+
+from .steps import finished
 
 
 def owned(size: int) -> Seen:

@@ -52,7 +52,8 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
     """Decodes a JSON body to a tree. Raises RequestEntityTooLarge or BadRequest."""
     if len(data) > limit:
         raise RequestEntityTooLarge.body(limit)
-    if _brackets(data) > MAX_CONTAINERS and _brackets(data) - _brackets_in_strings(data) > MAX_CONTAINERS:
+    # A container has two bytes at least, so that small bodies need not be counted.
+    if len(data) > 2 * MAX_CONTAINERS and _containers(data) > MAX_CONTAINERS:
         raise RequestEntityTooLarge.containers(MAX_CONTAINERS)
     try:
         tree = pieces.decode(data)
@@ -68,6 +69,12 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
     if _LONG_NUMBER in sketch:
         return _narrow(tree)
     return tree
+
+
+def _containers(data: bytes) -> int:
+    """Returns the number of objects and lists, or an upper bound that is not above the limit."""
+    found = _brackets(data)
+    return found if found <= MAX_CONTAINERS else found - _brackets_in_strings(data)
 
 
 def _brackets(data: bytes) -> int:

@@ -31,7 +31,7 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def decode(data: bytes) -> Json:
     """Decodes JSON to a tree. Raises the exceptions of `msgspec`."""
-    if not _is_large(data):
+    if len(data) < _SMALL or not _is_large(data):
         return _decode(data)
     try:
         return _decode_in_pieces(data, _LEVELS)
@@ -41,6 +41,7 @@ def decode(data: bytes) -> Json:
 
 
 def _is_large(data: bytes) -> bool:
+    """Returns True for JSON that one call would take too long to read."""
     return len(data) >= _SMALL and data.count(b"{") + data.count(b"[") >= _FEW_CONTAINERS
 
 

@@ -46,6 +46,7 @@ class Offload:
         # The settings of the process while no such work runs.
         self._usual_turn, self._usual_collection = sys.getswitchinterval(), gc.get_threshold()
         self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
         self._busy: set[str] = set()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         # The number of calls that ran in a thread.
@@ -124,13 +125,14 @@ class Offload:
 
     def release(self, values: list[object]) -> None:
         """Frees values in a thread, one after another. The caller must hold no other references to them."""
-        if self._threads is None:
+        if self._threads is None or self._closed:
             values.clear()
         else:
             self._threads.submit(_free, values)
 
     def close(self) -> None:
         """Shuts down the threads after their current work."""
+        self._closed = True
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
         if self._busy:

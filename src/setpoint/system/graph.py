@@ -69,16 +69,6 @@ def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[Reference]]:
     return found
 
 
-def finished(steps: Steps[T]) -> T:
-    """Runs all steps at once, and returns their result."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
 class Seen(NamedTuple):
     """An observed object."""
 
@@ -91,13 +81,8 @@ class Seen(NamedTuple):
     found: Collection[int] = ()
 
     @classmethod
-    def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Seen":
-        """Returns the observation of an object, or of its metadata with apiVersion and kind."""
-        return finished(cls.steps_of(tree, found))
-
-    @classmethod
-    def steps_of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Steps[Seen]":
-        """Returns the observation in steps; see `of`."""
+    def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Steps[Seen]":
+        """Reads an object, or its metadata with its apiVersion and kind."""
         meta = tree["metadata"]
         owners = yield from references_of(meta.get("ownerReferences") or ())
         return cls(

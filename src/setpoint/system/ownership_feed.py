@@ -117,7 +117,7 @@ class OwnershipFeed:
                 if event.type == BOOKMARK:
                     has_begun = True
                 else:
-                    await self._tell(event.type, await in_steps(Seen.steps_of(tree, tree.get("found", ()))))
+                    await self._tell(event.type, await in_steps(Seen.of(tree, tree.get("found", ()))))
                 if has_begun:  # before that, the watch can only start from the beginning
                     self._advance(tree["metadata"]["resourceVersion"])
 

@@ -95,3 +95,7 @@ async def test_values_are_freed_in_a_thread_one_after_another() -> None:
         assert threading.get_ident() not in {thread for _, thread in freed}
     finally:
         offload.close()
+    # A request that ends after the server was closed.
+    late: list[object] = [Value("late")]
+    offload.release(late)
+    assert not late
