@@ -52,7 +52,9 @@ async def main(nap: str, kept_nap: str, folder: Path) -> None:
             await processes.stop(running, grace=GRACE)
 
     started = asyncio.Semaphore(0)
-    kept = await processes.start(command("kept", SORTS["forking"], keep=True), folder / "out", folder / "err")
+    kept = await processes.start(
+        command(f"kept-{kept_nap}", SORTS["forking"], keep=True), folder / "out", folder / "err"
+    )
     (folder / "kept").write_text(kept.identity.text())
     busy = [asyncio.ensure_future(keep_busy(*which)) for which in enumerate(islice(cycle(SORTS.values()), NUMBER))]
     for _ in busy:

@@ -105,7 +105,9 @@ class Stage:
     def command(self, path: str, *args: str, **more: Any) -> Command:
         more.setdefault("env", {"PATH": PATH})
         more.setdefault("directory", "/")
-        cookie = self.processes.cookie(more.pop("uid", f"uid-{next(self._uids)}"), keep=more.get("keep", False))
+        # The cookie of a kept process has no session in it, and the other workers of the suite run beside this one.
+        uid = f"uid-{self.nap}-{next(self._uids)}"
+        cookie = self.processes.cookie(uid, keep=more.get("keep", False))
         return Command(path, args, cookie=cookie, **more)
 
     async def start(self, path: str, *args: str, **more: Any) -> Running:

@@ -55,6 +55,15 @@ class Owner:
         self._process.wait()
         self._lines.close()
 
+    def __enter__(self) -> "Owner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends all that a failed test leaves: an owner starts processes until it is killed."""
+        if self._process.poll() is None:
+            self.kill()
+        self.end_kept()
+
     def kept(self) -> Identity | None:
         """The process to be kept, if it was told of."""
         file = self.folder / "kept"
@@ -73,69 +82,66 @@ def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_k
     for number in range(rounds):
         folder = tmp_path / str(number)
         folder.mkdir()
-        owner = Owner(folder)
-        if number % 2:
-            owner.until_ready()
-        select.select([], [], [], chance.uniform(0, 0.3))
-        owner.kill()
-        for guardian in owner.guardians() + owner.keepers():
-            wait_for_end(guardian)
-        assert asleep(owner.nap) == [], f"round {number}"
-        kept = owner.kept()
-        assert kept is None or is_alive(kept), f"round {number}"
-        assert kept is None or len(asleep(owner.kept_nap)) == 3
-        owner.end_kept()
+        with Owner(folder) as owner:
+            if number % 2:
+                owner.until_ready()
+            select.select([], [], [], chance.uniform(0, 0.3))
+            owner.kill()
+            for guardian in owner.guardians() + owner.keepers():
+                wait_for_end(guardian)
+            assert asleep(owner.nap) == [], f"round {number}"
+            kept = owner.kept()
+            assert kept is None or is_alive(kept), f"round {number}"
+            assert kept is None or len(asleep(owner.kept_nap)) == 3
 
 
 def test_when_the_guardian_is_killed_as_well_the_next_control_plane_cleans_up(tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
-        owner = Owner(tmp_path)
-        await asyncio.to_thread(owner.until_ready)
-        assert owner.session not in await stage.processes.sweep(), "whose owner lives is left alone"
-        for guardian in owner.guardians():
-            os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
-        owner.kill()
-        assert owner.session not in await stage.processes.sweep(), "its guardian will do it"
-        for guardian in owner.guardians():
-            os.kill(guardian, signal.SIGKILL)
-            wait_for_end(guardian)
-        assert asleep(owner.nap) != []
-        swept = await stage.processes.sweep(grace=0.2)
-        assert not swept[owner.session].left
-        kept = owner.kept()
-        assert kept is not None
-        assert is_alive(kept)
-        # Daemons that have shed their environment are beyond our sight now: nothing ties them to anybody.
-        bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
-        assert set(asleep(owner.nap)) == bare
-        for pid in bare:
-            os.kill(pid, signal.SIGKILL)
-        owner.end_kept()
+        with Owner(tmp_path) as owner:
+            await asyncio.to_thread(owner.until_ready)
+            assert owner.session not in await stage.processes.sweep(), "whose owner lives is left alone"
+            for guardian in owner.guardians():
+                os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
+            owner.kill()
+            assert owner.session not in await stage.processes.sweep(), "its guardian will do it"
+            for guardian in owner.guardians():
+                os.kill(guardian, signal.SIGKILL)
+                wait_for_end(guardian)
+            assert asleep(owner.nap) != []
+            swept = await stage.processes.sweep(grace=0.2)
+            assert not swept[owner.session].left
+            kept = owner.kept()
+            assert kept is not None
+            assert is_alive(kept)
+            # Daemons that have shed their environment are beyond our sight now: nothing ties them to anybody.
+            bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
+            assert set(asleep(owner.nap)) == bare
+            for pid in bare:
+                os.kill(pid, signal.SIGKILL)
 
     play(test)
 
 
 def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up(tmp_path: Path) -> None:
-    owner = Owner(tmp_path)
-    owner.until_ready()
-    [guardian] = [pid for pid in owner.guardians() if parent_of(pid) == owner.pid]
-    # A process that the guardian starts has the guardian's command line until it executes its own program.
-    while len(others := set(owner.guardians()) - {guardian}) != 1:
-        select.select([], [], [], 0.01)
-    [watcher] = others
-    os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
-    owner.kill()
-    os.kill(guardian, signal.SIGKILL)
-    wait_for_end(watcher)
-    # Daemons that have shed their environment carry no cookie.
-    bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
-    assert set(asleep(owner.nap)) == bare
-    kept = owner.kept()
-    assert kept is not None
-    assert is_alive(kept)
-    for pid in bare:
-        os.kill(pid, signal.SIGKILL)
-    owner.end_kept()
+    with Owner(tmp_path) as owner:
+        owner.until_ready()
+        [guardian] = [pid for pid in owner.guardians() if parent_of(pid) == owner.pid]
+        # A process that the guardian starts has the guardian's command line until it executes its own program.
+        while len(others := set(owner.guardians()) - {guardian}) != 1:
+            select.select([], [], [], 0.01)
+        [watcher] = others
+        os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
+        owner.kill()
+        os.kill(guardian, signal.SIGKILL)
+        wait_for_end(watcher)
+        # Daemons that have shed their environment carry no cookie.
+        bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
+        assert set(asleep(owner.nap)) == bare
+        kept = owner.kept()
+        assert kept is not None
+        assert is_alive(kept)
+        for pid in bare:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced() -> None:
