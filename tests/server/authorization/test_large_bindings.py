@@ -31,6 +31,8 @@ def test_every_subject_of_a_large_binding_has_its_rights_until_the_binding_chang
         assert await lists("user-0")
         assert await lists("user-1499")
         assert await lists("stranger", "group-9")
+        reason = (await cluster.may("user-7", "list", "pods", namespace="default"))["reason"]
+        assert reason == 'RBAC: allowed by ClusterRoleBinding "many" of ClusterRole "view" to User "user-7"'
         assert not await lists("user-1500")
         assert not await lists("group-1")
         assert not await lists("stranger", "user-1")

@@ -42,9 +42,9 @@ class Binding(NamedTuple):
     name: str
     role: RoleName
     subjects: Sequence[Subject]
-    # The names of the users and of the groups of a binding with many subjects, which is not indexed by subject.
-    users: frozenset[str] = frozenset()
-    groups: frozenset[str] = frozenset()
+    # The positions of the users and groups of a binding with many subjects by name: such a binding is not indexed.
+    users: Mapping[str, int] = {}
+    groups: Mapping[str, int] = {}
 
     @property
     def is_large(self) -> bool:
@@ -53,12 +53,20 @@ class Binding(NamedTuple):
 
     def source(self, user: "User") -> str:
         """Describes the binding as the reason of an allowed request."""
-        subject = next((found for found in self.subjects if found.applies_to(user)), None)
+        subject = self._subject_of(user)
         to = subject.shown if subject else ""
         of = f"{'Role' if self.role[0] else 'ClusterRole'} {quote(self.role[1])}"
         if self.namespace:
             return f"RoleBinding {quote(f'{self.name}/{self.namespace}')} of {of} to {to}"
         return f"ClusterRoleBinding {quote(self.name)} of {of} to {to}"
+
+    def _subject_of(self, user: "User") -> Subject | None:
+        """Returns the first subject that applies to the user."""
+        if not self.is_large:
+            return next((found for found in self.subjects if found.applies_to(user)), None)
+        positions = [self.users.get(user.name), *map(self.groups.get, user.groups)]
+        found = [position for position in positions if position is not None]
+        return self.subjects[min(found)] if found else None
 
 
 # A binding with more subjects is large.
@@ -112,7 +120,7 @@ class _Scope:
             if (bound := self.groups.get(group)) is not None:
                 yield bound
         for key, binding in self.large.items():
-            if user.name in binding.users or not binding.groups.isdisjoint(user.groups):
+            if user.name in binding.users or any(group in binding.groups for group in user.groups):
                 yield {binding.role: {key: binding}}
 
 
@@ -219,8 +227,11 @@ def _binding(tree: Object) -> Binding:
     binding = Binding(namespace, meta.name(tree), role, subjects)
     if not binding.is_large:
         return binding
-    users = frozenset(subject.name for subject in subjects if not subject.is_group)
-    return binding._replace(users=users, groups=frozenset(subject.name for subject in subjects if subject.is_group))
+    users: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    for position, subject in enumerate(subjects):
+        (groups if subject.is_group else users).setdefault(subject.name, position)
+    return binding._replace(users=users, groups=groups)
 
 
 def role_name(reference: Mapping[str, str], namespace: str) -> RoleName:
