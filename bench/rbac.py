@@ -16,6 +16,7 @@ from setpoint.server.access.authorization.modes import AlwaysAllow
 from setpoint.server.access.authorization.rbac import RBAC
 from setpoint.server.app import Server
 from setpoint.server.message import Request
+from setpoint.server.options import AccessControl
 from setpoint.server.ports import User
 from setpoint.server.request.context import Authorizer
 from setpoint.server.requestinfo import request_info
@@ -115,7 +116,8 @@ def _starts(runner: asyncio.Runner) -> Figure:
 
 async def _crowded(authorizer: Authorizer | None) -> Server:
     """A server with many bindings, one of them Ann's."""
-    server = Server(MemoryStore(), authorizer=authorizer, authenticator=Credentials({"ann": ANN}))
+    access = AccessControl(Credentials({"ann": ANN}), authorizer=authorizer)
+    server = Server(MemoryStore(), access=access)
     await server.start()
     rules = [{"verbs": ["get", "list", "create"], "apiGroups": [""], "resources": ["configmaps", "pods"]}]
     trees: list[Object] = [_object("ClusterRole", "writer", "", rules=rules), _binding("ann", ANN.name, "default")]

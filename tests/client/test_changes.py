@@ -17,13 +17,13 @@ from setpoint.client.kinds import metadata_only
 from setpoint.client.limit import RateLimit
 from setpoint.client.transport import Answer, Call, Stream, TransportError
 from setpoint.client.wait import read_until
+from setpoint.config.settings import Authentication, Config
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.errors import ApplyConflict, Conflict, Expired, NotFound, TooManyRequests
 from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Model, ObjectMeta, Resource
-from setpoint.server.access.authentication.settings import AuthenticationSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -483,8 +483,8 @@ async def test_a_watch_of_which_nothing_is_heard_ends_with_an_error() -> None:
 
 
 async def test_whoever_is_not_known_cannot_say_a_cause() -> None:
-    known = AuthenticationSettings(anonymous="always")
-    async with ControlPlane(authentication=known) as plane, plane.client() as admin:
+    config = Config(authentication=Authentication(anonymous="always"))
+    async with ControlPlane(config=config) as plane, plane.client() as admin:
         subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "system:anonymous"}
         role = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": "cluster-admin"}
         metadata = {"name": "anybody"}

@@ -9,6 +9,7 @@ import pytest
 import setpoint as sp
 from setpoint.client.transport import Call
 from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFound
+from setpoint.plane import Serving
 from setpoint.server.edge.websocket import PROTOCOL
 from setpoint.server.message import Frame, Line, Response, Sink
 from setpoint.server.registry.resource import Resource as Served
@@ -44,14 +45,16 @@ async def chat(context: Context, resource: Served) -> Response:
     return Response(200, "text/plain", Chat(), [(PROTOCOL, PROTOCOLS[0])])
 
 
-EXTENSIONS = (
-    Extension("example.com", "parrots", "words", {"get": words}),
-    Extension("example.com", "parrots", "chat", {"get": chat, "create": chat}),
+SERVING = Serving(
+    subresources=[
+        Extension("example.com", "parrots", "words", {"get": words}),
+        Extension("example.com", "parrots", "chat", {"get": chat, "create": chat}),
+    ]
 )
 
 
 async def test_it_answers_for_its_verbs_and_is_told_of_in_discovery() -> None:
-    async with sp.ControlPlane(extensions=EXTENSIONS) as plane, plane.client() as client:
+    async with sp.ControlPlane(serving=SERVING) as plane, plane.client() as client:
         await client.install(Parrot)
         assert (await client.send(Call("GET", PATH + "words", [("say", "hello")]))).body == b"polly: hello"
         with pytest.raises(MethodNotAllowed):
@@ -64,14 +67,14 @@ async def test_it_answers_for_its_verbs_and_is_told_of_in_discovery() -> None:
 
 
 async def test_who_may_not_is_refused_before_it_is_asked() -> None:
-    async with sp.ControlPlane(extensions=EXTENSIONS) as plane, plane.client(user="ada") as client:
+    async with sp.ControlPlane(serving=SERVING) as plane, plane.client(user="ada") as client:
         await plane.client().install(Parrot)
         with pytest.raises(Forbidden, match="parrots/words"):
             await client.send(Call("GET", PATH + "words", [("say", "hello")]))
 
 
 async def test_it_may_talk_over_a_websocket(tmp_path: Path) -> None:
-    async with sp.ControlPlane(extensions=EXTENSIONS) as plane:
+    async with sp.ControlPlane(serving=SERVING) as plane:
         await plane.listen()
         plane.write_kubeconfig(tmp_path / "kubeconfig")
         async with sp.Client.from_kubeconfig(tmp_path / "kubeconfig") as client:
@@ -90,7 +93,7 @@ async def test_what_it_raises_is_an_answer() -> None:
         raise NotFound.of(resource.group_resource, context.info.name)
 
     extensions = [Extension("example.com", "parrots", "words", {"get": refuses})]
-    async with sp.ControlPlane(extensions=extensions) as plane, plane.client() as client:
+    async with sp.ControlPlane(serving=Serving(extensions)) as plane, plane.client() as client:
         await client.install(Parrot)
         with pytest.raises(APIError, match=r'parrots\.example\.com "polly" not found'):
             await client.send(Call("GET", PATH + "words"))

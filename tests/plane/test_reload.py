@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.config.settings import Authentication, Config
 from setpoint.objects.errors import Unauthorized
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane, PlaneError
-from setpoint.server.access.authentication.settings import AuthenticationSettings
 
 
 async def name_of(plane: ControlPlane, token: str) -> str:
@@ -23,8 +23,8 @@ def test_the_token_file_is_read_again_and_one_that_cannot_be_read_changes_nothin
     file.write_text("one,ann,1\ntwo,bob,2\n")
 
     async def main() -> None:
-        settings = AuthenticationSettings(token_file=file)
-        async with ControlPlane(authentication=settings, system=False) as plane:
+        config = Config(authentication=Authentication(token_file=str(file)))
+        async with ControlPlane(config=config, system=False) as plane:
             assert await name_of(plane, "one") == "ann"
             file.write_text("two,eve,2\nthree,cid,3\n")
             assert await name_of(plane, "one") == "ann", "nobody has told it yet"

@@ -23,6 +23,7 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
 from setpoint.server.edge.listener import Listener
+from setpoint.server.options import AccessControl, Serving
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.store.memory import MemoryStore
 from setpoint.system.assembly import Home
@@ -101,7 +102,11 @@ def serving() -> Iterator[Any]:
     found: dict[str, Any] = {}
 
     async def serve() -> None:
-        server = Server(MemoryStore(), authenticator=Credentials({TOKEN: ADMIN}), plain=standard())
+        server = Server(
+            MemoryStore(),
+            access=AccessControl(Credentials({TOKEN: ADMIN})),
+            serving=Serving(pages=standard()),
+        )
         await server.start()
         # Those that were there when the scenarios were recorded.
         system = System(Home(server), (GARBAGE_COLLECTOR, NAMESPACE))

@@ -26,6 +26,7 @@ from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.objects.errors import APIError, Expired, Forbidden, NotAcceptable, NotFound
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.tree import Object
+from setpoint.plane import Serving
 from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Line, Lines, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import ServerSource, StoreSource, lines
@@ -66,7 +67,7 @@ async def imported(path: Path, directory: Path) -> AsyncIterator[Client]:
         unpack(archive, read_manifest(archive), places)
     store = await SqliteStore.open(places.store, retention=Retention(), durability="off", sparse=True)
     try:
-        async with sp.ControlPlane(store, read_only=WHY) as plane:
+        async with sp.ControlPlane(store, serving=Serving(read_only=WHY)) as plane:
             yield plane.client()
     finally:
         await store.close()

@@ -13,7 +13,12 @@ _HEAD = """\
 `setpoint serve --config FILE` reads a YAML file with the fields below. Every field is also a flag, and flags win over
 the file; other fields have their defaults. Unknown fields are rejected, and every mistake is reported with its line.
 `setpoint serve --print-config` prints the effective configuration, with secrets masked. Paths are relative to
-the working directory. In a program, `ControlPlane(config=Config(...))` takes the same.
+the working directory.
+
+In a program, `ControlPlane(config=Config(...))` takes the same settings (`setpoint.config.Config`). Python objects are
+arguments of their own: `admission`, `conversions` and `auditor` ([access](access.md)), `workloads`
+([workloads](workloads.md)), and `serving=Serving(...)` (`setpoint.plane.Serving`), which adds subresources of custom
+resources (`subresources`) and other paths (`pages`), or serves the store without writes (`read_only`, the reason).
 
 A list flag may be repeated, or takes items separated by commas; a boolean flag has a `--no-` form. On SIGHUP the server
 reads the audit policy and the certificate files again.

@@ -5,7 +5,7 @@ and may define its flag (`flag`, if different from its path), the placeholder of
 and that its value must be masked (`secret`).
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -17,6 +17,8 @@ from setpoint.server.edge.limits import Limits as EdgeLimits
 
 _EDGE = EdgeLimits()
 _PATH = {"metavar": "PATH"}
+
+AuthorizationMode: TypeAlias = Literal["RBAC", "AlwaysAllow", "AlwaysDeny"]
 
 
 def _seconds(what: str) -> Any:
@@ -151,7 +153,7 @@ class Authorization(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """Authorization."""
 
     mode: Annotated[
-        Literal["RBAC", "AlwaysAllow", "AlwaysDeny"],
+        AuthorizationMode,
         Meta(description="Decide by roles, allow every request, or deny all requests except those of administrators."),
     ] = "RBAC"
 

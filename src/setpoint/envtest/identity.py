@@ -2,15 +2,11 @@
 
 from pathlib import Path
 
+from setpoint.config.settings import Authentication, Oidc, ServiceAccounts
 from setpoint.envtest.flags import FlagError, Flags
 from setpoint.objects.clock import SystemClock
 from setpoint.server import secret_files
-from setpoint.server.access.authentication.settings import (
-    DEFAULT_ISSUER,
-    AuthenticationSettings,
-    OIDCSettings,
-    ServiceAccountSettings,
-)
+from setpoint.server.access.authentication.settings import DEFAULT_ISSUER
 from setpoint.server.edge.tls import Certificates
 from setpoint.store.files import make_directory
 
@@ -43,38 +39,38 @@ def _make(certificate: Path, key: Path, host: str) -> None:
     secret_files.write(certificate, pair.certificate + authority.pair.certificate, 0o644)
 
 
-def authentication(flags: Flags) -> AuthenticationSettings:
+def authentication(flags: Flags) -> Authentication:
     """Returns the authentication settings beside client certificates."""
-    accounts = ServiceAccountSettings(
+    accounts = ServiceAccounts(
         issuers=tuple(flags.many("service-account-issuer", [DEFAULT_ISSUER])),
-        signing_key=_path(flags, "service-account-signing-key-file"),
-        verification_keys=tuple(Path(path) for path in flags.many("service-account-key-file")),
+        signing_key_file=flags.text("service-account-signing-key-file"),
+        verification_key_files=tuple(flags.many("service-account-key-file")),
         audiences=tuple(flags.many("api-audiences")),
         jwks_uri=flags.text("service-account-jwks-uri"),
     )
-    return AuthenticationSettings(
+    return Authentication(
         anonymous="always" if flags.switch("anonymous-auth", True) else "never",
-        token_file=_path(flags, "token-auth-file"),
+        token_file=flags.text("token-auth-file"),
         service_accounts=accounts,
         oidc=_oidc(flags),
     )
 
 
-def _oidc(flags: Flags) -> tuple[OIDCSettings, ...]:
+def _oidc(flags: Flags) -> tuple[Oidc, ...]:
     issuer = flags.text("oidc-issuer-url")
     if not issuer:
         return ()
     claims = (claim.partition("=") for claim in flags.many("oidc-required-claim"))
     return (
-        OIDCSettings(
-            issuer,
-            (flags.text("oidc-client-id"),),
+        Oidc(
+            issuer=issuer,
+            audiences=(flags.text("oidc-client-id"),),
             username_claim=flags.text("oidc-username-claim", "sub"),
             username_prefix=flags.text("oidc-username-prefix"),
             groups_claim=flags.text("oidc-groups-claim"),
             groups_prefix=flags.text("oidc-groups-prefix"),
             required_claims={name: value for name, _, value in claims},
-            authority=_path(flags, "oidc-ca-file"),
+            authority_file=flags.text("oidc-ca-file"),
             signing_algorithms=tuple(flags.many("oidc-signing-algs", ["RS256"])),
         ),
     )

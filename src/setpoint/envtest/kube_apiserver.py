@@ -15,6 +15,7 @@ from typing import Literal, cast
 
 from setpoint import process
 from setpoint.config import Config
+from setpoint.config.settings import Admission, Authorization, AuthorizationMode
 from setpoint.envtest.flags import FlagError, Flags
 from setpoint.envtest.identity import authentication, certificates
 from setpoint.envtest.store import store_of
@@ -45,13 +46,8 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
         _say(f"no etcd at {', '.join(servers)}: objects are kept in memory only")
     plane = ControlPlane(
         store,
-        config=Config(audit=_audit(flags), overload=_overload(flags)),
+        config=_config(flags),
         token=secrets.token_urlsafe(32),
-        authentication=authentication(flags),
-        authorization=_authorization(flags),
-        service_cidr=_service_cidr(flags),
-        with_admission=flags.many("enable-admission-plugins"),
-        without_admission=_without_admission(flags),
         aggregated_discovery=flags.gate("AggregatedDiscoveryEndpoint"),
         # As with the original, the system controllers belong to another program.
         system=False,
@@ -64,14 +60,28 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
         await stop.wait()
 
 
-def _authorization(flags: Flags) -> str:
+def _config(flags: Flags) -> Config:
+    return Config(
+        authentication=authentication(flags),
+        authorization=Authorization(mode=_authorization_mode(flags)),
+        admission=Admission(
+            enabled=tuple(flags.many("enable-admission-plugins")), disabled=tuple(_disabled_plugins(flags))
+        ),
+        audit=_audit(flags),
+        overload=_overload(flags),
+        service_cidr=_service_cidr(flags),
+    )
+
+
+def _authorization_mode(flags: Flags) -> AuthorizationMode:
     """Returns the authorization mode.
 
     Of several modes the most permissive counts, because the approval of one authorizer is enough. Unsupported modes
     (node, ABAC and webhook authorization) would only add to the permissions of RBAC.
     """
     modes = flags.many("authorization-mode", ["AlwaysAllow"])
-    found = [mode for mode in ("AlwaysAllow", "RBAC", "AlwaysDeny") if mode in modes]
+    supported: tuple[AuthorizationMode, ...] = ("AlwaysAllow", "RBAC", "AlwaysDeny")
+    found = [mode for mode in supported if mode in modes]
     for mode in modes:
         if mode not in found:
             _say(f"--authorization-mode={mode} has no effect here")
@@ -106,7 +116,7 @@ def _overload(flags: Flags) -> Overload:
     return Overload(max_requests_inflight=max(reads, 1), max_mutating_requests_inflight=max(writes, 1))
 
 
-def _without_admission(flags: Flags) -> list[str]:
+def _disabled_plugins(flags: Flags) -> list[str]:
     disabled = flags.many("disable-admission-plugins")
     if flags.switch("allow-privileged", False):
         disabled.append(DenyPrivilegedContainers.name)

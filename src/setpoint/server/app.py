@@ -1,6 +1,6 @@
 """Assembles an API server: its services, its admission chain and the pipeline that answers requests."""
 
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setpoint.objects.clock import Clock, SystemClock
@@ -11,45 +11,37 @@ from setpoint.server.access.authorization.assembly import Authorization
 from setpoint.server.access.flowcontrol import bootstrap_objects as flow_control
 from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.metrics import GateMetrics
-from setpoint.server.access.flowcontrol.settings import Overload
 from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.plugin_order import plugins
 from setpoint.server.admission.policies.status import PolicyStatus
 from setpoint.server.apiextensions.crd_lifecycle import Definitions
 from setpoint.server.bootstrap import system_objects
 from setpoint.server.message import Request, Response
+from setpoint.server.options import AccessControl, ServerSettings, Serving
 from setpoint.server.outbound.service_resolver import ServiceResolver
 from setpoint.server.pipeline import Pipeline
 from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import builtin_resources
 from setpoint.server.registry.conversion.converters import Converters
 from setpoint.server.registry.kinds.core.event import EVENT_TTL, keep_events
-from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
 from setpoint.server.registry.registry import Registry
 from setpoint.server.request.admission_plugin import Plugin
-from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Authorizer, Services
-from setpoint.server.request.extension import Extension
-from setpoint.server.request.observer import Observer, Plain
+from setpoint.server.request.context import Services
+from setpoint.server.request.observer import Observer
 from setpoint.server.verbs.read_fast_path import Repeat
 from setpoint.server.verbs.write_path import create_object
 from setpoint.store.contract import Store
 
 if TYPE_CHECKING:
-    from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.registry.conversion.functions import ConversionFunction
 
 
 class Server:
     """An API server over a store. Call `start` once, then the server itself with each request.
 
-    `admission` adds plugins, or replaces built-in ones of the same name; `with_admission` enables built-in plugins that
-    are off by default, and `without_admission` disables built-in plugins, by name. `resolver` resolves the services
-    that webhooks refer to. `conversions` maps the names of definitions to functions that convert their objects.
-    `service_cidr` is the range of the addresses of Services. `plain` handlers answer paths that are not resources, and
-    `extensions` add subresources to custom resources. `auditor` records requests, `overload` limits the requests in
-    flight, `event_ttl` is the lifetime of Events in seconds, and `history_window_seconds` is the age up to which lists
-    and watches may read old revisions without the right to the history. With `read_only`, a text that gives the reason,
-    the server writes no object, makes no outbound calls, and runs no admission.
+    `admission` adds plugins, or replaces built-in ones of the same name. `conversions` maps the names of definitions to
+    functions that convert their objects. `resolver` resolves the services that webhooks refer to, and `observer`
+    receives every answered request.
     """
 
     def __init__(
@@ -58,59 +50,55 @@ class Server:
         *,
         clock: Clock | None = None,
         ids: Ids | None = None,
-        authenticator: Authenticator | None = None,
-        issuer: Issuer | None = None,
-        authorizer: Authorizer | None = None,
+        access: AccessControl = AccessControl(),  # noqa: B008 - immutable
         admission: Sequence[Plugin] = (),
-        with_admission: Collection[str] = (),
-        without_admission: Collection[str] = (),
-        resolver: ServiceResolver | None = None,
         conversions: "Mapping[str, ConversionFunction] | None" = None,
-        service_cidr: str = SERVICE_CIDR,
-        plain: Sequence[Plain] = (),
-        extensions: Sequence[Extension] = (),
+        serving: Serving = Serving(),  # noqa: B008 - immutable
+        settings: ServerSettings = ServerSettings(),  # noqa: B008 - immutable
+        resolver: ServiceResolver | None = None,
         observer: Observer | None = None,
-        auditor: "Auditor | None" = None,
-        overload: Overload = Overload(),  # noqa: B008 - immutable
-        event_ttl: float = EVENT_TTL,
-        history_window_seconds: float = HISTORY_SECONDS,
-        read_only: str = "",
     ) -> None:
-        self._read_only = read_only
-        definitions = Definitions(Converters(conversions, offline=read_only), extensions)
-        authorization = self._authorization = Authorization(authorizer)
-        chosen = [] if read_only else [*plugins(admission, without_admission, with_admission), authorization.escalation]
+        read_only = self._read_only = serving.read_only
+        definitions = Definitions(Converters(conversions, offline=read_only), serving.subresources)
+        authorization = self._authorization = Authorization(access.authorizer)
+        enabled = plugins(admission, settings.disabled_plugins, settings.enabled_plugins)
         self.services = Services(
             store=store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin_resources.resources()),
-            admission=Chain(chosen),
+            admission=Chain([] if read_only else [*enabled, authorization.escalation]),
             definitions=definitions,
-            authenticator=authenticator or Trusting(),
+            authenticator=access.authenticator or Trusting(),
             create_object=create_object,
-            issuer=issuer or Issuer(),
+            issuer=access.issuer or Issuer(),
             authorizer=authorization.authorizer,
             reactions=(definitions, authorization.aggregation, PolicyStatus()),
-            service_cidr=service_cidr,
+            service_cidr=settings.service_cidr,
             resolver=resolver or ServiceResolver(),
-            history_window_seconds=history_window_seconds,
+            history_window_seconds=settings.history_window_seconds,
             offline=read_only,
         )
         self.services.authenticator.attach(self.services)
-        if event_ttl != EVENT_TTL:
-            keep_events(self.services.registry, event_ttl)
-        self._gate = Gate(self.services, overload) if overload.enabled else None
+        if settings.event_ttl_seconds != EVENT_TTL:
+            keep_events(self.services.registry, settings.event_ttl_seconds)
+        self._gate = Gate(self.services, settings.overload) if settings.overload.enabled else None
         if self._gate is not None:
             self.services.measured.append(GateMetrics(self._gate))
-        if auditor is not None:
-            self.services.measured.append(auditor)
-        ledger = self.services.ledger = Ledger(self.services, enforced="ResourceQuota" not in without_admission)
+        if access.auditor is not None:
+            self.services.measured.append(access.auditor)
+        enforced = "ResourceQuota" not in settings.disabled_plugins
+        ledger = self.services.ledger = Ledger(self.services, enforced=enforced)
         self.services.reactions = (*self.services.reactions, ledger)
         definitions.attach(self.services)
         authorization.attach(self.services)
         self._pipeline = Pipeline(
-            self.services, plain=plain, observer=observer, auditor=auditor, gate=self._gate, read_only=read_only
+            self.services,
+            plain=serving.pages,
+            observer=observer,
+            auditor=access.auditor,
+            gate=self._gate,
+            read_only=read_only,
         )
 
     async def start(self) -> None:

@@ -78,7 +78,7 @@ class Host:
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Serves the control plane until the session ends. Raises HostError."""
-        from setpoint.plane import ControlPlane, PlaneError
+        from setpoint.plane import ControlPlane, PlaneError, Serving
         from setpoint.session.controllers.page import ControllersPage
         from setpoint.session.controllers.supervisor import hosting
         from setpoint.store.contract import StoreError
@@ -98,7 +98,7 @@ class Host:
         try:
             # The data is needed only until the next reboot, so that durable writes are not worth their cost.
             store = f"sqlite:{places.store}?durability=off"
-            async with ControlPlane(store, workloads=settings, system=False, pages=[page]) as plane:
+            async with ControlPlane(store, workloads=settings, system=False, serving=Serving(pages=[page])) as plane:
                 url = await _listen(plane, self._last_port())
                 plane.write_kubeconfig(places.kubeconfig)
                 await plane.workloads_started()

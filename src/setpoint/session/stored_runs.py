@@ -62,7 +62,7 @@ async def purge_stored(
     """Removes the past values of an object from a stored run and returns their number. `find` returns the object, given
     a client with the kinds of the run. Raises StoreError, and the errors of `find`.
     """
-    from setpoint.plane import ControlPlane
+    from setpoint.plane import ControlPlane, Serving
     from setpoint.server.history.purge import Requested, remove
     from setpoint.store.contract import Retention, Selection
     from setpoint.store.sqlite import SqliteStore
@@ -70,7 +70,7 @@ async def purge_stored(
     clock = SystemClock()
     store = await SqliteStore.open(run.store, clock=clock, retention=Retention())
     try:
-        async with ControlPlane(store, system=False, workloads=False, read_only=_READ_ONLY) as plane:
+        async with ControlPlane(store, system=False, workloads=False, serving=Serving(read_only=_READ_ONLY)) as plane:
             place = await find(plane.client())
             services = plane.services
             asked = GroupResource(place.gvk.group, place.resource.plural)

@@ -11,6 +11,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pod_security import PodSecurity
 from setpoint.server.admission.podsecurity.evaluate import told, violations
 from setpoint.server.admission.podsecurity.policy import LATEST, PREFIX, Policy, Standard
+from setpoint.server.options import ServerSettings
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "pod_security.yaml").read_text())
 PODS = "/api/v1/namespaces/default/pods"
@@ -178,4 +179,4 @@ def test_privileged_containers_are_invalid_unless_the_server_allows_them() -> No
         assert (await api("POST", PODS, body)).status == 201
 
     run(refused)
-    run(allowed, without_admission=("DenyPrivilegedContainers",))
+    run(allowed, settings=ServerSettings(disabled_plugins=("DenyPrivilegedContainers",)))

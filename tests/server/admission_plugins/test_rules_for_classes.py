@@ -5,6 +5,8 @@ from typing import Any
 from tests.server.quota.books import CLAIMS, claim
 from tests.server.write.api import Api, run
 
+from setpoint.server.options import ServerSettings
+
 STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
 INGRESS_CLASSES = "/apis/networking.k8s.io/v1/ingressclasses"
 INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
@@ -77,7 +79,7 @@ def test_what_holds_data_is_protected_from_the_first_moment() -> None:
         assert made.body["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
 
     run(scenario)
-    run(unprotected, without_admission=("StorageObjectInUseProtection",))
+    run(unprotected, settings=ServerSettings(disabled_plugins=("StorageObjectInUseProtection",)))
 
 
 async def unprotected(api: Api) -> None:

@@ -10,6 +10,7 @@ from setpoint.server.admission.plugins.event_rate_limit import EventRateLimit, R
 from setpoint.server.admission.plugins.pod_node_selector import PodNodeSelector
 from setpoint.server.admission.plugins.runtime_class import merge_tolerations
 from setpoint.server.admission.plugins.service_account import ServiceAccount
+from setpoint.server.options import ServerSettings
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -265,7 +266,8 @@ def test_rules_that_are_off_do_nothing_until_they_are_switched_on() -> None:
 
     run(off)
     names = ("LimitPodHardAntiAffinityTopology", "ExtendedResourceToleration", "AlwaysPullImages")
-    run(on, with_admission=(*names, "DenyServiceExternalIPs", "NamespaceAutoProvision", "NamespaceExists"))
+    others = ("DenyServiceExternalIPs", "NamespaceAutoProvision", "NamespaceExists")
+    run(on, settings=ServerSettings(enabled_plugins=(*names, *others)))
 
 
 def test_a_namespace_says_on_which_nodes_its_pods_run() -> None:

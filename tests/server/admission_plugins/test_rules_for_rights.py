@@ -9,12 +9,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
+from setpoint.server.options import AccessControl, ServerSettings
 from setpoint.server.ports import ALLOWED, Decision, User, UserRules
 from setpoint.server.request.context import Services
 from setpoint.server.requestinfo import RequestInfo
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 APPROVED = {"type": "Approved", "status": "True", "reason": "Fine"}
+
+ENFORCING = ServerSettings(enabled_plugins=("OwnerReferencesPermissionEnforcement",))
 
 
 class AllBut:
@@ -67,7 +70,7 @@ def test_who_approves_must_be_allowed_to_for_the_signer(names: tuple[str, ...]) 
             'user not permitted to approve requests with signerName "example.com/mine"'
         )
 
-    run(scenario, authorizer=AllBut(("approve", "signers"), names=names))
+    run(scenario, access=AccessControl(authorizer=AllBut(("approve", "signers"), names=names)))
 
 
 def test_who_signs_must_be_allowed_to_for_the_signer() -> None:
@@ -80,7 +83,7 @@ def test_who_signs_must_be_allowed_to_for_the_signer() -> None:
         assert refused.status == 403
         assert 'user not permitted to sign requests with signerName "example.com/mine"' in refused.body["message"]
 
-    run(scenario, authorizer=AllBut(("sign", "signers")))
+    run(scenario, access=AccessControl(authorizer=AllBut(("sign", "signers"))))
 
 
 def test_nobody_asks_for_a_certificate_of_the_masters() -> None:
@@ -118,7 +121,7 @@ def test_an_owner_is_held_back_by_who_may_set_its_finalizers() -> None:
         assert "cannot find RESTMapping for APIVersion v1 Kind None" in unknown.body["message"]
 
     refused = (("update", "configmaps/finalizers"), ("update", "*/finalizers"))
-    run(scenario, authorizer=AllBut(*refused), with_admission=("OwnerReferencesPermissionEnforcement",))
+    run(scenario, access=AccessControl(authorizer=AllBut(*refused)), settings=ENFORCING)
 
 
 def test_owners_are_changed_by_who_may_delete() -> None:
@@ -131,4 +134,4 @@ def test_owners_are_changed_by_who_may_delete() -> None:
         )
 
     authorizer = AllBut(("delete", "configmaps"))
-    run(scenario, authorizer=authorizer, with_admission=("OwnerReferencesPermissionEnforcement",))
+    run(scenario, access=AccessControl(authorizer=authorizer), settings=ENFORCING)

@@ -15,6 +15,7 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request, Response
+from setpoint.server.options import AccessControl, Serving
 from setpoint.server.ports import User
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
@@ -83,11 +84,10 @@ async def audited(
         MemoryStore(),
         clock=clock,
         ids=SeededIds(1),
-        authenticator=Credentials({"admins-token": ADMIN, "janes-token": JANE}),
+        access=AccessControl(Credentials({"admins-token": ADMIN, "janes-token": JANE}), auditor=auditor),
         admission=plugins,
-        plain=standard(metrics),
+        serving=Serving(pages=standard(metrics)),
         observer=metrics,
-        auditor=auditor,
     )
     await server.start()
     made = Audited(server, clock, auditor)

@@ -15,6 +15,7 @@ from setpoint.server.access.authentication.settings import AuthenticationSetting
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
+from setpoint.server.options import AccessControl, Serving
 from setpoint.server.ports import User
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.store.memory import MemoryStore
@@ -52,9 +53,8 @@ class Asking:
             MemoryStore(clock=self.clock),
             clock=self.clock,
             ids=SeededIds(7),
-            authenticator=self.authentication.credentials,
-            issuer=self.authentication.issuer,
-            plain=standard(),
+            access=AccessControl(self.authentication.credentials, self.authentication.issuer),
+            serving=Serving(pages=standard()),
         )
 
     async def __call__(

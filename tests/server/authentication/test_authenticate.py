@@ -9,6 +9,7 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN, ANONYMOUS
 from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
+from setpoint.server.options import AccessControl
 from setpoint.server.ports import User
 from setpoint.server.requestinfo import request_info
 from setpoint.store.memory import MemoryStore
@@ -26,7 +27,7 @@ def who(
 ) -> User | None:
     headers = {} if authorization is None else {"authorization": authorization}
     request = Request("GET", path, headers=headers, peer=peer or Peer("10.0.0.1:5"))
-    server = Server(MemoryStore(), authenticator=credentials or KNOWN)
+    server = Server(MemoryStore(), access=AccessControl(credentials or KNOWN))
     return asyncio.run(server.services.authenticator.authenticate(request, request_info("GET", path)))
 
 

@@ -13,6 +13,7 @@ from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Json, Object
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
+from setpoint.server.options import AccessControl
 from setpoint.server.ports import User
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Authorizer
@@ -43,7 +44,8 @@ class Cluster:
     ) -> None:
         self.clock = ManualClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
         self.store = store or MemoryStore(clock=self.clock)
-        self.server = Server(self.store, clock=self.clock, ids=SeededIds(7), authorizer=authorizer, admission=admission)
+        access = AccessControl(authorizer=authorizer)
+        self.server = Server(self.store, clock=self.clock, ids=SeededIds(7), access=access, admission=admission)
 
     async def respond(
         self,

@@ -11,6 +11,7 @@ from tests.server.read.reader import PARTIAL_LIST, TABLE
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
 from setpoint.server.message import Request
+from setpoint.server.options import Serving
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.registry.conversion.cache import Memory, key_of
 from setpoint.server.registry.conversion.pending import Wanted
@@ -141,7 +142,7 @@ def test_calls_are_measured() -> None:
         name = f'{{crd_name="widgets.example.com",{versions}}}'
         assert f"apiserver_crd_conversion_webhook_duration_seconds_count{name} 1\n" in text
 
-    run(scenario, plain=[Metrics()])
+    run(scenario, serving=Serving(pages=[Metrics()]))
 
 
 def _tree(name: str, text: str = "") -> Object:

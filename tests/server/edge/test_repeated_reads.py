@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.config.settings import Authentication, Config
 from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
-from setpoint.server.access.authentication.settings import AuthenticationSettings
 from setpoint.server.message import Peer, Request
 from setpoint.server.verbs.read_fast_path import Repeat
 
@@ -146,8 +146,8 @@ def test_a_token_that_was_revoked_reads_nothing_more(repeated: list[str], tmp_pa
     headers = HEADERS.replace("secret", "theirs")
 
     async def main() -> None:
-        settings = AuthenticationSettings(token_file=tokens)
-        async with ControlPlane(token="secret", authentication=settings) as plane:
+        config = Config(authentication=Authentication(token_file=str(tokens)))
+        async with ControlPlane(token="secret", config=config) as plane:
             port = int((await plane.listen(tls=False)).rpartition(":")[2])
             await create(plane, "a")
             wire = Wire(*await asyncio.open_connection("127.0.0.1", port))

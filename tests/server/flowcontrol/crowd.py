@@ -15,6 +15,7 @@ from setpoint.server.access.authorization.modes import AlwaysAllow
 from setpoint.server.access.flowcontrol.settings import Overload
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
+from setpoint.server.options import AccessControl, ServerSettings, Serving
 from setpoint.server.ports import Operation, User
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
@@ -87,12 +88,11 @@ async def crowd(clock: Clock | None = None, **settings: Any) -> AsyncIterator[Cr
         MemoryStore(),
         clock=clock or SystemClock(),
         ids=SeededIds(1),
-        authenticator=Named(),
-        authorizer=AlwaysAllow(),
+        access=AccessControl(Named(), authorizer=AlwaysAllow()),
         admission=[slow],
-        plain=standard(metrics),
+        serving=Serving(pages=standard(metrics)),
         observer=metrics,
-        overload=Overload(**settings),
+        settings=ServerSettings(overload=Overload(**settings)),
     )
     await server.start()
     try:

@@ -10,6 +10,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
+from setpoint.server.options import Serving
 from setpoint.server.publish.nonresource.health import Check
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
@@ -58,7 +59,7 @@ async def asking(readiness: Sequence[Check] = (), *, aggregated_discovery: bool 
         MemoryStore(),
         clock=ManualClock(datetime(2026, 1, 1, tzinfo=UTC)),
         ids=SeededIds(1),
-        plain=standard(metrics, readiness, aggregated_discovery=aggregated_discovery),
+        serving=Serving(pages=standard(metrics, readiness, aggregated_discovery=aggregated_discovery)),
         observer=metrics,
     )
     await server.start()

@@ -15,6 +15,7 @@ from setpoint.objects.provenance import Actor
 from setpoint.objects.quantity import Quantity
 from setpoint.server.app import Server
 from setpoint.server.message import Request
+from setpoint.server.options import ServerSettings
 from setpoint.server.quota.quotas import Quota
 from setpoint.store.contract import StoreError
 from setpoint.store.memory import MemoryStore
@@ -326,7 +327,7 @@ def test_without_the_rule_what_is_used_is_counted_and_nothing_refused() -> None:
             assert (await api("POST", CONFIG_MAPS, config_map(name))).status == 201
         assert await used(api) == {"configmaps": "2"}
 
-    run(scenario, without_admission=("ResourceQuota",))
+    run(scenario, settings=ServerSettings(disabled_plugins=("ResourceQuota",)))
 
 
 def test_what_another_rule_refuses_is_charged_to_nobody() -> None:

@@ -13,6 +13,7 @@ from tests.server.rights.model import Row, Rule
 
 from setpoint.server import routes
 from setpoint.server.app import Server
+from setpoint.server.options import Serving
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.workload.kinds.definitions import definitions
@@ -43,8 +44,8 @@ USERS: dict[str, list[Rule]] = {
 def run(scenario: Callable[[Cluster], Awaitable[None]]) -> None:
     async def main() -> None:
         cluster = Cluster()
-        extensions, pages = WorkloadEndpoints().extensions, standard(Metrics())
-        cluster.server = Server(cluster.store, clock=cluster.clock, extensions=extensions, plain=pages)
+        serving = Serving(WorkloadEndpoints().extensions, standard(Metrics()))
+        cluster.server = Server(cluster.store, clock=cluster.clock, serving=serving)
         await cluster.server.start()
         for tree in definitions():
             assert (await cluster("POST", DEFINITIONS, tree)).status == 201

@@ -7,6 +7,7 @@ from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
+from setpoint.server.options import ServerSettings
 from setpoint.server.ports import Operation
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
@@ -184,7 +185,7 @@ def test_an_update_renews_the_lifetime_of_an_event() -> None:
         for _ in range(100):
             await asyncio.sleep(0)
 
-    run(scenario, event_ttl=60.0)
+    run(scenario, settings=ServerSettings(event_ttl_seconds=60.0))
 
 
 def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:

@@ -13,6 +13,7 @@ from setpoint.client.requests import decode
 from setpoint.client.transport import Call
 from setpoint.objects.clock import SystemClock, timeout
 from setpoint.objects.tree import Object
+from setpoint.plane import Serving
 from setpoint.session.controllers.hosted_controllers import HostedControllers
 from setpoint.session.controllers.page import ControllersPage
 from setpoint.session.controllers.status_query import PATH
@@ -27,6 +28,7 @@ GREETING = "example.com/v1/Greeting"
 PROGRAM = '''
 import asyncio
 import setpoint as sp
+from setpoint.plane import Serving
 
 
 class GreetingSpec(sp.Model):
@@ -167,7 +169,7 @@ async def hosted_app(directory: Path, files: Mapping[str, str]) -> AsyncIterator
     """An app with these files; nothing of it runs yet."""
     page = ControllersPage()
     (directory / "app").mkdir()
-    async with sp.ControlPlane(pages=[page], system=False) as plane, plane.client() as client:
+    async with sp.ControlPlane(serving=Serving(pages=[page]), system=False) as plane, plane.client() as client:
         await client.install(App)
         await plane.listen()
         async with hosting(plane, page, directory=directory / "app", data=directory / "data"):

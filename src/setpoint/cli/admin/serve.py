@@ -89,7 +89,7 @@ def serve(file: str | None, only_print: bool, **flags: Any) -> None:
 async def _serve(config: Config, stop: asyncio.Event) -> None:
     from setpoint.config import plane_options
     from setpoint.config.checks import address
-    from setpoint.plane import ControlPlane, PlaneError
+    from setpoint.plane import ControlPlane, PlaneError, Serving
     from setpoint.session.controllers.page import ControllersPage
     from setpoint.store.contract import StoreError
 
@@ -98,7 +98,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
     host, port = address(config.listen) or ("", 0)
     try:
         # The controllers start after the server listens, so that clients need not wait for them.
-        async with ControlPlane(config=config, system=False, pages=[page]) as plane:
+        async with ControlPlane(config=config, system=False, serving=Serving(pages=[page])) as plane:
             page.plane = plane
             try:
                 url = await plane.listen(host, port, tls=plane_options.tls(config), names=config.tls.names)

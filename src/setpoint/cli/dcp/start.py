@@ -76,7 +76,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
     from setpoint.cli.dcp.certificate import brought
     from setpoint.cli.dcp.startup_spans import StartupSpans
     from setpoint.objects.ids import SystemIds
-    from setpoint.plane import ControlPlane, PlaneError
+    from setpoint.plane import ControlPlane, PlaneError, Serving
 
     spans = StartupSpans(os.environ, SystemClock(), SystemIds())
     who = {"process.pid": os.getpid(), "process.ppid": os.getppid(), "dcp.server_only": flags["server_only"]}
@@ -88,9 +88,9 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
         session = stack.enter_context(variables.session(os.environ))
         settings = False if flags["server_only"] else variables.workload_settings(session.folder, root, flags)
         try:
-            logs = _logs(session) if flags["server_only"] else ()
+            serving = Serving(subresources=_logs(session) if flags["server_only"] else ())
             spans.begin("dcp.startup.api_server.build_config")
-            async with ControlPlane("memory", token=token, workloads=settings, extensions=logs) as plane:
+            async with ControlPlane("memory", token=token, workloads=settings, serving=serving) as plane:
                 spans.end()
                 spans.begin("dcp.startup.api_server.run_server")
                 address = given.host if given is not None else host

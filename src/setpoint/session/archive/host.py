@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(session: Session, stop: asyncio.Event) -> None:
-    from setpoint.plane import ControlPlane
+    from setpoint.plane import ControlPlane, Serving
     from setpoint.store.contract import Retention
     from setpoint.store.sqlite import SqliteStore
 
@@ -56,11 +56,13 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
             store,
             clock=clock,
             data=places.data / "keys",
-            extensions=[Extension(GROUP, each, NAME, {"get": endpoint.get}) for each in LOGGED],
-            pages=[ExecutionPage(shutdown)],
+            serving=Serving(
+                subresources=[Extension(GROUP, each, NAME, {"get": endpoint.get}) for each in LOGGED],
+                pages=[ExecutionPage(shutdown)],
+                read_only=f"{session.app} was imported from {session.imported} and is read-only",
+            ),
             system=False,
             workloads=False,
-            read_only=f"{session.app} was imported from {session.imported} and is read-only",
         ) as plane:
             url = await plane.listen("127.0.0.1")
             plane.write_kubeconfig(places.kubeconfig)

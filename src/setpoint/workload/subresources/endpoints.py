@@ -1,4 +1,4 @@
-"""All subresources of workloads: for `ControlPlane(extensions=...)`, before the workloads exist."""
+"""All subresources of workloads: for `Serving(subresources=...)`, before the workloads exist."""
 
 from collections.abc import Sequence
 

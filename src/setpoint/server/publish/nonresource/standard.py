@@ -1,4 +1,4 @@
-"""The handlers of all paths that are not resources, for `Server(plain=...)`."""
+"""The handlers of all paths that are not resources, for `Serving(pages=...)`."""
 
 from collections.abc import Sequence
 

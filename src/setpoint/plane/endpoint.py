@@ -1,0 +1,126 @@
+"""The endpoint of a control plane for other processes: its sockets, certificates and kubeconfigs."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setpoint.objects.clock import Clock, SystemClock
+from setpoint.plane.errors import PlaneError
+from setpoint.server.app import Server
+from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
+from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
+from setpoint.server.edge.limits import Limits
+from setpoint.store.contract import StoreError
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from setpoint.server.edge.identity import Identity
+    from setpoint.server.edge.listener import Listener
+    from setpoint.server.edge.tls import Certificates, Provided
+
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class Endpoint:
+    """Opens a server to other processes. `stack` closes the sockets at the end; `data` is the directory of the
+    certificate authority, if any."""
+
+    def __init__(self, server: Server, clock: Clock, limits: Limits, data: Path | None, stack: AsyncExitStack) -> None:
+        self.url = ""
+        self._server, self._clock, self._limits, self._data, self._stack = server, clock, limits, data, stack
+        self._listener: Listener | None = None
+        self._identity: Identity | None = None
+        self._certificates: Identity | Provided | None = None
+
+    async def listen(
+        self, host: str, port: int, tls: "bool | Certificates", names: Sequence[str], *, advertised: bool
+    ) -> str:
+        """Listens at an address, and returns the URL. If `advertised`, the address is also published in the
+        `kubernetes` Endpoints."""
+        context = self._tls(host, names, tls) if tls else None
+        host, port = await self._edge().listen(host, port, context)
+        if advertised:
+            await self._advertise(host, port)
+        reachable = _ANY_ADDRESS.get(host, host)
+        shown = f"[{reachable}]" if ":" in reachable else reachable
+        self.url = f"{'https' if tls else 'http'}://{shown}:{port}"
+        return self.url
+
+    async def _advertise(self, host: str, port: int) -> None:
+        """Publishes the address in the `kubernetes` Endpoints, until the control plane ends."""
+        services, address = self._server.services, address_of(host)
+        await advertise(services, address, port)
+
+        async def end() -> None:
+            with suppress(StoreError):  # if the store is unavailable, the entry cannot be withdrawn
+                await withdraw(services, address, port)
+
+        self._stack.push_async_callback(end)
+
+    async def listen_unix(self, path: str) -> None:
+        await self._edge().listen_unix(path)
+
+    @property
+    def authority(self) -> bytes | None:
+        """The certificate of our certificate authority in PEM; None without our own authority."""
+        return self._identity.authority.pair.certificate if self._identity is not None else None
+
+    def kubeconfig(self, token: str) -> str:
+        """Returns the kubeconfig of the administrator, who has the token."""
+        return kubeconfig(self.url, authority=self.authority, token=token)
+
+    def user_kubeconfig(self, user: str, groups: Sequence[str], lifetime: timedelta | None) -> str:
+        """Returns a kubeconfig with a new client certificate for a user. Raises PlaneError without our own
+        authority."""
+        if self._identity is None:
+            raise PlaneError(f"no certificate authority to sign a certificate for {user}: listen with tls=True first")
+        # The certificate is verified with real clocks, as those of servers.
+        pair = self._identity.authority.issue_client(user, groups, SystemClock().now(), lifetime)
+        return kubeconfig(
+            self.url, authority=self.authority, certificate=pair.certificate, key=pair.key, user=user, mark=KEPT
+        )
+
+    def renew(self) -> None:
+        """Reads or creates the certificates again. Raises OSError or ValueError."""
+        if self._certificates is not None:
+            self._certificates.renew()
+
+    def _edge(self) -> "Listener":
+        if self._listener is None:
+            from setpoint.server.edge.listener import Listener
+
+            self._listener = Listener(self._server, self._clock, self._limits, repeat=self._server.repeat)
+            self._server.services.measured.append(self._listener.descriptors)
+            self._stack.push_async_callback(self._listener.close)
+        return self._listener
+
+    def _tls(self, host: str, names: Sequence[str], given: "bool | Certificates") -> "SSLContext":
+        certificates = self._certificates = self._own(host, names) if isinstance(given, bool) else _provided(given)
+        renewing = asyncio.create_task(_renew(certificates))
+        self._stack.callback(renewing.cancel)
+        return certificates.context
+
+    def _own(self, host: str, names: Sequence[str]) -> "Identity":
+        from setpoint.server.edge.identity import Identity
+
+        called = [address_of(host), *names] if host else names
+        # Other machines verify the certificates, with real clocks even if ours is simulated.
+        self._identity = Identity(called, SystemClock(), self._data)
+        return self._identity
+
+
+def _provided(files: "Certificates") -> "Provided":
+    from setpoint.server.edge.tls import Provided
+
+    return Provided(files)
+
+
+async def _renew(certificates: "Identity | Provided") -> None:
+    while True:
+        await SystemClock().sleep(certificates.renewal_seconds)
+        with suppress(OSError, ValueError):  # the old certificate is still valid, and the next attempt follows soon
+            certificates.renew()

@@ -1,0 +1,71 @@
+"""The options of an API server, grouped by subject."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from setpoint.server.access.authentication.token_issuer import Issuer
+from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.registry.kinds.core.event import EVENT_TTL
+from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
+from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Authorizer
+from setpoint.server.request.extension import Extension
+from setpoint.server.request.observer import Plain
+
+if TYPE_CHECKING:
+    from setpoint.server.access.audit.auditor import Auditor
+
+
+@dataclass(frozen=True)
+class AccessControl:
+    """The components that authenticate, authorize and record requests."""
+
+    authenticator: Authenticator | None = None
+    """By default, every request is the administrator's."""
+
+    issuer: Issuer | None = None
+    """Signs the tokens of service accounts."""
+
+    authorizer: Authorizer | None = None
+    """By default RBAC."""
+
+    auditor: "Auditor | None" = None
+    """Records requests."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Additions to the served API, and the restriction to reads."""
+
+    subresources: Sequence[Extension] = ()
+    """Subresources of custom resources."""
+
+    pages: Sequence[Plain] = ()
+    """Handlers of paths that are not resources. The first handler that knows a path answers."""
+
+    read_only: str = ""
+    """The reason for which the server only serves the content of its store. The server then rejects every write,
+    writes no objects, and calls no webhooks."""
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Settings that do not change while the server runs."""
+
+    enabled_plugins: Collection[str] = ()
+    """Built-in admission plugins to enable that are off by default."""
+
+    disabled_plugins: Collection[str] = ()
+    """Built-in admission plugins to disable."""
+
+    service_cidr: str = SERVICE_CIDR
+    """The address range of Services."""
+
+    overload: Overload = Overload()  # noqa: RUF009 - immutable
+    """The limits of concurrent requests."""
+
+    event_ttl_seconds: float = EVENT_TTL
+    """The lifetime of Events."""
+
+    history_window_seconds: float = HISTORY_SECONDS
+    """The age up to which lists and watches may read old revisions without the right to the history."""
