@@ -6,7 +6,7 @@ from typing import Any
 from bench.custom_resource import DOCUMENT, OBJECT, SCHEMA
 from bench.measure import Case
 from setpoint.objects.tree import copy
-from setpoint.schema.cel import Rules, compile_rules
+from setpoint.schema.cel import ValidationRules, compile_rules
 from setpoint.schema.cel.views import view
 from setpoint.schema.openapi import Schema
 
@@ -16,7 +16,7 @@ _LOOP = "self.users.all(u, u.name.size() < 64)"
 _NESTED = "self.users.all(u, u.roles.all(r, r.size() < 64))"
 
 
-def _rules(*rules: str) -> Rules:
+def _rules(*rules: str) -> ValidationRules:
     schema = copy(SCHEMA)
     schema["properties"]["spec"]["x-kubernetes-validations"] = [{"rule": rule} for rule in rules]
     compiled = compile_rules(Schema.parse(schema))

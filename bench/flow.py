@@ -20,7 +20,7 @@ from setpoint.client.client import Client
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
-from setpoint.controller.run_record import Run
+from setpoint.controller.run_record import ReconcileRecord
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.fsm import FSM, Done, Next, Outputs
 from setpoint.objects.tree import Object
@@ -81,18 +81,18 @@ class Finished:
     """Is told of every reconcile."""
 
     def __init__(self) -> None:
-        self.last: Run | None = None
-        self._waiting: asyncio.Future[Run] | None = None
+        self.last: ReconcileRecord | None = None
+        self._waiting: asyncio.Future[ReconcileRecord] | None = None
 
-    def started(self, run: Run) -> None:
+    def started(self, run: ReconcileRecord) -> None:
         """Nothing to note."""
 
-    def finished(self, run: Run) -> None:
+    def finished(self, run: ReconcileRecord) -> None:
         self.last = run
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(run)
 
-    async def next(self) -> Run:
+    async def next(self) -> ReconcileRecord:
         self._waiting = asyncio.get_running_loop().create_future()
         return await self._waiting
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from setpoint.client.client import Client
 from setpoint.client.loop import loop_factory
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 
 GROUP = "usvc-dev.developer.microsoft.com/v1"
 _CREATORS = 16
@@ -135,7 +135,7 @@ class Honcho:
 
     def stop(self) -> None:
         # Asked to end while it starts, it fails and leaves everything running.
-        for pid in Table().descendants([self._process.pid]):
+        for pid in ProcessTable().descendants([self._process.pid]):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
@@ -234,7 +234,7 @@ def cpu(pids: list[int]) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    return [each.pid for each in Table().stats.values() if each.parent == pid]
+    return [each.pid for each in ProcessTable().stats.values() if each.parent == pid]
 
 
 def _end(process: "subprocess.Popen[Any]") -> None:

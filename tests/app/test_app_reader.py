@@ -9,7 +9,7 @@ from tests.app.apps import cases, rendered, written
 from setpoint.app.commands import command
 from setpoint.app.disk import missing
 from setpoint.app.reader import find_app_file, parse_app, read_app
-from setpoint.app.references import BadReference, Reference, parse
+from setpoint.app.references import BadReference, ValueReference, parse
 from setpoint.objects.typedyaml import Mistakes
 
 
@@ -47,7 +47,7 @@ def test_variables_have_the_texts_that_are_written() -> None:
 
 
 def test_dollars_are_doubled_to_stand_for_themselves() -> None:
-    assert parse("a $$b $${c} $d ${env.E:-f}g") == ["a $b ${c} $d ", Reference(("env", "E"), "f"), "g"]
+    assert parse("a $$b $${c} $d ${env.E:-f}g") == ["a $b ${c} $d ", ValueReference(("env", "E"), "f"), "g"]
     with pytest.raises(BadReference, match="not closed"):
         parse("${")
 

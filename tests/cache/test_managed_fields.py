@@ -10,7 +10,7 @@ from tests.cache.faults import CONFIG_MAP, World, config_map, run
 
 from setpoint.api.core.v1 import ConfigMap
 from setpoint.cache.decoder import maker
-from setpoint.cache.entry import Held, read_meta
+from setpoint.cache.entry import CachedObject, read_meta
 from setpoint.client.kinds import Kind, kind_of, metadata_only
 from setpoint.objects.frozen import is_frozen, thaw
 from setpoint.objects.tree import Object
@@ -37,9 +37,9 @@ def tree(managed: list[Any], **metadata: Any) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**own, "managedFields": managed}, "data": {"k": "v"}}
 
 
-def held(obj: Object, kind: Kind[Any] = CONFIG_MAP) -> Held[Any]:
+def held(obj: Object, kind: Kind[Any] = CONFIG_MAP) -> CachedObject[Any]:
     raw = msgspec.json.encode(obj)
-    return Held(read_meta(raw), raw, maker(kind_of(kind)))
+    return CachedObject(read_meta(raw), raw, maker(kind_of(kind)))
 
 
 @given(st.lists(entries, max_size=3), annotations)
@@ -83,7 +83,7 @@ def test_an_object_without_a_record_is_read_as_it_came(managed: Any) -> None:
 
 
 def test_objects_that_differ_in_times_and_owners_share_the_rest_of_their_records() -> None:
-    def one(number: int, second: int) -> Held[Any]:
+    def one(number: int, second: int) -> CachedObject[Any]:
         key = 'k:{"uid":"' + UID.format(number) + '"}'
         managed = [
             {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.client.test_client import Widget
 
 from setpoint.cache.decoder import maker
-from setpoint.cache.entry import Held, read_meta
+from setpoint.cache.entry import CachedObject, read_meta
 from setpoint.cache.path import PathError
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.store import IndexExists, ObjectStore
@@ -31,7 +31,7 @@ def store_of(*trees: Object, kind: Any = "v1/Pod") -> ObjectStore[Any]:
 
 def put(store: ObjectStore[Any], tree: Object, kind: Any = "v1/Pod") -> None:
     raw = msgspec.json.encode(tree)
-    held: Held[Any] = Held(read_meta(raw), raw, maker(kind_of(kind)))
+    held: CachedObject[Any] = CachedObject(read_meta(raw), raw, maker(kind_of(kind)))
     store.put(held.meta.key, held)
 
 

@@ -13,7 +13,7 @@ from tests.session.killed import Disturbed, Hosted, eventually, hosted, undistur
 from setpoint.cli.main import main
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.process.identity import is_alive, parse
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.records import Records, records_path
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,7 @@ def keep_one(setpoint: Run, host: Hosted, environ: dict[str, str]) -> str:
     assert setpoint("apply", "-f", "-", "--session", host.session.id, text=text).exit_code == 0
 
     def identity() -> str:
-        records = Records(records_path(environ), Table().stats[os.getpid()].identity, "test")
+        records = Records(records_path(environ), ProcessTable().stats[os.getpid()].identity, "test")
         found = records.kept("Executable", "keeper") or {}
         records.close()
         return str(found.get("identity", ""))

@@ -15,7 +15,7 @@ import yaml
 
 from setpoint.client import incluster, kubeconfig
 from setpoint.client.client import Client
-from setpoint.client.connection_config import ConfigError, Connection
+from setpoint.client.connection_config import ConfigError, ConnectionConfig
 from setpoint.client.credentials import TokenFile
 from setpoint.client.http.endpoint import Proxy
 from setpoint.client.proxies import proxy_for
@@ -45,7 +45,7 @@ def write(path: Path, tree: Object) -> Path:
     return path
 
 
-def read(path: Path, context: str = "", **environ: str) -> Connection:
+def read(path: Path, context: str = "", **environ: str) -> ConnectionConfig:
     return kubeconfig.from_files(path, context=context, environ={**NO_ENVIRON, **environ})
 
 

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.config.fields import Field, all_fields
+from setpoint.config.fields import ConfigField, all_fields
 from setpoint.config.loader import MASK, read_config, shown
 from setpoint.config.settings import Config
 from setpoint.objects.typedyaml import Mistake, Mistakes
@@ -82,7 +82,7 @@ def test_every_field_has_a_flag_of_its_own_and_a_description() -> None:
     assert all(field.description for field in fields)
 
 
-def flagged(field: Field) -> st.SearchStrategy[Any]:
+def flagged(field: ConfigField) -> st.SearchStrategy[Any]:
     """Texts for a flag, most of which mean something."""
     texts = st.sampled_from(
         ["", "1", "0", "-3", "2.5", "true", "a", "a/b=c:1", "127.0.0.1:0", "{issuer: x}", "[", "\x00"]

@@ -15,7 +15,7 @@ from tests.cli.view.watched import PATIENCE_SECONDS, Watched
 from tests.clients.conftest import kubectl_program
 
 from setpoint.session.registry import Sessions
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +169,7 @@ def test_the_first_five_minutes(newcomer: Newcomer) -> None:
         assert terminal.ends() == 0
 
     assert Sessions.of(newcomer.environ).all() == []
-    assert not any(str(newcomer.directory) in _directory(pid) for pid in Table().stats)
+    assert not any(str(newcomer.directory) in _directory(pid) for pid in ProcessTable().stats)
 
 
 def _directory(pid: int) -> str:

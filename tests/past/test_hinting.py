@@ -9,7 +9,7 @@ import yaml
 from setpoint.client.discovery import APIResource
 from setpoint.flow.summary.summary import summarize
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.why.facts import Facts, Wait
 from setpoint.past.why.hints import _rules, hints
 
@@ -21,7 +21,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "hints.yam
 def facts(case: dict[str, Any], **more: Any) -> Facts:
     """What would be known of an object like that."""
     kind = case.get("kind", "Thing")
-    place = Place(APIResource(GroupVersionKind("example.com", "v1", kind), "things", False), "thing")
+    place = ObjectReference(APIResource(GroupVersionKind("example.com", "v1", kind), "things", False), "thing")
     condition = {
         "type": "Ready",
         "status": case.get("status", "False"),

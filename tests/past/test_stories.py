@@ -13,7 +13,7 @@ from setpoint.client.patches import merge
 from setpoint.client.transport import Answer, Call
 from setpoint.objects.provenance import Reason
 from setpoint.objects.tree import Object
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.queries import NotThere
 from setpoint.past.why.explain import explain
 from setpoint.past.why.fact_collector import gather
@@ -22,11 +22,11 @@ from setpoint.past.why.story_text import render
 
 from .world import EXECUTABLE, GROUP, Past, check_story, past, renumbered
 
-Scene = Callable[[Past], Awaitable[Place]]
+Scene = Callable[[Past], Awaitable[ObjectReference]]
 PROCESSES = Reason("requested", "", "processes")
 
 
-async def facts_of(world: Past, place: Place, **more: Any) -> Facts:
+async def facts_of(world: Past, place: ObjectReference, **more: Any) -> Facts:
     return msgspec.structs.replace(await gather(world.client, place, me=await world.me()), **more)
 
 
@@ -35,7 +35,7 @@ def told(facts: Facts, width: int | None, colours: bool = False) -> str:
     return renumbered(render(explain(facts), width=width, zone=UTC, now=facts.now, paint=paint))
 
 
-async def crashing(world: Past) -> Place:
+async def crashing(world: Past) -> ObjectReference:
     """A process that ends again and again since its configuration was changed."""
     await world.workload("Service", "db", {"protocol": "TCP", "port": 41870})
     variables = [{"name": "DB_URL", "value": "postgres://shop:s3cret@localhost:5433/shop"}]
@@ -71,7 +71,7 @@ async def crashing(world: Past) -> Place:
     return await world.place(EXECUTABLE, "api")
 
 
-async def edited(world: Past) -> Place:
+async def edited(world: Past) -> ObjectReference:
     """A process that ends with a traceback since a file of it was changed."""
     api = await world.workload("Executable", "api", {"executablePath": "python3", "args": ["api.py"]})
     world.later(60)
@@ -95,7 +95,7 @@ async def edited(world: Past) -> Place:
     return await world.place(EXECUTABLE, "api")
 
 
-async def waiting(world: Past) -> Place:
+async def waiting(world: Past) -> ObjectReference:
     """A process that waits for one that waits for one that was never made."""
     after: Callable[[str], Object] = lambda name: {"dependsOn": [{"kind": "Executable", "name": name}]}  # noqa: E731
     web = await world.workload("Executable", "web", {"executablePath": "/app/web", **after("api")})
@@ -111,7 +111,7 @@ async def waiting(world: Past) -> Place:
     return await world.place(EXECUTABLE, "web")
 
 
-async def probed(world: Past) -> Place:
+async def probed(world: Past) -> ObjectReference:
     """A process that runs, and whose probe fails."""
     probe = {"name": "http", "type": "HTTP", "httpProbe": {"url": "http://127.0.0.1:41881/healthz"}}
     spec = {"executablePath": "/app/api", "healthProbes": [{**probe, "schedule": {"interval": "2s"}}]}
@@ -131,7 +131,7 @@ async def probed(world: Past) -> Place:
     return await world.place(EXECUTABLE, "api")
 
 
-async def healthy(world: Past) -> Place:
+async def healthy(world: Past) -> ObjectReference:
     """A process that is well."""
     api = await world.workload("Executable", "api", {"executablePath": "/app/api"})
     world.later(1)
@@ -140,7 +140,7 @@ async def healthy(world: Past) -> Place:
     return await world.place(EXECUTABLE, "api")
 
 
-async def finished(world: Past) -> Place:
+async def finished(world: Past) -> ObjectReference:
     """A process that has done what it was for."""
     job = await world.workload("Executable", "migrate", {"executablePath": "/app/migrate"})
     done = world.condition("Ready", "False", "Completed", "the process ended with exit code 0")
@@ -149,7 +149,7 @@ async def finished(world: Past) -> Place:
     return await world.place(EXECUTABLE, "migrate")
 
 
-async def terminating(world: Past) -> Place:
+async def terminating(world: Past) -> ObjectReference:
     """A namespace that cannot go because something in it cannot."""
     space = await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}})
     metadata = {"name": "held", "namespace": "old", "finalizers": ["example.com/backup"]}
@@ -170,7 +170,7 @@ async def terminating(world: Past) -> Place:
     return await world.place("v1/Namespace", "old")
 
 
-async def finalizer(world: Past) -> Place:
+async def finalizer(world: Past) -> ObjectReference:
     """An object that nobody takes the finalizer from."""
     metadata = {"name": "held", "namespace": "default", "finalizers": ["example.com/backup"]}
     made = await world.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
@@ -180,7 +180,7 @@ async def finalizer(world: Past) -> Place:
     return await world.place("v1/ConfigMap", "held")
 
 
-async def rollout(world: Past) -> Place:
+async def rollout(world: Past) -> ObjectReference:
     """A Deployment whose pods cannot have their image."""
     labels = {"app": "web"}
     containers = [{"name": "web", "image": "registry.example.com/web:typo"}]
@@ -209,7 +209,7 @@ async def rollout(world: Past) -> Place:
     return await world.place("apps/v1/Deployment", "web")
 
 
-async def orphan(world: Past) -> Place:
+async def orphan(world: Past) -> ObjectReference:
     """A pod whose owner is gone, and that may not be made because of a quota."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "4711", "controller": True}
     metadata = {"name": "left", "namespace": "default", "ownerReferences": [owner]}
@@ -239,7 +239,7 @@ async def orphan(world: Past) -> Place:
     return await world.place("v1/Pod", "left")
 
 
-async def suspended(world: Past) -> Place:
+async def suspended(world: Past) -> ObjectReference:
     """A job that waits to be let go."""
     containers = [{"name": "c", "image": "i"}]
     template = {"spec": {"containers": containers, "restartPolicy": "Never"}}
@@ -249,7 +249,7 @@ async def suspended(world: Past) -> Place:
     return await world.place("batch/v1/Job", "report")
 
 
-async def deleted(world: Past) -> Place:
+async def deleted(world: Past) -> ObjectReference:
     """An object that is gone."""
     made = await world.configmap("settings", k="1")
     world.later(60)

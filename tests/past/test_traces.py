@@ -17,10 +17,10 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import remembered
 from setpoint.controller.request import Request, Result, Trigger
-from setpoint.controller.run_record import Run
+from setpoint.controller.run_record import ReconcileRecord
 from setpoint.flow.summary.summary import summarize
 from setpoint.objects.duration import measured
-from setpoint.objects.reconcile_report import Reconciled, Reconciles, Seen, Wanted
+from setpoint.objects.reconcile_report import ObservedRead, Reconciled, ReconcileQuery, Reconciles
 from setpoint.past.moment import Moment
 from setpoint.past.queries import NotThere
 from setpoint.past.reconciles import read_trace, read_traces
@@ -53,7 +53,7 @@ async def controlled(world: Past) -> AsyncIterator[Controller]:
     async with Cache(world.client) as cache:
         controller = Controller("shop", reconcile, kind=CONFIG_MAP)
 
-        async def tell(wanted: Wanted) -> Reconciles:
+        async def tell(wanted: ReconcileQuery) -> Reconciles:
             return Reconciles(remembered([controller], wanted), [controller.name])
 
         world.plane.reconciles.sources.append(tell)
@@ -64,7 +64,7 @@ async def controlled(world: Past) -> AsyncIterator[Controller]:
             await controller.stop()
 
 
-async def ran(controller: Controller, name: str, *why: Trigger) -> Run:
+async def ran(controller: Controller, name: str, *why: Trigger) -> ReconcileRecord:
     """Reconciles an object, once the cache has it."""
     request = Request(name, "default")
     while controller.held(request) is None:
@@ -161,7 +161,7 @@ async def test_a_view_that_was_behind_is_told() -> None:
         await world.client.patch(first, merge({"data": {"k": "v"}}))
         world.later(2)
         place = await world.place(CONFIG_MAP, "a")
-        seen = Seen("ConfigMap", "default/a", first["metadata"]["resourceVersion"])
+        seen = ObservedRead("ConfigMap", "default/a", first["metadata"]["resourceVersion"])
         began = world.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         late = Reconciled(
             id="r1", controller="shop", kind="ConfigMap", object="default/a", number=3, began=began, seconds=0.0084,

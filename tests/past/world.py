@@ -15,7 +15,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
-from setpoint.past.object_ref import Place, place_at
+from setpoint.past.object_ref import ObjectReference, place_at
 from setpoint.past.queries import who_am_i
 from setpoint.workload.kinds.definitions import install
 
@@ -58,7 +58,7 @@ class Past:
         written: Object = await client.patch_status(tree, merge({"status": status}))
         return written
 
-    async def place(self, kind: str, name: str, namespace: str = "") -> Place:
+    async def place(self, kind: str, name: str, namespace: str = "") -> ObjectReference:
         return await place_at(self.client, kind, name, namespace)
 
     async def me(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from setpoint.client.transport import Call
 from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFound
 from setpoint.plane import Serving
 from setpoint.server.edge.websocket import PROTOCOL
-from setpoint.server.message import Frame, Line, Response, Sink
+from setpoint.server.message import DuplexSink, Frame, Response, Sink
 from setpoint.server.registry.resource import Resource as Served
 from setpoint.server.request.context import Context
 from setpoint.server.request.extension import Extension
@@ -31,7 +31,7 @@ class Chat:
     heard: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
     async def run(self, sink: Sink) -> None:
-        assert isinstance(sink, Line)
+        assert isinstance(sink, DuplexSink)
         assert sink.listen(self.heard.put_nowait)
         while message := await self.heard.get():
             sink.write(Frame(message * 2))

@@ -8,7 +8,7 @@ import pytest
 from setpoint.schema import violations
 from setpoint.schema.cel.rules import compile_rules
 from setpoint.schema.compile import compile_schema
-from setpoint.schema.compile.function_source import Body, Walk
+from setpoint.schema.compile.function_source import Body, Traversal
 from setpoint.schema.compile.generator import PER_OBJECT, WORTH_COMPILING
 from setpoint.schema.compile.schema_cache import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition
@@ -76,7 +76,7 @@ def test_the_source_of_a_function_does_not_grow_with_its_schema(spec: Tree, monk
 
     monkeypatch.setattr(Body, "source", measured)
     compiled = compile_schema(Schema.parse({"type": "object"} | spec), root=False)
-    for walk in Walk:
+    for walk in Traversal:
         compiled._generator.entry(compiled.schema, walk, False)({"p1": "x"})
     assert 0 < longest < 40
 

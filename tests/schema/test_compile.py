@@ -10,7 +10,7 @@ from setpoint.objects.field import FieldError, required
 from setpoint.objects.tree import copy
 from setpoint.schema.builtin import definitions
 from setpoint.schema.compile import CompiledSchema, compile_schema
-from setpoint.schema.compile.function_source import Walk
+from setpoint.schema.compile.function_source import Traversal
 from setpoint.schema.compile.generator import Generator
 from setpoint.schema.openapi import Schema
 from setpoint.schema.ratchet import correlate, items_by_key
@@ -24,7 +24,7 @@ def builtin(name: str) -> CompiledSchema:
 
 
 def test_a_realistic_object_takes_the_fast_way() -> None:
-    fast = Generator(plain_view).entry(Schema.parse(SCHEMA), Walk.BOTH, True)
+    fast = Generator(plain_view).entry(Schema.parse(SCHEMA), Traversal.BOTH, True)
     tree = copy(OBJECT)
     assert fast(tree)
     assert tree["spec"]["paused"] is False

@@ -9,7 +9,7 @@ from tests.schema.random_schemas import Maker
 
 from setpoint.objects.tree import copy
 from setpoint.schema.compile import compile_schema
-from setpoint.schema.compile.function_source import Walk
+from setpoint.schema.compile.function_source import Traversal
 from setpoint.schema.compile.generator import Generator
 from setpoint.schema.defaulting import has_default
 from setpoint.schema.listtype import validate_list_types
@@ -108,7 +108,7 @@ def test_admitting_and_validating_in_one_walk_gives_the_same(given: Sample) -> N
 def test_the_fast_way_agrees_with_the_exact_way(given: Sample) -> None:
     schema, tree, _ = given
     compile_schema(schema).normalize(tree)
-    fast = Generator(plain_view).entry(schema, Walk.CHECK, True)
+    fast = Generator(plain_view).entry(schema, Traversal.CHECK, True)
     errors = exact_errors(tree, schema)
     event("valid" if not errors else "invalid")
     if fast(tree):

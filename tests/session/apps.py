@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from setpoint.app.changes import Change
+from setpoint.app.changes import ObjectChange
 from setpoint.cli.app.app_file import read_file
 from setpoint.cli.support.connection import Server, connect
 from setpoint.client.client import Client
 from setpoint.objects.tree import Object
 from setpoint.session.app_apply import apply_app
 from setpoint.session.paths import Places
-from setpoint.session.shutdown import Ended, Progress, end
+from setpoint.session.shutdown import Ended, ShutdownProgress, end
 from setpoint.session.startup import Started, start
 from setpoint.workload.kinds.api_names import GROUP, VERSION
 
@@ -30,7 +30,7 @@ class Running:
 
     def __init__(self, started: Started, client: Client, file: Path, environ: Mapping[str, str]) -> None:
         self.started, self.client, self.file, self.environ = started, client, file, environ
-        self.progress: list[Progress] = []
+        self.progress: list[ShutdownProgress] = []
 
     @property
     def places(self) -> Places:
@@ -41,7 +41,7 @@ class Running:
         if text:
             self.file.write_text(text)
         objects = read_file(self.file, self.environ).objects
-        found: list[Change] = await apply_app(self.client, self.places, objects, on_wait)
+        found: list[ObjectChange] = await apply_app(self.client, self.places, objects, on_wait)
         return [str(each) for each in found]
 
     async def get(self, kind: str, name: str) -> Object:

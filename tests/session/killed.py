@@ -12,7 +12,7 @@ from pathlib import Path
 
 from setpoint.session.registry import Session, Sessions, session_id
 from setpoint.workload.process.identity import identity_of
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.session import GUARDIAN
 
 _PATIENCE_SECONDS = 30
@@ -27,7 +27,7 @@ class Hosted:
     def cookies(self) -> dict[str, set[int]]:
         """Who carries a cookie of this session."""
         pid, started, _ = self.session.process.split(":")
-        found = Table().cookies()
+        found = ProcessTable().cookies()
         return {cookie: pids for cookie, pids in found.items() if cookie.startswith(f"{pid}-{started}-")}
 
     def workers(self) -> set[int]:

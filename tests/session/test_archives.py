@@ -27,12 +27,12 @@ from setpoint.objects.errors import APIError, Expired, Forbidden, NotAcceptable,
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.plane import Serving
-from setpoint.session.archive.format import MANIFEST, REVISIONS, BadArchive, Line, Lines, Manifest
+from setpoint.session.archive.format import MANIFEST, REVISIONS, ArchivedRevision, BadArchive, Lines, Manifest
 from setpoint.session.archive.secrets import Secrets
 from setpoint.session.archive.sources import ServerSource, StoreSource, lines
 from setpoint.session.archive.unpack import opened, read_manifest, unpack
 from setpoint.session.archive.viewer import name_for
-from setpoint.session.archive.writer import Wanted, write_archive
+from setpoint.session.archive.writer import ArchiveContents, write_archive
 from setpoint.session.paths import Places
 from setpoint.session.registry import Sessions
 from setpoint.store.contract import Retention
@@ -54,7 +54,7 @@ def secret(name: str, **values: str) -> Object:
 
 async def exported(client: Client, path: Path, **wanted: Any) -> Manifest:
     return (
-        await write_archive(path, ServerSource(client), Wanted("shop", "shop-1234", **wanted), client.clock)
+        await write_archive(path, ServerSource(client), ArchiveContents("shop", "shop-1234", **wanted), client.clock)
     ).manifest
 
 
@@ -244,7 +244,9 @@ async def test_a_directory_and_a_server_over_it_give_the_same_archive(tmp_path: 
         await exported(plane.client(), tmp_path / "live")
     store = await SqliteStore.open(places.store)
     clock = SystemClock()
-    await write_archive(tmp_path / "ended", StoreSource(store, places, clock), Wanted("shop", "shop-1234"), clock)
+    await write_archive(
+        tmp_path / "ended", StoreSource(store, places, clock), ArchiveContents("shop", "shop-1234"), clock
+    )
     await store.close()
     lines = []
     for name in ("live", "ended"):
@@ -422,7 +424,7 @@ async def _there_and_back(deeds: list[tuple[str, int]], place: Path, *, live: bo
         revisions = range(max(await store.oldest(), 1), await store.revision() + 1)
         before = [await _state(client, at) for at in revisions]
         source = ServerSource(client) if live else StoreSource(store, Places(place), clock)
-        await write_archive(place / "archive", source, Wanted("shop", ""), clock)
+        await write_archive(place / "archive", source, ArchiveContents("shop", ""), clock)
     await store.close()
     async with imported(place / "archive", place) as client:
         assert [await _state(client, at) for at in revisions] == before
@@ -443,7 +445,7 @@ def test_any_life_of_a_key_is_read_back(deeds: list[str]) -> None:
         there = 0 if deed == "delete" else number
     manifest = Manifest(1, "1", "a", "", "", 0, len(deeds), len(lines))
     entries = list(Lines(manifest).read(iter(lines)))
-    again = [msgspec.json.encode(Line.of(entry, entry.value)) for entry in entries]
+    again = [msgspec.json.encode(ArchivedRevision.of(entry, entry.value)) for entry in entries]
     assert list(Lines(manifest).read(iter(again))) == entries
 
 

@@ -23,9 +23,9 @@ from setpoint.store.contract import (
     ABSENT,
     ANY,
     Closed,
-    Entry,
     ExpectationFailed,
     Item,
+    LogEntry,
     Page,
     Retention,
     Snapshot,
@@ -218,7 +218,7 @@ class StoreMachine(RuleBasedStateMachine):
         found = self.runner.run(self.store.log(after))
         self._check_entries(list(found), [line for line in self.model.kept() if line.revision > after])
 
-    def _check_entries(self, found: list[Entry], wanted: list[Line]) -> None:
+    def _check_entries(self, found: list[LogEntry], wanted: list[Line]) -> None:
         told = [(e.revision, e.key, e.value, e.previous, e.created) for e in found]
         assert [revision for revision, *_ in told] == [line.revision for line in wanted]
         assert sorted(told, key=lambda line: line[:2]) == sorted(

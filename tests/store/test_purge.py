@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Entry, Event, Purge, Purged, Retention, Selection, Store, TooLate
+from setpoint.store.contract import ANY, Event, LogEntry, Purge, Purged, Retention, Selection, Store, TooLate
 from setpoint.store.memory import MemoryStore
 
 from .conftest import START, StoreFactory
@@ -20,7 +20,7 @@ async def put(store: Store, key: str, value: bytes | None) -> int:
     return await store.commit(key, value, ANY, ALICE)
 
 
-def values(entries: Sequence[Entry]) -> list[bytes | None]:
+def values(entries: Sequence[LogEntry]) -> list[bytes | None]:
     return [entry.value for entry in entries]
 
 

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, Graph, Reference, Seen, Work
+from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, ObservedObject, OwnerReference, OwnershipGraph, Work
 
 from .steps import finished
 
 
-def seen(uid: str, *owners: str, blocks: bool = True, deleting: str = "", namespace: str = "default") -> Seen:
+def seen(uid: str, *owners: str, blocks: bool = True, deleting: str = "", namespace: str = "default") -> ObservedObject:
     """An object that is called as its uid is, and names its owners as they are called."""
-    return Seen(
+    return ObservedObject(
         uid,
         Coordinates("v1", "ConfigMap", namespace, uid),
-        tuple(Reference("v1", "ConfigMap", owner, owner, blocks) for owner in owners),
+        tuple(OwnerReference("v1", "ConfigMap", owner, owner, blocks) for owner in owners),
         (deleting,) if deleting else (),
         bool(deleting),
     )
@@ -24,20 +24,20 @@ def at(uid: str, namespace: str = "default") -> Coordinates:
 
 
 def test_an_object_without_owners_costs_nothing() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     assert finished(graph.observe(seen("a"))) == []
     assert len(graph) == 0
 
 
 def test_an_owner_that_nobody_has_seen_is_looked_for_once() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     assert finished(graph.observe(seen("d1", "o"))) == [Work("o", at("o"))]
     graph.found("o", at("o"))
     assert finished(graph.observe(seen("d2", "o"))) == []
 
 
 def test_an_owner_that_was_found_with_its_dependent_is_not_looked_for_until_it_goes() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     assert finished(graph.observe(seen("d", "o", "p")._replace(found=[1]))) == [Work("o", at("o"))]
     assert finished(graph.gone("p")) == [Work("d")]
     # Old news: what is gone stays gone.
@@ -45,7 +45,7 @@ def test_an_owner_that_was_found_with_its_dependent_is_not_looked_for_until_it_g
 
 
 def test_an_owner_that_goes_has_its_dependents_looked_at() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d1", "o")))
     finished(graph.observe(seen("d2", "o")))
     assert set(finished(graph.gone("o"))) == {Work("d1"), Work("d2")}
@@ -53,7 +53,7 @@ def test_an_owner_that_goes_has_its_dependents_looked_at() -> None:
 
 
 def test_old_news_of_an_owner_does_not_bring_it_back() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d1", "o")))
     finished(graph.gone("o"))
     graph.found("o", at("o"))
@@ -61,7 +61,7 @@ def test_old_news_of_an_owner_does_not_bring_it_back() -> None:
 
 
 def test_an_owner_is_looked_for_wherever_somebody_says_that_it_is() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d", "o")))
     graph.found("o", at("o"))
     assert finished(graph.observe(seen("e", "o", namespace="other"))) == [Work("o", at("o", "other"))]
@@ -70,7 +70,7 @@ def test_an_owner_is_looked_for_wherever_somebody_says_that_it_is() -> None:
 
 
 def test_an_owner_deleted_in_the_foreground_waits_for_those_that_block_it() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d", "o")))
     finished(graph.observe(seen("e", "o", blocks=False)))
     assert set(finished(graph.observe(seen("o", deleting=FOREGROUND)))) == {Work("d"), Work("e"), Work("o")}
@@ -82,7 +82,7 @@ def test_an_owner_deleted_in_the_foreground_waits_for_those_that_block_it() -> N
 
 
 def test_nothing_waits_for_itself() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("o", "o", deleting=FOREGROUND)))
     owner = graph.get("o")
     assert owner is not None
@@ -90,27 +90,27 @@ def test_nothing_waits_for_itself() -> None:
 
 
 def test_a_reference_that_blocks_no_more_lets_the_owner_go() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d", "o")))
     finished(graph.observe(seen("o", deleting=FOREGROUND)))
     assert Work("o") in finished(graph.observe(seen("d", "o", blocks=False)))
 
 
 def test_an_object_that_gets_an_owner_which_waits_is_looked_at() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("o", deleting=FOREGROUND)))
     assert Work("d") in finished(graph.observe(seen("d", "o")))
 
 
 def test_an_owner_that_orphans_is_looked_at_once() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d", "o")))
     assert finished(graph.observe(seen("o", deleting=ORPHAN))) == [Work("o")]
     assert finished(graph.observe(seen("o", deleting=ORPHAN))) == []
 
 
 def test_what_nobody_refers_to_any_more_is_forgotten() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     finished(graph.observe(seen("d", "o")))
     finished(graph.observe(seen("d")))
     assert len(graph) == 0
@@ -130,11 +130,11 @@ SEEN = st.builds(
 HISTORY = st.lists(SEEN | UIDS, max_size=30)
 
 
-def told(history: list[Seen | str]) -> tuple[Graph, dict[str, Seen], list[Work]]:
+def told(history: list[ObservedObject | str]) -> tuple[OwnershipGraph, dict[str, ObservedObject], list[Work]]:
     """A graph that was told a history (a uid means that the object went), what is there at its end, and all work."""
-    graph, there, work = Graph(), dict[str, Seen](), list[Work]()
+    graph, there, work = OwnershipGraph(), dict[str, ObservedObject](), list[Work]()
     for event in history:
-        if isinstance(event, Seen):
+        if isinstance(event, ObservedObject):
             there[event.uid] = event
             work += finished(graph.observe(event))
         else:
@@ -143,7 +143,7 @@ def told(history: list[Seen | str]) -> tuple[Graph, dict[str, Seen], list[Work]]
     return graph, there, work
 
 
-def shape(graph: Graph) -> dict[str, tuple[Seen | None, frozenset[str]]]:
+def shape(graph: OwnershipGraph) -> dict[str, tuple[ObservedObject | None, frozenset[str]]]:
     nodes = {uid: graph.get(uid) for uid in "abcdef"}
     return {
         uid: (node.seen if node.seen is not None and _matters(node.seen) else None, frozenset(node.dependents))
@@ -153,19 +153,19 @@ def shape(graph: Graph) -> dict[str, tuple[Seen | None, frozenset[str]]]:
 
 
 @given(HISTORY)
-def test_the_graph_after_a_history_is_that_of_what_is_there(history: list[Seen | str]) -> None:
+def test_the_graph_after_a_history_is_that_of_what_is_there(history: list[ObservedObject | str]) -> None:
     graph, there, _ = told(history)
     anew, _, _ = told(list(there.values()))
     assert shape(graph) == shape(anew)
     assert len(graph) == len(shape(graph))
 
 
-def _matters(each: Seen) -> bool:
+def _matters(each: ObservedObject) -> bool:
     return bool(each.owners) or each.orphans or each.waits_for_dependents
 
 
 @given(HISTORY)
-def test_no_reference_goes_unlooked_at(history: list[Seen | str]) -> None:
+def test_no_reference_goes_unlooked_at(history: list[ObservedObject | str]) -> None:
     """Each reference of what is there was found right, or led to work: for the object, or for its owner."""
     graph, there, work = told(history)
     for each in there.values():
@@ -178,7 +178,7 @@ def test_no_reference_goes_unlooked_at(history: list[Seen | str]) -> None:
 
 @given(HISTORY)
 def test_what_waits_is_looked_at_when_the_last_that_blocks_it_goes(
-    history: list[Seen | str],
+    history: list[ObservedObject | str],
 ) -> None:
     graph, there, _ = told(history)
     for each in list(there.values()):

@@ -6,20 +6,20 @@ from types import FrameType
 
 from tests.turns import growth
 
-from setpoint.system.graph import FOREGROUND, STEP, Coordinates, Graph, Reference, Seen, Steps
+from setpoint.system.graph import FOREGROUND, STEP, Coordinates, ObservedObject, OwnerReference, OwnershipGraph, Steps
 
 from .steps import finished
 
 
-def owned(size: int) -> Seen:
-    owners = tuple(Reference("v1", "ConfigMap", f"o{number}", f"u{number}") for number in range(size))
-    return Seen("d", Coordinates("v1", "ConfigMap", "default", "d"), owners, found=list(range(0, size, 2)))
+def owned(size: int) -> ObservedObject:
+    owners = tuple(OwnerReference("v1", "ConfigMap", f"o{number}", f"u{number}") for number in range(size))
+    return ObservedObject("d", Coordinates("v1", "ConfigMap", "default", "d"), owners, found=list(range(0, size, 2)))
 
 
 def test_an_object_that_names_many_owners_and_then_others() -> None:
     def prepare(size: int) -> Callable[[], object]:
         first, second = owned(size), owned(size)._replace(owners=owned(size).owners[::-1][1:], found=())
-        graph = Graph()
+        graph = OwnershipGraph()
 
         def work() -> None:
             finished(graph.observe(first))
@@ -32,7 +32,7 @@ def test_an_object_that_names_many_owners_and_then_others() -> None:
 
 def test_each_of_many_owners_asks_for_its_dependents() -> None:
     def prepare(size: int) -> Callable[[], object]:
-        graph = Graph()
+        graph = OwnershipGraph()
         work = finished(graph.observe(owned(size)._replace(found=())))
         assert len(work) == size
 
@@ -48,9 +48,9 @@ def test_each_of_many_owners_asks_for_its_dependents() -> None:
 
 def test_many_references_to_one_uid_are_each_looked_up_at_their_own_place() -> None:
     def prepare(size: int) -> Callable[[], object]:
-        graph = Graph()
-        owners = tuple(Reference("v1", "ConfigMap", f"o{number}", "same") for number in range(size))
-        work = finished(graph.observe(Seen("d", Coordinates("v1", "ConfigMap", "default", "d"), owners)))
+        graph = OwnershipGraph()
+        owners = tuple(OwnerReference("v1", "ConfigMap", f"o{number}", "same") for number in range(size))
+        work = finished(graph.observe(ObservedObject("d", Coordinates("v1", "ConfigMap", "default", "d"), owners)))
         assert len(work) == size
 
         def ask() -> None:
@@ -87,23 +87,23 @@ def longest_step(steps: Steps[object]) -> int:
 
 
 def test_no_step_grows_with_the_owners_of_an_object() -> None:
-    graph = Graph()
+    graph = OwnershipGraph()
     first, second = owned(10_000), owned(10_000)._replace(owners=owned(10_000).owners[::-1][1:], found=())
     for steps in (graph.observe(first), graph.observe(second), graph.gone("d")):
         assert longest_step(steps) < STEP * 30
 
 
 def test_no_step_grows_with_the_dependents_of_an_owner() -> None:
-    graph = Graph()
-    owner = Reference("v1", "ConfigMap", "o", "o", blocks=True)
+    graph = OwnershipGraph()
+    owner = OwnerReference("v1", "ConfigMap", "o", "o", blocks=True)
     place = Coordinates("v1", "ConfigMap", "default", "o")
     for number in range(10_000):
         uid = f"d{number}"
-        finished(graph.observe(Seen(uid, Coordinates("v1", "ConfigMap", "default", uid), (owner,))))
-    finished(graph.observe(Seen("o", place, finalizers=(FOREGROUND,))))
+        finished(graph.observe(ObservedObject(uid, Coordinates("v1", "ConfigMap", "default", uid), (owner,))))
+    finished(graph.observe(ObservedObject("o", place, finalizers=(FOREGROUND,))))
     node = graph.get("o")
     assert node is not None
-    ending = Seen("o", place, finalizers=(FOREGROUND,), is_being_deleted=True)
+    ending = ObservedObject("o", place, finalizers=(FOREGROUND,), is_being_deleted=True)
     for steps in (graph.observe(ending), node.blocking(), graph.missed("o", place), graph.gone("o")):
         assert longest_step(steps) < STEP * 30
 
@@ -111,7 +111,7 @@ def test_no_step_grows_with_the_dependents_of_an_owner() -> None:
 def test_steps_that_are_given_up_can_be_begun_anew() -> None:
     """An observation that is cancelled comes again: nothing that follows from it is lost."""
     for steps in range(0, 20, 3):
-        graph, other = Graph(), Graph()
+        graph, other = OwnershipGraph(), OwnershipGraph()
         begun = graph.observe(owned(5_000))
         for _ in range(steps):
             next(begun)

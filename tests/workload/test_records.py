@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.workload.process.identity import Identity, identity_of
-from setpoint.workload.records import VERSION, Kept, Records
+from setpoint.workload.records import VERSION, PersistentWorkload, Records
 
 US = identity_of(os.getpid()) or Identity(1, 1)
 
@@ -54,7 +54,7 @@ def test_what_was_recorded_is_there_for_the_next_one(path: Path) -> None:
     first.close()
     second = Records(path, US)
     assert second.kept("Executable", "db") == {"pid": 7}
-    assert second.all_kept("shop") == second.all_kept() == [Kept("Executable", "db", "shop", {"pid": 7})]
+    assert second.all_kept("shop") == second.all_kept() == [PersistentWorkload("Executable", "db", "shop", {"pid": 7})]
     assert second.all_kept("other") == []
     assert dict(second.ports) == {"web": 20001}
     second.drop("Executable", "db")

@@ -30,7 +30,7 @@ _CONTAINER_LIVE = (_LIVE - {"stopSignal", "logs"}) | {"networks"}
 _FIXED_PRESENCE = frozenset(("networks", "schedule"))
 
 
-class Change(NamedTuple):
+class ObjectChange(NamedTuple):
     """A changed object: the changed fields, and the effect. `why` has a reason that is not a field."""
 
     what: What
@@ -59,7 +59,7 @@ EFFECTS: Mapping[Effect, str] = {
 }
 
 
-def changes(old: Iterable[Object], new: Iterable[Object]) -> list[Change]:
+def changes(old: Iterable[Object], new: Iterable[Object]) -> list[ObjectChange]:
     """Returns the changes between the objects of two renders, in the order of the new ones; removals come last, in
     reverse order."""
     before, after = _by_key(old), _by_key(new)
@@ -77,18 +77,18 @@ def _key(tree: Object) -> Key:
     return tree["apiVersion"].rpartition("/")[0], tree["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-def _removed(key: Key, tree: Object) -> Change:
-    return Change("removed", key[1], key[3], key[2], old=tree)
+def _removed(key: Key, tree: Object) -> ObjectChange:
+    return ObjectChange("removed", key[1], key[3], key[2], old=tree)
 
 
-def _change(key: Key, old: Object | None, new: Object) -> Change | None:
+def _change(key: Key, old: Object | None, new: Object) -> ObjectChange | None:
     _, kind, namespace, name = key
     if old is None:
-        return Change("added", kind, name, namespace, new=new)
+        return ObjectChange("added", kind, name, namespace, new=new)
     paths = changed_paths(old, new, _MOST_PATHS)
     if not paths:
         return None
-    return Change("changed", kind, name, namespace, _effect(key, old, new, paths), paths, "", old, new)
+    return ObjectChange("changed", kind, name, namespace, _effect(key, old, new, paths), paths, "", old, new)
 
 
 def _effect(key: Key, old: Object, new: Object, paths: Sequence[str]) -> Effect:
@@ -128,8 +128,8 @@ def _immutable() -> Mapping[tuple[str, str], frozenset[str]]:
 
 
 def _restarts_for_secrets(
-    found: Iterable[Change], before: Mapping[Key, Object], after: Mapping[Key, Object]
-) -> list[Change]:
+    found: Iterable[ObjectChange], before: Mapping[Key, Object], after: Mapping[Key, Object]
+) -> list[ObjectChange]:
     """Returns restarts for workloads that read a changed secret, although their own objects did not change."""
     changed = {
         (f"{each.namespace}/{each.name}", key)
@@ -141,7 +141,7 @@ def _restarts_for_secrets(
     if not changed:
         return []
     affected = {(each.kind, each.name): each for each in found}
-    restarts: list[Change] = []
+    restarts: list[ObjectChange] = []
     for key, tree in after.items():
         group, kind, namespace, name = key
         if key not in before or (kind, name) in affected or kind not in _RESTARTED or group not in (GROUP, OWN_GROUP):
@@ -149,7 +149,9 @@ def _restarts_for_secrets(
         read = sorted(secret for _, secret in _secrets_of(tree["spec"]) & changed)
         if read:
             why = f"the secret {', '.join(read)} changed"
-            restarts.append(Change("changed", kind, name, namespace, _RESTARTED[kind], (), why, before[key], tree))
+            restarts.append(
+                ObjectChange("changed", kind, name, namespace, _RESTARTED[kind], (), why, before[key], tree)
+            )
     return restarts
 
 

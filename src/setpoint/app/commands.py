@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from setpoint.app.references import Reference, parse
+from setpoint.app.references import ValueReference, parse
 
 # Placeholders for references while the text is split: private-use characters.
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -27,7 +27,7 @@ _BUILTINS = frozenset(
     )
 )  # fmt: skip
 
-Word = Sequence[str | Reference]
+Word = Sequence[str | ValueReference]
 
 
 class Command(NamedTuple):
@@ -89,7 +89,7 @@ def _letters(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _shell(marked: str, parts: Sequence[str | Reference]) -> Command:
+def _shell(marked: str, parts: Sequence[str | ValueReference]) -> Command:
     script = ""
     values: list[Word] = []
     at = 0
@@ -106,12 +106,12 @@ def _shell(marked: str, parts: Sequence[str | Reference]) -> Command:
     return Command([["sh"], ["-c"], [script], *([["sh"], *values] if values else [])])
 
 
-def _marked(parts: Sequence[str | Reference]) -> str:
+def _marked(parts: Sequence[str | ValueReference]) -> str:
     return "".join(part if isinstance(part, str) else f"{_OPEN}{at}{_CLOSE}" for at, part in enumerate(parts))
 
 
-def _unmarked(word: str, parts: Sequence[str | Reference]) -> Word:
-    found: list[str | Reference] = []
+def _unmarked(word: str, parts: Sequence[str | ValueReference]) -> Word:
+    found: list[str | ValueReference] = []
     for at, piece in enumerate(_MARK.split(word)):
         if at % 2:
             found.append(parts[int(piece)])

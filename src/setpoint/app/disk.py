@@ -9,7 +9,7 @@ from setpoint.app import forms
 from setpoint.app.commands import command
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Workload
-from setpoint.app.references import Reference
+from setpoint.app.references import ValueReference
 from setpoint.objects.typedyaml import Path as FieldPath
 
 
@@ -43,7 +43,7 @@ def _of_workload(path: FieldPath, workload: Workload, directory: Path, environ: 
 
 def _program(path: FieldPath, workload: Workload, place: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
     words = command(workload.run).words
-    if not words or any(isinstance(part, Reference) for part in words[0]) or "PATH" in workload.env:
+    if not words or any(isinstance(part, ValueReference) for part in words[0]) or "PATH" in workload.env:
         return
     program = "".join(map(str, words[0]))
     if "/" not in program:

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from setpoint.app import forms
 from setpoint.app.commands import command, words
 from setpoint.app.model import AppFile, Service, Workload
-from setpoint.app.references import BadReference, Reference, parse
+from setpoint.app.references import BadReference, ValueReference, parse
 
 
 class ServedPort(NamedTuple):
@@ -46,7 +46,7 @@ def asks_for(app: AppFile, workload: Workload, port: str) -> bool:
     return any(reference.path == ("port", port) for reference in references(app, workload))
 
 
-def references(app: AppFile, workload: Workload) -> Iterator[Reference]:
+def references(app: AppFile, workload: Workload) -> Iterator[ValueReference]:
     """Yields all references in the command and the environment; invalid ones are skipped."""
     try:
         parts = [part for word in (*command(workload.run).words, *words(workload.args)) for part in word]
@@ -57,7 +57,7 @@ def references(app: AppFile, workload: Workload) -> Iterator[Reference]:
             parts += parse(str(value or ""))
         except BadReference:
             continue
-    yield from (part for part in parts if isinstance(part, Reference))
+    yield from (part for part in parts if isinstance(part, ValueReference))
 
 
 def _served(app: AppFile, name: str, service: Service, port: str) -> ServedPort:

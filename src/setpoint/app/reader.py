@@ -16,7 +16,7 @@ from setpoint.app.profiles import overlaid, selected
 from setpoint.app.texts import as_written
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object
-from setpoint.objects.typedyaml import Mistake, Mistakes, Source, choices, path_text
+from setpoint.objects.typedyaml import Mistake, Mistakes, ParsedFile, choices, path_text
 
 FILES = ("setpoint.yaml", "setpoint.yml")
 _SECTIONS = ("services", "tasks", "secrets", "volumes", "networks")
@@ -102,11 +102,11 @@ class _Reading:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self.files: dict[Path, Source] = {}
+        self.files: dict[Path, ParsedFile] = {}
         # Unknown fields.
         self.unknown: list[Mistake] = []
         # The source file of each service, task and so on.
-        self._origins: dict[tuple[str, str], Source] = {}
+        self._origins: dict[tuple[str, str], ParsedFile] = {}
 
     def where(self, path: typedyaml.Path) -> str:
         key = (str(path[0]), str(path[1])) if len(path) > 1 else ("", "")
@@ -127,7 +127,7 @@ class _Reading:
     def _is_below(self, file: Path) -> bool:
         return file.is_relative_to(self._root.parent)
 
-    def _with(self, app: AppFile, source: Source, index: int, file: Path, above: tuple[Path, ...]) -> AppFile:
+    def _with(self, app: AppFile, source: ParsedFile, index: int, file: Path, above: tuple[Path, ...]) -> AppFile:
         """Merges an included app. Duplicate names are mistakes; the variables and profiles of the including file take
         precedence."""
         place = source.place(("include", index))
@@ -158,7 +158,7 @@ def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, di
     return {name: {**first.get(name, {}), **second.get(name, {})} for name in {**first, **second}}
 
 
-def _read(file: Path, name: str) -> Source:
+def _read(file: Path, name: str) -> ParsedFile:
     try:
         text = file.read_text()
     except OSError as error:
@@ -174,7 +174,7 @@ def parse_app(text: str, file: str = "setpoint.yaml") -> AppFile:
     return _converted(typedyaml.read(text, file))
 
 
-def _converted(source: Source, unknown: list[Mistake] | None = None) -> AppFile:
+def _converted(source: ParsedFile, unknown: list[Mistake] | None = None) -> AppFile:
     if source.tree is not None and type(source.tree) is not dict:
         raise Mistakes([Mistake(source.place(()), "", "expected fields, such as services")])
     tree: Object = source.tree or {}

@@ -14,7 +14,7 @@ class BadReference(ValueError):  # noqa: N818 - Python has a ReferenceError with
     """An invalid or unresolvable reference. The message says how to write the reference."""
 
 
-class Reference(NamedTuple):
+class ValueReference(NamedTuple):
     """A reference: its path, and the default value."""
 
     path: tuple[str, ...]
@@ -24,9 +24,9 @@ class Reference(NamedTuple):
         return f"${{{'.'.join(self.path)}}}"
 
 
-def parse(text: str) -> list[str | Reference]:
+def parse(text: str) -> list[str | ValueReference]:
     """Splits a text into plain texts and references, in order. Raises BadReference."""
-    found: list[str | Reference] = []
+    found: list[str | ValueReference] = []
     at = 0
     for token in _TOKEN.finditer(text):
         found.append(text[at : token.start()])
@@ -41,17 +41,17 @@ def parse(text: str) -> list[str | Reference]:
     return _joined(found)
 
 
-def _reference(inner: str) -> Reference:
+def _reference(inner: str) -> ValueReference:
     form = _FORM.fullmatch(inner.strip())
     if form is None:
         message = f"invalid reference ${{{inner}}}: expected ${{services.NAME.url}}, ${{port.NAME}}, ${{env.NAME}}, "
         raise BadReference(f"{message}${{env.NAME:-default}} or ${{secret.NAME}}, or $${{...}} for the literal text")
-    return Reference(tuple(form[1].split(".")), form[2])
+    return ValueReference(tuple(form[1].split(".")), form[2])
 
 
-def _joined(parts: list[str | Reference]) -> list[str | Reference]:
+def _joined(parts: list[str | ValueReference]) -> list[str | ValueReference]:
     """Removes empty texts, and joins adjacent texts."""
-    found: list[str | Reference] = []
+    found: list[str | ValueReference] = []
     for part in parts:
         if isinstance(part, str) and found and isinstance(found[-1], str):
             found[-1] += part

@@ -13,7 +13,7 @@ from setpoint.app.commands import Word
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Workload
 from setpoint.app.ports import Ports, ServedPort
-from setpoint.app.references import BadReference, Reference, parse
+from setpoint.app.references import BadReference, ValueReference, parse
 from setpoint.app.surroundings import Surroundings
 from setpoint.objects.gotext import quote
 from setpoint.objects.typedyaml import Path, choices
@@ -79,13 +79,13 @@ class Values:
 
     def _pieces(self, text: str | Word, user: User, path: Path) -> list[str | _Template]:
         try:
-            parts: Sequence[str | Reference] = parse(text) if isinstance(text, str) else text
+            parts: Sequence[str | ValueReference] = parse(text) if isinstance(text, str) else text
             return [part if isinstance(part, str) else self._value(part, user, ()) for part in parts]
         except BadReference as fault:
             self._faults.append((path, str(fault)))
             return []
 
-    def _value(self, reference: Reference, user: User, inside: tuple[str, ...]) -> str | _Template:
+    def _value(self, reference: ValueReference, user: User, inside: tuple[str, ...]) -> str | _Template:
         """Resolves a reference. `inside` are the variables being resolved. Raises BadReference."""
         root, *rest = reference.path
         if root == "env" and len(rest) == 1:
@@ -104,7 +104,7 @@ class Values:
             return self._around.directory
         raise BadReference(f"unknown reference {reference}{_said(reference, root)}")
 
-    def _variable(self, reference: Reference, name: str) -> str:
+    def _variable(self, reference: ValueReference, name: str) -> str:
         value = self._around.variables.get(name)
         if value or (value is not None and reference.default is None):
             return value
@@ -144,7 +144,7 @@ class Values:
         return _Template(f"{{{{ portForServing {quote(port.service)} }}}}")
 
     def _other(
-        self, reference: Reference, name: str, what: str, rest: list[str], user: User, inside: tuple[str, ...]
+        self, reference: ValueReference, name: str, what: str, rest: list[str], user: User, inside: tuple[str, ...]
     ) -> str | _Template:
         if name not in self._app.services:
             known = choices(name, list(self._app.services)) if self._app.services else ""
@@ -170,7 +170,7 @@ class Values:
             }[what]
         )
 
-    def _port_of(self, reference: Reference, name: str, rest: list[str]) -> ServedPort:
+    def _port_of(self, reference: ValueReference, name: str, rest: list[str]) -> ServedPort:
         ports = self._ports[name]
         if not ports:
             raise BadReference(f"{reference}: the service {name} has no ports; add one under services.{name}.ports")
@@ -183,7 +183,7 @@ class Values:
             raise BadReference(message)
         return next(iter(ports.values()))
 
-    def _share_network(self, reference: Reference, name: str, user: User) -> None:
+    def _share_network(self, reference: ValueReference, name: str, user: User) -> None:
         theirs = self._app.services[name].networks or (DEFAULT_NETWORK,)
         if not {*user.networks} & {*theirs}:
             message = f"{reference}: {user.name} and {name} share no network"
@@ -195,7 +195,7 @@ class Values:
         return found
 
     def _env_of(
-        self, reference: Reference, name: str, variable: str, user: User, inside: tuple[str, ...]
+        self, reference: ValueReference, name: str, variable: str, user: User, inside: tuple[str, ...]
     ) -> str | _Template:
         """Resolves a variable of another service; values that only that service knows become a template."""
         env = {**self._app.env, **self._app.services[name].env}
@@ -205,7 +205,7 @@ class Values:
         if here in inside:
             raise BadReference(f"{reference}: the value of {' needs that of '.join([*inside, here])}")
         parts = parse(str(env[variable] if env[variable] is not None else f"${{env.{variable}}}"))
-        asked = [part for part in parts if isinstance(part, Reference) and part.path[0] in ("port", "address")]
+        asked = [part for part in parts if isinstance(part, ValueReference) and part.path[0] in ("port", "address")]
         service = self._app.services[name]
         if asked:
             if service.replicas is not None:
@@ -218,7 +218,7 @@ class Values:
         return _Template("".join(each.text if isinstance(each, _Template) else escaped(each) for each in pieces))
 
 
-def _said(reference: Reference, root: str) -> str:
+def _said(reference: ValueReference, root: str) -> str:
     """Returns a suggestion for an unknown reference."""
     if len(reference.path) == 1 and root not in _ROOTS:
         return f"; write ${{env.{root}}} for a variable of the environment, or $${{{root}}} to leave it to a shell"

@@ -20,8 +20,8 @@ from typing import Any, Literal, Self, TypeAlias, overload
 import msgspec
 
 from setpoint.cache.decoder import maker
-from setpoint.cache.entry import Held, read_meta
-from setpoint.cache.gate import Gate
+from setpoint.cache.entry import CachedObject, read_meta
+from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.informer import Informer
 from setpoint.cache.query import Query
 from setpoint.cache.revision import number
@@ -110,7 +110,7 @@ class Cache:
         self._reader = client
         self._clock = clock or client.clock
         # All informers wait at this gate while the server does not answer.
-        self.gate = Gate(client, self._clock)
+        self.gate = ReflectorGate(client, self._clock)
         self._ids = ids or SystemIds()
         self._namespaces = tuple(sorted(set(namespaces))) or (EVERYWHERE,)
         self._transform = transform
@@ -477,7 +477,7 @@ class Cache:
             )
             page = decode_raw(body)
             for item in page.items or ():
-                held = Held(read_meta(item), bytes(item), make)
+                held = CachedObject(read_meta(item), bytes(item), make)
                 store.put(held.meta.key, held)
             continue_ = page.metadata.continue_
             if not continue_:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 
 T = TypeVar("T")
 
@@ -14,8 +14,8 @@ class Change(NamedTuple, Generic[T]):
     A deletion followed by a new object of the same name may appear as one update with different uids.
     """
 
-    old: Held[T] | None
-    new: Held[T] | None
+    old: CachedObject[T] | None
+    new: CachedObject[T] | None
     # The object existed when the informer, or the handler, started.
     initial: bool = False
     # The deletion was missed, so `old` may not be the last state.
@@ -24,7 +24,7 @@ class Change(NamedTuple, Generic[T]):
     resync: bool = False
 
     @property
-    def held(self) -> Held[T]:
+    def held(self) -> CachedObject[T]:
         """The current object, or the last state of a deleted object."""
         found = self.new or self.old
         if found is None:

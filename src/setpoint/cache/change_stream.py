@@ -20,7 +20,7 @@ class Removable(Protocol):
     def remove(self) -> None: ...
 
 
-class Source(Protocol):
+class ChangeSource(Protocol):
     """The interface of an informer for listeners."""
 
     def add_handler(self, handler: Callable[[Change[Any]], None], *, replay: bool = True) -> Removable: ...
@@ -30,7 +30,7 @@ class Changes(Generic[T]):
     """The changes of an informer, by default starting with the existing objects. Leaving the context ends the
     stream."""
 
-    def __init__(self, informer: Source, *, replay: bool = True) -> None:
+    def __init__(self, informer: ChangeSource, *, replay: bool = True) -> None:
         # Ordered by the oldest unread change.
         self._waiting: dict[str, Change[T]] = {}
         self._more = asyncio.Event()

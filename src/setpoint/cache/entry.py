@@ -95,7 +95,7 @@ def _share_texts(meta: Meta, made: ObjectMeta) -> None:
     _set_field(made, "resource_version", meta.resource_version)
 
 
-class Held(Generic[T]):
+class CachedObject(Generic[T]):
     """One object of a cache."""
 
     __slots__ = ("_made", "_make", "_record", "meta", "raw_size")
@@ -145,11 +145,11 @@ class Held(Generic[T]):
         """True if the object has been decoded."""
         return self._make is None
 
-    def in_form(self, make: Make[U]) -> "Held[U]":
+    def in_form(self, make: Make[U]) -> "CachedObject[U]":
         """Returns the same object in another form. Both share the metadata, and the bytes until they are decoded."""
         if self._make is None:
-            return Held(self.meta, self.raw, make)
-        found = Held(self.meta, self._made, make)
+            return CachedObject(self.meta, self.raw, make)
+        found = CachedObject(self.meta, self._made, make)
         found._record, found.raw_size = self._record, self.raw_size
         return found
 

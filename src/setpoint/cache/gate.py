@@ -21,7 +21,7 @@ FIRST_SECONDS, LIMIT_SECONDS = 0.5, 15.0
 _log = logging.getLogger(__name__)
 
 
-class Gate:
+class ReflectorGate:
     """The gate shared by all reflectors of a server."""
 
     def __init__(self, client: Client, clock: Clock) -> None:

@@ -19,7 +19,7 @@ import msgspec
 from setpoint.cache.change import Change, Handler
 from setpoint.cache.change_stream import Changes
 from setpoint.cache.decoder import maker
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.journal import Journal, Watching
 from setpoint.cache.query import Query, index_label, index_path
@@ -173,7 +173,7 @@ class Informer(Generic[T]):
         """Adds an index over the values of a label; queries for that label use the index."""
         index_label(self.store, label)
 
-    def within(self, part: str) -> Iterable[Held[T]]:
+    def within(self, part: str) -> Iterable[CachedObject[T]]:
         """Returns the objects of a part of the scope: a namespace, or all."""
         return self.store.all() if part == EVERYWHERE else self.store.in_namespace(part)
 
@@ -218,7 +218,9 @@ class Informer(Generic[T]):
 
     # Called by the feed.
 
-    def replace(self, items: Collection[Held[T]], part: str, *, initial: bool, resource_version: str = "") -> None:
+    def replace(
+        self, items: Collection[CachedObject[T]], part: str, *, initial: bool, resource_version: str = ""
+    ) -> None:
         """Replaces all objects of a part of the scope, then calls the handlers."""
         gone = {held.meta.key: held for held in self.within(part)}
         changes = []
@@ -232,7 +234,7 @@ class Informer(Generic[T]):
             changes.append(Change(old, None, unseen=True))
         self._tell(changes, resource_version)
 
-    def change(self, event_type: str, held: Held[T]) -> None:
+    def change(self, event_type: str, held: CachedObject[T]) -> None:
         """Processes an event of a watch."""
         key = held.meta.key
         if event_type == DELETED:
@@ -257,7 +259,7 @@ class Informer(Generic[T]):
                     registration.tell(change)
 
 
-def is_other(old: Held[Any], new: Held[Any]) -> bool:
+def is_other(old: CachedObject[Any], new: CachedObject[Any]) -> bool:
     """Returns True if two states of an object differ: by resource version, or by content if the server sends no
     versions."""
     version = new.meta.resource_version

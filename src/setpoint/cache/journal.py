@@ -32,7 +32,7 @@ class Reset(Exception):  # noqa: N818 - named for the state
     query."""
 
 
-class _Entry(NamedTuple, Generic[T]):
+class _JournalEntry(NamedTuple, Generic[T]):
     revision: int
     change: Change[T]
 
@@ -43,7 +43,7 @@ class Journal(Generic[T]):
     def __init__(self, revision: str) -> None:
         # The journal is complete after this revision; None if no revision is known.
         self._since = number(revision)
-        self._entries: deque[_Entry[T]] = deque()
+        self._entries: deque[_JournalEntry[T]] = deque()
         self._readers: set[Watching[T]] = set()
 
     def read(self, since: str, where: "Query[T] | None") -> "Watching[T]":
@@ -78,7 +78,7 @@ class Journal(Generic[T]):
             self._entries.clear()
         for change in changes:
             if revision is not None:
-                self._entries.append(_Entry(revision, change))
+                self._entries.append(_JournalEntry(revision, change))
                 if len(self._entries) > MOST_CHANGES:
                     self._since = self._entries.popleft().revision
             for reader in list(self._readers):

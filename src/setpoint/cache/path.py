@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.cache.entry import Held, Meta
+from setpoint.cache.entry import CachedObject, Meta
 from setpoint.client.kinds import tree_of
 from setpoint.objects.frozen import thaw
 from setpoint.schema.jsonpath import JSONPath, JSONPathError
@@ -26,7 +26,7 @@ _AS_IT_IS = (str, int, float, dict, list, msgspec.Struct)
 _AT_HAND = frozenset(field.encode_name for field in msgspec.structs.fields(Meta))
 
 # Returns all values of an object at a path.
-Find = Callable[[Held[Any]], list[Any]]
+Find = Callable[[CachedObject[Any]], list[Any]]
 
 
 class PathError(ValueError):
@@ -73,7 +73,7 @@ def _by_jsonpath(text: str) -> Find:
     except JSONPathError as error:
         raise PathError(f"invalid path {text!r}, expected a path such as `spec.replicas`: {error}") from None
 
-    def find(held: Held[Any]) -> list[Any]:
+    def find(held: CachedObject[Any]) -> list[Any]:
         try:
             return path.find(thaw(tree_of(held.object)))
         except JSONPathError:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.index import comparable
 from setpoint.cache.path import Find, compile_path
 from setpoint.cache.store import ObjectStore
@@ -22,13 +22,13 @@ from setpoint.objects.fields import parse as parse_fields
 from setpoint.objects.labels import EVERYTHING, Selector, parse
 
 T = TypeVar("T")
-Test = Callable[[Held[T]], bool]
+Test = Callable[[CachedObject[T]], bool]
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 _OPERATORS = ("=", "==", "!=", "in", "notin", "contains", "exists", "!exists", *_ORDERED)
 
 
-class Condition(NamedTuple):
+class FieldRequirement(NamedTuple):
     """A requirement for the values at a path."""
 
     path: str
@@ -71,7 +71,7 @@ class Query(Generic[T]):
         self._store = store
         self._namespace = ""
         self._labels: Selector = EVERYTHING
-        self._conditions: tuple[Condition, ...] = ()
+        self._conditions: tuple[FieldRequirement, ...] = ()
         self._tests: tuple[Test[T], ...] = ()
         self._indexed: tuple[tuple[str, Hashable], ...] = ()
         self._order: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Query(Generic[T]):
         if operator in ("in", "notin"):
             value = tuple(value)
         compile_path(path)
-        return self._with(_conditions=(*self._conditions, Condition(path, operator, value)))
+        return self._with(_conditions=(*self._conditions, FieldRequirement(path, operator, value)))
 
     def matching(self, test: Callable[[T], bool]) -> "Query[T]":
         """Selects the objects that pass a test function."""
@@ -152,7 +152,7 @@ class Query(Generic[T]):
 
     # Answers
 
-    def held(self) -> list[Held[T]]:
+    def held(self) -> list[CachedObject[T]]:
         """Returns the entries of the matching objects."""
         found = self._sorted(self._matches())
         end = None if self._limit is None else self._skip + self._limit
@@ -202,7 +202,7 @@ class Query(Generic[T]):
     # Evaluation
 
     def _all_tests(
-        self, conditions: Sequence[Condition], *, labels: bool = True, namespace: bool = True
+        self, conditions: Sequence[FieldRequirement], *, labels: bool = True, namespace: bool = True
     ) -> list[Test[T]]:
         """Returns the tests for each object, the cheapest first, without those that an index has answered."""
         tests: list[Test[T]] = []
@@ -214,7 +214,7 @@ class Query(Generic[T]):
             tests.append(lambda held: matches(held.meta.labels))
         return [*tests, *(condition.test() for condition in conditions), *self._tests]
 
-    def _matches(self) -> list[Held[T]]:
+    def _matches(self) -> list[CachedObject[T]]:
         _, found, (conditions, labels_done, namespace_done) = self._plan()
         tests = self._all_tests(conditions, labels=not labels_done, namespace=not namespace_done)
         for name, value in self._indexed:
@@ -226,7 +226,7 @@ class Query(Generic[T]):
             return list(filter(tests[0], found))
         return [held for held in found if all(test(held) for test in tests)]
 
-    def _plan(self) -> tuple[str, Iterable[Held[T]], tuple[Sequence[Condition], bool, bool]]:
+    def _plan(self) -> tuple[str, Iterable[CachedObject[T]], tuple[Sequence[FieldRequirement], bool, bool]]:
         """Chooses the access path: its name, the candidate objects, and the remaining tests: the conditions, and
         whether labels and namespace are done."""
         store, namespace = self._store, self._namespace
@@ -246,7 +246,7 @@ class Query(Generic[T]):
             return f"namespace {namespace}", store.in_namespace(namespace), (self._conditions, False, True)
         return "all objects", store.all(), (self._conditions, False, False)
 
-    def _by_index(self, condition: Condition) -> list[Held[T]] | None:
+    def _by_index(self, condition: FieldRequirement) -> list[CachedObject[T]] | None:
         """Returns the objects that meet a condition, or None if no index can tell."""
         path, operator, value = condition
         if not self._store.has_index(path):
@@ -266,13 +266,13 @@ class Query(Generic[T]):
         test = condition.test()
         return [each for each in held if each is not None and test(each)]
 
-    def _sorted(self, found: list[Held[T]]) -> list[Held[T]]:
+    def _sorted(self, found: list[CachedObject[T]]) -> list[CachedObject[T]]:
         # From the last path to the first: the sort is stable.
         for path in reversed(self._order):
             find = compile_path(path.removeprefix("-"))
             backwards = path.startswith("-")
-            known: list[tuple[tuple[str, Any], Held[T]]] = []
-            unknown: list[Held[T]] = []
+            known: list[tuple[tuple[str, Any], CachedObject[T]]] = []
+            unknown: list[CachedObject[T]] = []
             for held in found:
                 values = find(held)
                 if values and (group := comparable(values[0])):
@@ -293,7 +293,7 @@ def index_path(store: ObjectStore[Any], path: str) -> None:
 def index_label(store: ObjectStore[Any], label: str) -> None:
     """Adds an index over the values of a label; queries for that label use the index."""
 
-    def values_of(held: Held[Any]) -> list[Hashable]:
+    def values_of(held: CachedObject[Any]) -> list[Hashable]:
         labels = held.meta.labels
         return [labels[label]] if labels is not None and label in labels else []
 
@@ -304,7 +304,7 @@ def label_index(label: str) -> str:
     return f"labels:{label}"
 
 
-def _is_visible(allowed: Mapping[str, frozenset[str] | None], held: Held[Any]) -> bool:
+def _is_visible(allowed: Mapping[str, frozenset[str] | None], held: CachedObject[Any]) -> bool:
     meta = held.meta
     names = allowed.get(meta.namespace, allowed.get("*", frozenset()))
     return names is None or meta.name in names
@@ -320,7 +320,7 @@ def _readings(text: str) -> list[Any]:
     return found
 
 
-def _text_is(find: Find, value: str, equals: bool, held: Held[Any]) -> bool:
+def _text_is(find: Find, value: str, equals: bool, held: CachedObject[Any]) -> bool:
     found = find(held) or [""]
     return any(each in _readings(value) for each in found) is equals
 

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 import msgspec
 
 from setpoint.cache.backoff import RESET_SECONDS, Backoff
-from setpoint.cache.entry import Held
-from setpoint.cache.gate import Gate
+from setpoint.cache.entry import CachedObject
+from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.problem import explain
 from setpoint.cache.scope import Scope
 from setpoint.cache.watchdog import Watchdog
@@ -72,13 +72,13 @@ _log = logging.getLogger(__name__)
 class Target(Protocol):
     """The receiver of the reflector's changes."""
 
-    def read(self, item: bytes) -> Held[Any]:
+    def read(self, item: bytes) -> CachedObject[Any]:
         """Decodes an object that the server sent."""
 
-    def replace(self, items: Collection[Held[Any]], resource_version: str) -> None:
+    def replace(self, items: Collection[CachedObject[Any]], resource_version: str) -> None:
         """Replaces everything with the state at a resource version."""
 
-    def change(self, event_type: str, item: Held[Any]) -> None:
+    def change(self, event_type: str, item: CachedObject[Any]) -> None:
         """An object was ADDED, MODIFIED or DELETED."""
 
     def reached(self, resource_version: str) -> None:
@@ -119,7 +119,7 @@ class Reflector:
         namespace: str = "",
         clock: Clock,
         ids: Ids,
-        gate: Gate | None = None,
+        gate: ReflectorGate | None = None,
     ) -> None:
         self._client = client
         self._scope = scope
@@ -138,7 +138,7 @@ class Reflector:
         self._version = ""
         self._version_is_known = True
         # The objects of a streaming list so far; None when no list is in progress.
-        self._gathered: dict[str, Held[Any]] | None = None
+        self._gathered: dict[str, CachedObject[Any]] | None = None
         # True if the last watch made progress, or lasted.
         self._was_fruitful = False
         self.state = WAITING
@@ -237,9 +237,9 @@ class Reflector:
             items, found = await self._pages("", limit=0)
         self._replace(items, found)
 
-    async def _pages(self, version: str, *, limit: int) -> tuple[dict[str, Held[Any]], str]:
+    async def _pages(self, version: str, *, limit: int) -> tuple[dict[str, CachedObject[Any]], str]:
         scope, continue_ = self._scope, ""
-        items: dict[str, Held[Any]] = {}
+        items: dict[str, CachedObject[Any]] = {}
         while True:
             body = await self._client.raw_list(
                 scope.kind,
@@ -258,7 +258,7 @@ class Reflector:
             if not continue_:
                 return items, page.metadata.resource_version
 
-    def _replace(self, items: dict[str, Held[Any]], version: str) -> None:
+    def _replace(self, items: dict[str, CachedObject[Any]], version: str) -> None:
         self._target.replace(items.values(), version)
         self._version, self._version_is_known, self._pages_next = version, True, False
         self.lists += 1

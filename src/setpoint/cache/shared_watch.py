@@ -14,8 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from setpoint.cache.entry import Held, read_meta
-from setpoint.cache.gate import Gate
+from setpoint.cache.entry import CachedObject, read_meta
+from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
 from setpoint.cache.revision import number
 from setpoint.cache.scope import EVERYWHERE, Scope
@@ -46,13 +46,13 @@ class Keeper(Protocol):
     @property
     def store(self) -> ObjectStore[Any]: ...
 
-    def within(self, part: str) -> Iterable[Held[Any]]: ...
+    def within(self, part: str) -> Iterable[CachedObject[Any]]: ...
 
     def replace(
-        self, items: Collection[Held[Any]], part: str, *, initial: bool, resource_version: str = ""
+        self, items: Collection[CachedObject[Any]], part: str, *, initial: bool, resource_version: str = ""
     ) -> None: ...
 
-    def change(self, event_type: str, held: Held[Any]) -> None: ...
+    def change(self, event_type: str, held: CachedObject[Any]) -> None: ...
 
     def reset(self, why: str) -> None: ...
 
@@ -63,7 +63,9 @@ K = TypeVar("K", bound=Keeper)
 class SharedWatch(Generic[K]):
     """Follows one scope, from `start` to `stop`."""
 
-    def __init__(self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: Gate | None = None) -> None:
+    def __init__(
+        self, client: Client, scope: Scope, *, clock: Clock, ids: Ids, gate: ReflectorGate | None = None
+    ) -> None:
         self.client = client
         self.gate = gate
         self.scope = scope
@@ -71,12 +73,12 @@ class SharedWatch(Generic[K]):
         self.ids = ids
         self.informers: list[K] = []
         self._running = False
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _FeedPart] = {}
         self._synced = asyncio.Event()
         # The waiters for the deletion of an object, by key.
         self._leaving: dict[str, list[tuple[str, asyncio.Future[None]]]] = {}
         for namespace in scope.namespaces:
-            self._parts[namespace] = _Part(self, namespace)
+            self._parts[namespace] = _FeedPart(self, namespace)
 
     # Running
 
@@ -108,7 +110,7 @@ class SharedWatch(Generic[K]):
                 informer.replace((), namespace, initial=False)
         for namespace in wanted:
             if namespace not in self._parts:
-                part = self._parts[namespace] = _Part(self, namespace)
+                part = self._parts[namespace] = _FeedPart(self, namespace)
                 if self._running:
                     part.start()
         self.scope = msgspec.structs.replace(self.scope, namespaces=tuple(sorted(wanted)))
@@ -209,7 +211,7 @@ class SharedWatch(Generic[K]):
         self._leaving.setdefault(key, []).append((uid, waiting))
         await waiting
 
-    def _parts_of(self, namespace: str | None) -> "list[_Part]":
+    def _parts_of(self, namespace: str | None) -> "list[_FeedPart]":
         if namespace is None or EVERYWHERE in self._parts:
             return list(self._parts.values())
         return [self._parts[namespace]] if namespace in self._parts else []
@@ -231,10 +233,10 @@ class SharedWatch(Generic[K]):
 
     # Called by the parts
 
-    def read(self, item: bytes) -> Held[Any]:
+    def read(self, item: bytes) -> CachedObject[Any]:
         if self.scope.transform is not None:
             item = self._transformed(item)
-        return Held(read_meta(item), item, self.informers[0].make)
+        return CachedObject(read_meta(item), item, self.informers[0].make)
 
     def _transformed(self, item: bytes) -> bytes:
         kind = self.scope.kind.gvk
@@ -246,7 +248,9 @@ class SharedWatch(Generic[K]):
             _log.exception("the transform of %s failed: the object is stored unchanged", self.scope.kind)
             return item
 
-    def replace(self, items: Collection[Held[Any]], namespace: str, *, initial: bool, resource_version: str) -> None:
+    def replace(
+        self, items: Collection[CachedObject[Any]], namespace: str, *, initial: bool, resource_version: str
+    ) -> None:
         for position, informer in enumerate(self.informers):
             own = items if position == 0 else [held.in_form(informer.make) for held in items]
             informer.replace(own, namespace, initial=initial, resource_version=resource_version)
@@ -254,7 +258,7 @@ class SharedWatch(Generic[K]):
         if self._leaving:
             self._tell_gone(list(self._leaving))
 
-    def change(self, event_type: str, item: Held[Any]) -> None:
+    def change(self, event_type: str, item: CachedObject[Any]) -> None:
         for position, informer in enumerate(self.informers):
             informer.change(event_type, item if position == 0 else item.in_form(informer.make))
         if self._leaving and item.meta.key in self._leaving:
@@ -265,7 +269,7 @@ class SharedWatch(Generic[K]):
             self._synced.set()
 
 
-class _Part:
+class _FeedPart:
     """One namespace of a feed, or all of them: the target of a reflector."""
 
     def __init__(self, feed: SharedWatch[Any], namespace: str) -> None:
@@ -303,10 +307,10 @@ class _Part:
 
     # Called by the reflector.
 
-    def read(self, item: bytes) -> Held[Any]:
+    def read(self, item: bytes) -> CachedObject[Any]:
         return self._feed.read(item)
 
-    def replace(self, items: Collection[Held[Any]], resource_version: str) -> None:
+    def replace(self, items: Collection[CachedObject[Any]], resource_version: str) -> None:
         initial, self.synced = not self.synced, True
         # A server that lost its state counts from the beginning.
         if (number(resource_version) or 0) < self.version:
@@ -316,7 +320,7 @@ class _Part:
         self._feed.replace(items, self._namespace, initial=initial, resource_version=resource_version)
         self._advance(resource_version)
 
-    def change(self, event_type: str, item: Held[Any]) -> None:
+    def change(self, event_type: str, item: CachedObject[Any]) -> None:
         self._feed.change(event_type, item)
         self._advance(item.meta.resource_version)
 

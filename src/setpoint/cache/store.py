@@ -7,7 +7,7 @@ import logging
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.index import Index, IndexFunction
 
 T = TypeVar("T")
@@ -22,10 +22,10 @@ class ObjectStore(Generic[T]):
     """Objects by key."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Held[T]] = {}
-        self._namespaces: dict[str, dict[str, Held[T]]] = {}
+        self._held: dict[str, CachedObject[T]] = {}
+        self._namespaces: dict[str, dict[str, CachedObject[T]]] = {}
         # Each index with its definition.
-        self._indexes: dict[str, tuple[object, Index[Held[T]]]] = {}
+        self._indexes: dict[str, tuple[object, Index[CachedObject[T]]]] = {}
         # The total size of the objects, as sent by the server.
         self.bytes = 0
 
@@ -38,19 +38,19 @@ class ObjectStore(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._held)
 
-    def get(self, key: str) -> Held[T] | None:
+    def get(self, key: str) -> CachedObject[T] | None:
         return self._held.get(key)
 
-    def all(self) -> Iterable[Held[T]]:
+    def all(self) -> Iterable[CachedObject[T]]:
         """Returns all entries. Use the result before the next `await`."""
         return self._held.values()
 
-    def in_namespace(self, namespace: str) -> list[Held[T]]:
+    def in_namespace(self, namespace: str) -> list[CachedObject[T]]:
         """Returns the objects of a namespace, in the order of insertion."""
         found = self._namespaces.get(namespace)
         return list(found.values()) if found is not None else []
 
-    def put(self, key: str, held: Held[T]) -> Held[T] | None:
+    def put(self, key: str, held: CachedObject[T]) -> CachedObject[T] | None:
         """Stores an object, and returns the previous one."""
         before = self._held.get(key)
         self._held[key] = held
@@ -64,7 +64,7 @@ class ObjectStore(Generic[T]):
             index.put(key, held)
         return before
 
-    def remove(self, key: str) -> Held[T] | None:
+    def remove(self, key: str) -> CachedObject[T] | None:
         """Removes an object, and returns the removed one."""
         before = self._held.pop(key, None)
         if before is None:
@@ -87,7 +87,7 @@ class ObjectStore(Generic[T]):
         """
         self.keep_index(name, values_of, lambda held: values_of(held.object))
 
-    def keep_index(self, name: str, given: object, values_of: IndexFunction[Held[T]]) -> None:
+    def keep_index(self, name: str, given: object, values_of: IndexFunction[CachedObject[T]]) -> None:
         """Adds an index over entries; `given` identifies the definition of the index."""
         known = self._indexes.get(name)
         if known is not None:
@@ -95,7 +95,7 @@ class ObjectStore(Generic[T]):
                 raise IndexExists(f"a different index with the name {name!r} exists already")
             return
 
-        def guarded(held: Held[T]) -> Iterable[Hashable]:
+        def guarded(held: CachedObject[T]) -> Iterable[Hashable]:
             try:
                 return tuple(values_of(held))
             except Exception:
@@ -110,13 +110,13 @@ class ObjectStore(Generic[T]):
     def has_index(self, name: str) -> bool:
         return name in self._indexes
 
-    def index(self, name: str) -> Index[Held[T]]:
+    def index(self, name: str) -> Index[CachedObject[T]]:
         """Returns an index. Raises KeyError if the index does not exist."""
         if name not in self._indexes:
             known = ", ".join(sorted(self._indexes)) or "none"
             raise KeyError(f"no index {name!r}; known indexes: {known}")
         return self._indexes[name][1]
 
-    def by_index(self, name: str, value: Hashable) -> list[Held[T]]:
+    def by_index(self, name: str, value: Hashable) -> list[CachedObject[T]]:
         """Returns the objects with a value in an index. Raises KeyError if the index does not exist."""
         return [self._held[key] for key in self.index(name).keys(value)]

@@ -39,7 +39,7 @@ class Target(NamedTuple):
     plural: str
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _ObjectMetadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -62,7 +62,7 @@ class _Details(msgspec.Struct):
 
 class _Answered(msgspec.Struct):
     kind: str = ""
-    metadata: _Metadata | None = None
+    metadata: _ObjectMetadata | None = None
     details: _Details | None = None
     items: "list[_Answered] | None" = None
 

@@ -9,82 +9,90 @@ from setpoint.cli.support.errors import in_one_line
 from setpoint.cli.support.lazy_group import LazyGroup
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """The location and summary of a command, so that `setpoint --help` imports no command module."""
 
     place: str
     summary: str
 
 
-SECTIONS: dict[str, dict[str, Entry]] = {
+SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Run": {
-        "init": Entry("setpoint.cli.app.init:init", "Write setpoint.yaml from the files in the directory."),
-        "up": Entry("setpoint.cli.app.up:up", "Start the app of an app file."),
-        "down": Entry("setpoint.cli.app.down:down", "Stop the app and remove its objects."),
-        "demo": Entry("setpoint.cli.demo.demo:demo", "Start a sample app to try Setpoint."),
-        "run": Entry("setpoint.cli.app.run:run", "Run a task of the app now and exit with its exit code."),
-        "restart": Entry("setpoint.cli.app.restart:restart", "Restart parts of the app."),
-        "stop": Entry("setpoint.cli.app.stop:stop", "Stop parts of the app and leave the rest running."),
-        "start": Entry("setpoint.cli.app.start:start", "Start parts that were stopped or have exited."),
-        "scale": Entry("setpoint.cli.objects.scale:scale", "Set the number of replicas."),
-        "wait": Entry("setpoint.cli.objects.wait:wait", "Wait for a condition on objects."),
-        "exec": Entry("setpoint.cli.workloads.exec_attach:exec_", "Execute a command in a container."),
-        "attach": Entry("setpoint.cli.workloads.exec_attach:attach", "Attach to a running process or container."),
+        "init": CommandEntry("setpoint.cli.app.init:init", "Write setpoint.yaml from the files in the directory."),
+        "up": CommandEntry("setpoint.cli.app.up:up", "Start the app of an app file."),
+        "down": CommandEntry("setpoint.cli.app.down:down", "Stop the app and remove its objects."),
+        "demo": CommandEntry("setpoint.cli.demo.demo:demo", "Start a sample app to try Setpoint."),
+        "run": CommandEntry("setpoint.cli.app.run:run", "Run a task of the app now and exit with its exit code."),
+        "restart": CommandEntry("setpoint.cli.app.restart:restart", "Restart parts of the app."),
+        "stop": CommandEntry("setpoint.cli.app.stop:stop", "Stop parts of the app and leave the rest running."),
+        "start": CommandEntry("setpoint.cli.app.start:start", "Start parts that were stopped or have exited."),
+        "scale": CommandEntry("setpoint.cli.objects.scale:scale", "Set the number of replicas."),
+        "wait": CommandEntry("setpoint.cli.objects.wait:wait", "Wait for a condition on objects."),
+        "exec": CommandEntry("setpoint.cli.workloads.exec_attach:exec_", "Execute a command in a container."),
+        "attach": CommandEntry(
+            "setpoint.cli.workloads.exec_attach:attach", "Attach to a running process or container."
+        ),
     },
     "See": {
-        "ps": Entry("setpoint.cli.workloads.ps:ps", "List workloads and their status."),
-        "logs": Entry("setpoint.cli.workloads.logs:logs", "Print the logs of workloads."),
-        "graph": Entry("setpoint.cli.app.graph:graph", "Show the dependencies between parts."),
-        "top": Entry("setpoint.cli.workloads.top:top", "Show the CPU and memory usage of workloads."),
-        "url": Entry("setpoint.cli.workloads.url:url", "Print the URLs of services."),
-        "open": Entry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
-        "env": Entry("setpoint.cli.workloads.env:env", "Show the environment of a workload and its origin."),
+        "ps": CommandEntry("setpoint.cli.workloads.ps:ps", "List workloads and their status."),
+        "logs": CommandEntry("setpoint.cli.workloads.logs:logs", "Print the logs of workloads."),
+        "graph": CommandEntry("setpoint.cli.app.graph:graph", "Show the dependencies between parts."),
+        "top": CommandEntry("setpoint.cli.workloads.top:top", "Show the CPU and memory usage of workloads."),
+        "url": CommandEntry("setpoint.cli.workloads.url:url", "Print the URLs of services."),
+        "open": CommandEntry("setpoint.cli.workloads.url:open_", "Open a service in the browser."),
+        "env": CommandEntry("setpoint.cli.workloads.env:env", "Show the environment of a workload and its origin."),
     },
     "Ask": {
-        "why": Entry("setpoint.cli.past.why:why", "Explain the current state of an object."),
-        "history": Entry("setpoint.cli.past.history:history", "Show the revisions of an object."),
-        "diff": Entry("setpoint.cli.past.diff:diff", "Show the differences between two revisions of an object."),
-        "at": Entry("setpoint.cli.past.at:at", "Run a read-only command against a past state."),
-        "blame": Entry("setpoint.cli.past.blame:blame", "Show which client last set each field of an object."),
-        "timeline": Entry("setpoint.cli.past.timeline:timeline", "Show the changes of objects in chronological order."),
-        "trace": Entry("setpoint.cli.past.trace:trace", "Show the reconciles of an object and their triggers."),
+        "why": CommandEntry("setpoint.cli.past.why:why", "Explain the current state of an object."),
+        "history": CommandEntry("setpoint.cli.past.history:history", "Show the revisions of an object."),
+        "diff": CommandEntry("setpoint.cli.past.diff:diff", "Show the differences between two revisions of an object."),
+        "at": CommandEntry("setpoint.cli.past.at:at", "Run a read-only command against a past state."),
+        "blame": CommandEntry("setpoint.cli.past.blame:blame", "Show which client last set each field of an object."),
+        "timeline": CommandEntry(
+            "setpoint.cli.past.timeline:timeline", "Show the changes of objects in chronological order."
+        ),
+        "trace": CommandEntry("setpoint.cli.past.trace:trace", "Show the reconciles of an object and their triggers."),
     },
     "Objects": {
-        "get": Entry("setpoint.cli.objects.get:get", "Display objects."),
-        "describe": Entry("setpoint.cli.objects.describe:describe", "Show details of objects."),
-        "render": Entry("setpoint.cli.app.render:render", "Print the objects generated from the app file."),
-        "apply": Entry("setpoint.cli.objects.apply:apply", "Apply a configuration to objects by file."),
-        "delete": Entry("setpoint.cli.objects.delete:delete", "Delete objects."),
-        "edit": Entry("setpoint.cli.objects.edit:edit", "Edit objects in an editor."),
-        "explain": Entry("setpoint.cli.objects.explain:explain", "Show documentation of a kind's fields."),
+        "get": CommandEntry("setpoint.cli.objects.get:get", "Display objects."),
+        "describe": CommandEntry("setpoint.cli.objects.describe:describe", "Show details of objects."),
+        "render": CommandEntry("setpoint.cli.app.render:render", "Print the objects generated from the app file."),
+        "apply": CommandEntry("setpoint.cli.objects.apply:apply", "Apply a configuration to objects by file."),
+        "delete": CommandEntry("setpoint.cli.objects.delete:delete", "Delete objects."),
+        "edit": CommandEntry("setpoint.cli.objects.edit:edit", "Edit objects in an editor."),
+        "explain": CommandEntry("setpoint.cli.objects.explain:explain", "Show documentation of a kind's fields."),
     },
     "Controllers": {
-        "controllers": Entry("setpoint.cli.controllers.group:controllers", "Show the status of the app's controllers."),
-        "new": Entry("setpoint.cli.controllers.new:new", "Create a new controller with a test."),
-        "dev": Entry("setpoint.cli.controllers.dev:dev", "Run controllers and reload them on changes."),
-        "test": Entry("setpoint.cli.controllers.project_tests:test", "Run the tests of the project."),
-        "crd": Entry("setpoint.cli.controllers.crd:crd", "Print the CustomResourceDefinitions of Python classes."),
-        "models": Entry(
+        "controllers": CommandEntry(
+            "setpoint.cli.controllers.group:controllers", "Show the status of the app's controllers."
+        ),
+        "new": CommandEntry("setpoint.cli.controllers.new:new", "Create a new controller with a test."),
+        "dev": CommandEntry("setpoint.cli.controllers.dev:dev", "Run controllers and reload them on changes."),
+        "test": CommandEntry("setpoint.cli.controllers.project_tests:test", "Run the tests of the project."),
+        "crd": CommandEntry(
+            "setpoint.cli.controllers.crd:crd", "Print the CustomResourceDefinitions of Python classes."
+        ),
+        "models": CommandEntry(
             "setpoint.cli.controllers.models:models", "Print Python classes for CustomResourceDefinitions."
         ),
-        "fsm": Entry("setpoint.cli.controllers.fsm:fsm", "Print the states of a finite-state controller."),
-        "envtest-assets": Entry(
+        "fsm": CommandEntry("setpoint.cli.controllers.fsm:fsm", "Print the states of a finite-state controller."),
+        "envtest-assets": CommandEntry(
             "setpoint.cli.controllers.envtest:envtest_assets", "Write the binaries that envtest of Go operators starts."
         ),
     },
     "Administration": {
-        "serve": Entry("setpoint.cli.admin.serve:serve", "Serve the Kubernetes API."),
-        "user": Entry("setpoint.cli.admin.user:user", "Create a kubeconfig for a user."),
-        "kubeconfig": Entry("setpoint.cli.admin.kubeconfig:kubeconfig", "Print the path of the kubeconfig."),
-        "sessions": Entry("setpoint.cli.admin.sessions:sessions", "List the apps running on this machine."),
-        "dcp": Entry("setpoint.cli.dcp.group:dcp", "Commands for clients of Microsoft's DCP."),
-        "purge": Entry("setpoint.cli.admin.purge:purge", "Permanently remove past values of an object."),
-        "clean": Entry("setpoint.cli.admin.clean:clean", "Remove leftovers of ended sessions."),
-        "export": Entry("setpoint.cli.admin.export:export", "Export the history and logs of an app to a file."),
-        "import": Entry("setpoint.cli.admin.import_:import_", "Open an exported file as a read-only session."),
-        "doctor": Entry("setpoint.cli.admin.doctor:doctor", "Check this machine for problems."),
-        "completion": Entry("setpoint.cli.admin.completion:completion", "Print a shell completion script."),
-        "version": Entry("setpoint.cli.admin.version:version", "Print the client and server versions."),
+        "serve": CommandEntry("setpoint.cli.admin.serve:serve", "Serve the Kubernetes API."),
+        "user": CommandEntry("setpoint.cli.admin.user:user", "Create a kubeconfig for a user."),
+        "kubeconfig": CommandEntry("setpoint.cli.admin.kubeconfig:kubeconfig", "Print the path of the kubeconfig."),
+        "sessions": CommandEntry("setpoint.cli.admin.sessions:sessions", "List the apps running on this machine."),
+        "dcp": CommandEntry("setpoint.cli.dcp.group:dcp", "Commands for clients of Microsoft's DCP."),
+        "purge": CommandEntry("setpoint.cli.admin.purge:purge", "Permanently remove past values of an object."),
+        "clean": CommandEntry("setpoint.cli.admin.clean:clean", "Remove leftovers of ended sessions."),
+        "export": CommandEntry("setpoint.cli.admin.export:export", "Export the history and logs of an app to a file."),
+        "import": CommandEntry("setpoint.cli.admin.import_:import_", "Open an exported file as a read-only session."),
+        "doctor": CommandEntry("setpoint.cli.admin.doctor:doctor", "Check this machine for problems."),
+        "completion": CommandEntry("setpoint.cli.admin.completion:completion", "Print a shell completion script."),
+        "version": CommandEntry("setpoint.cli.admin.version:version", "Print the client and server versions."),
     },
 }
 _COMMANDS = {name: entry.place for section in SECTIONS.values() for name, entry in section.items()}

@@ -21,7 +21,7 @@ _CLOSE = 255
 _PIECE_BYTES = 32 << 10
 
 
-class Output(NamedTuple):
+class ProcessOutput(NamedTuple):
     """A piece of output of a process, and its channel: STDOUT or STDERR."""
 
     channel: int
@@ -63,7 +63,7 @@ class Process:
         """Sends the size of the terminal."""
         await self._socket.send(bytes((RESIZE,)) + msgspec.json.encode({"Width": columns, "Height": rows}))
 
-    async def __aiter__(self) -> AsyncIterator[Output]:
+    async def __aiter__(self) -> AsyncIterator[ProcessOutput]:
         """Yields the output until the process ends. Raises APIError if the process could not be run."""
         while (message := await self._socket.receive()) is not None:
             channel, data = (message[0], message[1:]) if message else (STDOUT, b"")
@@ -71,7 +71,7 @@ class Process:
                 self.exit_code = _exit_code(data)
                 return
             if channel in (STDOUT, STDERR) and data:
-                yield Output(channel, data)
+                yield ProcessOutput(channel, data)
         if self.exit_code is None:
             raise TransportError("the server closed the stream without the exit status of the process", sent=True)
 

@@ -18,7 +18,7 @@ from setpoint.client.options import Options
 from setpoint.client.subresources import Subresources
 
 if TYPE_CHECKING:
-    from setpoint.client.connection_config import Connection
+    from setpoint.client.connection_config import ConnectionConfig
 
 
 class Client(Installing, Subresources):
@@ -53,7 +53,7 @@ class Client(Installing, Subresources):
         return cls._of(incluster.connection(os.environ), how)
 
     @classmethod
-    def _of(cls, connection: "Connection", how: dict[str, Any]) -> Self:
+    def _of(cls, connection: "ConnectionConfig", how: dict[str, Any]) -> Self:
         options: Options = how.pop("options", Options())
         made = cls(
             connection.transport(),

@@ -13,7 +13,7 @@ class ConfigError(Exception):
     the expected value."""
 
 
-class Connection(NamedTuple):
+class ConnectionConfig(NamedTuple):
     """The address, credentials and trusted certificates of a server."""
 
     endpoint: Endpoint

@@ -4,7 +4,7 @@ account."""
 from collections.abc import Mapping
 from pathlib import Path
 
-from setpoint.client.connection_config import ConfigError, Connection
+from setpoint.client.connection_config import ConfigError, ConnectionConfig
 from setpoint.client.credentials import Pem, TokenFile, Trust
 from setpoint.client.http.endpoint import endpoint
 
@@ -16,7 +16,7 @@ def is_in_cluster(environ: Mapping[str, str], files: Path = SERVICE_ACCOUNT) -> 
     return bool(environ.get("KUBERNETES_SERVICE_HOST")) and (files / "token").is_file()
 
 
-def connection(environ: Mapping[str, str], files: Path = SERVICE_ACCOUNT) -> Connection:
+def connection(environ: Mapping[str, str], files: Path = SERVICE_ACCOUNT) -> ConnectionConfig:
     """Returns the connection to the cluster's server. Raises ConfigError."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
@@ -34,7 +34,7 @@ def connection(environ: Mapping[str, str], files: Path = SERVICE_ACCOUNT) -> Con
         raise ConfigError(str(error)) from None
     namespace = files / "namespace"
     shown = f"[{host}]" if ":" in host else host
-    return Connection(
+    return ConnectionConfig(
         endpoint(f"https://{shown}:{port}", tls=context),
         TokenFile(token),
         trust,

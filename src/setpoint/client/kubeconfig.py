@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from setpoint.client import incluster
-from setpoint.client.connection_config import ConfigError, Connection
+from setpoint.client.connection_config import ConfigError, ConnectionConfig
 from setpoint.client.credentials import Pem, TokenFile, Trust, basic, bearer
 from setpoint.client.execplugin import ALWAYS, GROUP, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, Plugin
 from setpoint.client.http.endpoint import EndpointError, endpoint
@@ -24,12 +24,12 @@ from setpoint.client.transport import CredentialsError
 from setpoint.objects import plainyaml
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.tree import Json, Object
-from setpoint.objects.typedyaml import Mistakes, Source, path_text, read
+from setpoint.objects.typedyaml import Mistakes, ParsedFile, path_text, read
 
 T = TypeVar("T")
 
 
-def find(*, context: str = "", environ: Mapping[str, str], clock: Clock | None = None) -> Connection:
+def find(*, context: str = "", environ: Mapping[str, str], clock: Clock | None = None) -> ConnectionConfig:
     """Returns the connection to the current cluster, in the order of controller-runtime: the files of `KUBECONFIG`, the
     in-cluster configuration, `~/.kube/config`. Raises ConfigError."""
     if not environ.get("KUBECONFIG") and incluster.is_in_cluster(environ):
@@ -39,7 +39,7 @@ def find(*, context: str = "", environ: Mapping[str, str], clock: Clock | None =
 
 def from_files(
     path: str | os.PathLike[str] | None, *, context: str = "", environ: Mapping[str, str], clock: Clock | None = None
-) -> Connection:
+) -> ConnectionConfig:
     """Returns the connection of a kubeconfig's context, by default the current context. Raises ConfigError."""
     if path is not None:
         return load([Path(path)]).connection(context, environ, clock or SystemClock())
@@ -55,10 +55,10 @@ def _home(environ: Mapping[str, str]) -> Path:
     return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
 
 
-class Entry:
+class KubeconfigSection:
     """A part of a file. Fields are checked when read; errors name the file, the line and the field."""
 
-    def __init__(self, source: Source, path: tuple[str | int, ...], tree: Json) -> None:
+    def __init__(self, source: ParsedFile, path: tuple[str | int, ...], tree: Json) -> None:
         self._source = source
         self._path = path
         if not isinstance(tree, dict):
@@ -82,13 +82,13 @@ class Entry:
             raise self.error(name, "expected a list of strings")
         return found
 
-    def entry(self, name: str) -> "Entry | None":
+    def entry(self, name: str) -> "KubeconfigSection | None":
         found = self._tree.get(name)
-        return None if found is None else Entry(self._source, (*self._path, name), found)
+        return None if found is None else KubeconfigSection(self._source, (*self._path, name), found)
 
-    def entries(self, name: str) -> "list[Entry]":
+    def entries(self, name: str) -> "list[KubeconfigSection]":
         found = self._of(name, list, "a list", [])
-        return [Entry(self._source, (*self._path, name, index), each) for index, each in enumerate(found)]
+        return [KubeconfigSection(self._source, (*self._path, name, index), each) for index, each in enumerate(found)]
 
     def fields(self) -> Object:
         return self._tree
@@ -133,12 +133,12 @@ class Kubeconfig(NamedTuple):
     """The merged content of kubeconfig files."""
 
     files: Sequence[Path]
-    clusters: Mapping[str, Entry]
-    users: Mapping[str, Entry]
-    contexts: Mapping[str, Entry]
+    clusters: Mapping[str, KubeconfigSection]
+    users: Mapping[str, KubeconfigSection]
+    contexts: Mapping[str, KubeconfigSection]
     current_context: str
 
-    def connection(self, context: str, environ: Mapping[str, str], clock: Clock) -> Connection:
+    def connection(self, context: str, environ: Mapping[str, str], clock: Clock) -> ConnectionConfig:
         """Returns the connection of a context. Raises ConfigError."""
         where = ", ".join(map(str, self.files))
         name = context or self.current_context
@@ -152,7 +152,9 @@ class Kubeconfig(NamedTuple):
         assert cluster is not None
         return _connection(cluster, user, found.text("namespace"), environ, clock)
 
-    def _named(self, context: Entry, what: str, entries: Mapping[str, Entry], *, needed: bool = False) -> Entry | None:
+    def _named(
+        self, context: KubeconfigSection, what: str, entries: Mapping[str, KubeconfigSection], *, needed: bool = False
+    ) -> KubeconfigSection | None:
         name = context.text(what)
         if not name and not needed:
             return None
@@ -163,7 +165,7 @@ class Kubeconfig(NamedTuple):
 
 def load(paths: Sequence[Path]) -> Kubeconfig:
     """Reads and merges files. Raises ConfigError."""
-    found: dict[str, dict[str, Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
+    found: dict[str, dict[str, KubeconfigSection]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
     for path in paths:
         try:
@@ -172,7 +174,7 @@ def load(paths: Sequence[Path]) -> Kubeconfig:
             raise ConfigError(str(mistakes)) from None
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-        top = Entry(source, (), {} if source.tree is None else source.tree)
+        top = KubeconfigSection(source, (), {} if source.tree is None else source.tree)
         current = current or top.text("current-context")
         for plural, entries in found.items():
             for each in top.entries(plural):
@@ -182,14 +184,14 @@ def load(paths: Sequence[Path]) -> Kubeconfig:
     return Kubeconfig(tuple(paths), found["clusters"], found["users"], found["contexts"], current)
 
 
-def _source(text: str, file: str) -> Source:
+def _source(text: str, file: str) -> ParsedFile:
     plain = plainyaml.read(text)
-    return Source(plain, file, text) if plain is not None else read(text, file)
+    return ParsedFile(plain, file, text) if plain is not None else read(text, file)
 
 
 def _connection(
-    cluster: Entry, user: Entry | None, namespace: str, environ: Mapping[str, str], clock: Clock
-) -> Connection:
+    cluster: KubeconfigSection, user: KubeconfigSection | None, namespace: str, environ: Mapping[str, str], clock: Clock
+) -> ConnectionConfig:
     server = cluster.text("server")
     if not server:
         raise cluster.error("", "server is missing: expected https://HOST:PORT")
@@ -216,7 +218,7 @@ def _connection(
     except CredentialsError as error:
         raise (user or cluster).error("", str(error)) from None
     credentials = None if user is None else _credentials(user, cluster, trust, environ, clock)
-    return Connection(where, credentials, trust, None if user is None else _impersonation(user), namespace)
+    return ConnectionConfig(where, credentials, trust, None if user is None else _impersonation(user), namespace)
 
 
 def _proxy(server: str, environ: Mapping[str, str]) -> str:
@@ -229,7 +231,7 @@ def _proxy(server: str, environ: Mapping[str, str]) -> str:
 
 
 def _credentials(
-    user: Entry, cluster: Entry, trust: Trust, environ: Mapping[str, str], clock: Clock
+    user: KubeconfigSection, cluster: KubeconfigSection, trust: Trust, environ: Mapping[str, str], clock: Clock
 ) -> Credentials | None:
     token, name, password = user.text("token"), user.text("username"), user.text("password")
     token_file, plugin = user.file("tokenFile"), user.entry("exec")
@@ -246,7 +248,7 @@ def _credentials(
     return None if plugin is None else ExecCredentials(_plugin(plugin, cluster), trust, clock, environ)
 
 
-def _plugin(entry: Entry, cluster: Entry) -> Plugin:
+def _plugin(entry: KubeconfigSection, cluster: KubeconfigSection) -> Plugin:
     version, command = entry.text("apiVersion"), entry.text("command")
     if version not in VERSIONS:
         raise entry.error("apiVersion", f"expected one of {', '.join(VERSIONS)}")
@@ -266,7 +268,7 @@ def _plugin(entry: Entry, cluster: Entry) -> Plugin:
     )
 
 
-def _cluster_info(cluster: Entry) -> Object:
+def _cluster_info(cluster: KubeconfigSection) -> Object:
     """Returns the cluster information for an exec plugin."""
     authority = cluster.pem("certificate-authority")
     told: Object = {
@@ -282,7 +284,7 @@ def _cluster_info(cluster: Entry) -> Object:
     return {name: value for name, value in told.items() if value}
 
 
-def _impersonation(user: Entry) -> Impersonation | None:
+def _impersonation(user: KubeconfigSection) -> Impersonation | None:
     name, groups, uid = user.text("as"), user.texts("as-groups"), user.text("as-uid")
     extra = user.entry("as-user-extra")
     if not name:

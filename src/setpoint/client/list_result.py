@@ -22,7 +22,7 @@ class Listing(NamedTuple, Generic[T]):
     remaining: int | None = None
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _ListMetadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None
@@ -31,7 +31,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 class RawList(msgspec.Struct):
     """A list with undecoded items."""
 
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: _ListMetadata = msgspec.field(default_factory=_ListMetadata)
     items: list[msgspec.Raw] | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 NO_ANSWER = "<error>"
 
 
-class Observer(Protocol):
+class ClientObserver(Protocol):
     """Receives the events of a client's requests. The methods run within the request: they must be quick and must not
     raise."""
 

@@ -19,7 +19,7 @@ from setpoint.client.discovery import APIResource
 from setpoint.client.kinds import Kind, KindRef, kind_of, ref_of, tree_of
 from setpoint.client.limit import RateLimit
 from setpoint.client.mapper import Mapper
-from setpoint.client.observe import NO_ANSWER, Observer
+from setpoint.client.observe import NO_ANSWER, ClientObserver
 from setpoint.client.options import Impersonation, Options
 from setpoint.client.retry import with_retries
 from setpoint.client.transport import Answer, Call, Refused, Socket, SocketTransport, Stream, Transport, TransportError
@@ -54,7 +54,7 @@ class Requests:
         on_warning: Callable[[str], None] | None = None,
         mapper: Mapper | None = None,
         rate_limit: RateLimit | None = None,
-        observer: Observer | None = None,
+        observer: ClientObserver | None = None,
     ) -> None:
         self.transport = transport
         self.clock = clock or SystemClock()

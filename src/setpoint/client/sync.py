@@ -18,7 +18,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from setpoint.client.channels import Forwarded, Output, Process
+from setpoint.client.channels import Forwarded, Process, ProcessOutput
 from setpoint.client.client import Client
 
 P = ParamSpec("P")
@@ -128,7 +128,7 @@ class SyncProcess(_Threaded):
         """Sends the size of the terminal."""
         self._loop.run(self._process.resize(columns, rows))
 
-    def __iter__(self) -> Iterator[Output]:
+    def __iter__(self) -> Iterator[ProcessOutput]:
         return self._iterate(aiter(self._process))
 
 

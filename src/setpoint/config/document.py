@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from setpoint.config.fields import Field, Section, allowed, sections
+from setpoint.config.fields import ConfigField, Section, allowed, sections
 from setpoint.objects.typedyaml import path_text
 
 _HEAD = """\
@@ -42,7 +42,7 @@ def _section(section: Section) -> Iterator[str]:
         yield _COLUMNS + "".join(map(_row, section.fields))
 
 
-def _row(field: Field) -> str:
+def _row(field: ConfigField) -> str:
     metavar = "" if field.is_bool else f" {field.metavar or 'VALUE'}"
     cells = (
         f"`{field.path[-1]}`",
@@ -54,5 +54,5 @@ def _row(field: Field) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
-def _default(field: Field) -> str:
+def _default(field: ConfigField) -> str:
     return "" if field.default in ("", (), {}, None) else f"`{msgspec.json.encode(field.default).decode()}`"

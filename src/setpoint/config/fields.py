@@ -17,7 +17,7 @@ _SCALARS = {
 }
 
 
-class Field(NamedTuple):
+class ConfigField(NamedTuple):
     """One field: its path in the file, its flag, its type and its default."""
 
     path: tuple[str, ...]
@@ -56,7 +56,7 @@ class Section(NamedTuple):
 
     path: tuple[str, ...]
     description: str
-    fields: Sequence[Field]
+    fields: Sequence[ConfigField]
 
 
 @cache
@@ -67,7 +67,7 @@ def sections() -> tuple[Section, ...]:
     return tuple(_sections(info, ()))
 
 
-def all_fields() -> Iterator[Field]:
+def all_fields() -> Iterator[ConfigField]:
     for section in sections():
         yield from section.fields
 
@@ -83,7 +83,7 @@ def _sections(info: inspect.StructType, path: tuple[str, ...]) -> Iterator[Secti
             continue
         extra = meta.get("extra") or {}
         fields.append(
-            Field(
+            ConfigField(
                 path=here,
                 flag=extra.get("flag") or f"--{'-'.join(map(_kebab, here))}",
                 type=bare,

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from setpoint.config.checks import check
-from setpoint.config.fields import Field, all_fields
+from setpoint.config.fields import ConfigField, all_fields
 from setpoint.config.settings import Config
 from setpoint.objects import typedyaml
 from setpoint.objects.tree import Object
-from setpoint.objects.typedyaml import Mistake, Mistakes, Source
+from setpoint.objects.typedyaml import Mistake, Mistakes, ParsedFile
 
 MASK = "********"
 
@@ -24,7 +24,7 @@ def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None
 
     `given` has the texts of the flags by flag name. Raises Mistakes with all mistakes found.
     """
-    source = _read(file) if file is not None else Source({})
+    source = _read(file) if file is not None else ParsedFile({})
     tree: Object = source.tree if type(source.tree) is dict else {}
     flags: dict[typedyaml.Path, str] = {}
     found: list[Mistake] = []
@@ -55,7 +55,7 @@ def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None
     return config
 
 
-def _read(file: Path) -> Source:
+def _read(file: Path) -> ParsedFile:
     try:
         text = file.read_text()
     except OSError as error:
@@ -65,7 +65,7 @@ def _read(file: Path) -> Source:
     return typedyaml.read(text, str(file))
 
 
-def _value(field: Field, text: Any) -> Any:
+def _value(field: ConfigField, text: Any) -> Any:
     """Parses the text of a flag. Text of the wrong type stays as is, so that the conversion reports the mistake."""
     if field.is_dict:
         return dict(_pair(field, each) for each in text)
@@ -77,7 +77,7 @@ def _value(field: Field, text: Any) -> Any:
     return _number(field.type, text) if isinstance(text, str) else text
 
 
-def _pair(field: Field, text: str) -> tuple[str, str]:
+def _pair(field: ConfigField, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise Mistakes([Mistake(field.flag, field.name, f"invalid value {text}: expected {field.metavar}")])

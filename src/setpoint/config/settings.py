@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from setpoint.objects.codec import MAX_BODY
 from setpoint.server.access.audit.settings import Audit
 from setpoint.server.access.authentication.settings import DEFAULT_ISSUER
-from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.access.flowcontrol.settings import FlowControlSettings
 from setpoint.server.edge.limits import Limits as EdgeLimits
 
 _EDGE = EdgeLimits()
@@ -281,6 +281,6 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     admission: Admission = Admission()
     webhooks: Webhooks = Webhooks()
     audit: Audit = Audit()
-    overload: Overload = Overload()
+    overload: FlowControlSettings = FlowControlSettings()
     limits: Limits = Limits()
     history: History = History()

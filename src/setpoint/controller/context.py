@@ -11,7 +11,7 @@ from setpoint.controller.read_tracker import Look, Lookups
 from setpoint.controller.reconcile_client import ReconcileClient
 from setpoint.controller.recording_client import NotingClient
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run_record import Access, Read, Run, Write
+from setpoint.controller.run_record import Access, Read, ReconcileRecord, Write
 from setpoint.controller.status import Status
 from setpoint.objects import meta, owners
 from setpoint.objects.clock import Clock
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _REASONS = 4
 
 
-class Host(Protocol):
+class ContextHost(Protocol):
     """The controller, as seen by a context."""
 
     name: str
@@ -62,7 +62,7 @@ class Context:
         ctx.status.condition("Ready", True, "Applied")
     """
 
-    def __init__(self, controller: Host, run: Run, deadline: float | None) -> None:
+    def __init__(self, controller: ContextHost, run: ReconcileRecord, deadline: float | None) -> None:
         self._controller = controller
         self.run = run
         self.request: Request = run.request

@@ -18,7 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Unpack
 
 from setpoint.cache.cache import Cache, NotCached
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change
 from setpoint.cache.shared_watch import NotSynced
 from setpoint.client.agent import user_agent
@@ -29,17 +29,17 @@ from setpoint.controller import suspension_report
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
-from setpoint.controller.options import Observer, Options, Reconcile, Settings
+from setpoint.controller.options import Options, Reconcile, ReconcileObserver, Settings
 from setpoint.controller.outcome import conclude
 from setpoint.controller.pace import HotLoop, Pace
 from setpoint.controller.queue import Item, Queue, ShutDown
-from setpoint.controller.queue import Observer as QueueObserver
+from setpoint.controller.queue import QueueObserver as QueueObserver
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.read_tracker import Lookups
 from setpoint.controller.reconcile_client import Applied, ReconcileClient
 from setpoint.controller.recording_client import NotingClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, Run
+from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, ReconcileRecord
 from setpoint.controller.source import Attached, Source
 from setpoint.controller.suspension import is_reported
 from setpoint.controller.tracing import span_of
@@ -84,7 +84,7 @@ class Controller:
         kind: Kind[Any] | Watch | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
-        observer: Observer | None = None,
+        observer: ReconcileObserver | None = None,
         queue_observer: QueueObserver | None = None,
         **settings: Unpack[Settings],
     ) -> None:
@@ -109,9 +109,9 @@ class Controller:
         if not self.sources:
             raise ValueError(f"{name} has no sources: set a kind, owns or watches")
         # The last reconciles, the newest at the end.
-        self.runs: deque[Run] = deque(maxlen=self.options.keep_runs)
+        self.runs: deque[ReconcileRecord] = deque(maxlen=self.options.keep_runs)
         # The last reconcile of each object, the newest at the end.
-        self.last_runs: dict[Request, Run] = {}
+        self.last_runs: dict[Request, ReconcileRecord] = {}
         # The API accesses of the controller so far.
         self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
@@ -192,7 +192,7 @@ class Controller:
             if not task.cancelled():
                 task.result()
 
-    async def run_once(self, request: Request, *why: Trigger) -> Run:
+    async def run_once(self, request: Request, *why: Trigger) -> ReconcileRecord:
         """Reconciles a request now, without workers, and returns the record of the run. Meant for tests."""
         self._is_suspended(request)
         return await self._reconcile(Item(request, why, 0, 0, 0.0))
@@ -366,12 +366,12 @@ class Controller:
         finally:
             self.queue.done(request)
 
-    async def _reconcile(self, item: Item[Request]) -> Run:
+    async def _reconcile(self, item: Item[Request]) -> ReconcileRecord:
         clock = self.clock
         task = asyncio.current_task()
         assert task is not None
         number = self._counts[item.key] = self._counts.get(item.key, 0) + 1
-        run = Run(
+        run = ReconcileRecord(
             id=self.ids.uid(),
             controller=self.name,
             request=item.key,
@@ -391,7 +391,7 @@ class Controller:
             await self._carry_out(ctx, run, task)
         return run
 
-    async def _carry_out(self, ctx: Context, run: Run, task: "asyncio.Task[Any]") -> None:
+    async def _carry_out(self, ctx: Context, run: ReconcileRecord, task: "asyncio.Task[Any]") -> None:
         """Runs one reconcile, records its result and error, and decides about the next run."""
         result: Result | None = None
         try:
@@ -465,7 +465,7 @@ class Controller:
         found = self.primary_object(request)
         return found is None or meta.is_being_deleted(tree_of(found))
 
-    def _finish(self, ctx: Context, run: Run, result: Result | None) -> None:
+    def _finish(self, ctx: Context, run: ReconcileRecord, result: Result | None) -> None:
         """Decides when the request runs next, and records the run."""
         request, queue = run.request, self.queue
         conclude(run, result, queue)
@@ -482,7 +482,7 @@ class Controller:
             self.observer.finished(run)
         ctx.close()
 
-    def _remember(self, run: Run) -> None:
+    def _remember(self, run: ReconcileRecord) -> None:
         runs, last = self.runs, self.last_runs
         if len(run.reads) > MOST_READS:
             run.more_reads = len(run.reads) - MOST_READS
@@ -571,7 +571,7 @@ class Controller:
             informer = found[0]
         return informer.store.get(request.object)
 
-    def all_held(self) -> Iterator[Held[Any]]:
+    def all_held(self) -> Iterator[CachedObject[Any]]:
         """Yields the cache entries of the objects that the controller reconciles."""
         for cache in self._caches.values():
             for informer in cache.informers:

@@ -22,7 +22,7 @@ COMBINED = "(combined from similar events): "
 V = TypeVar("V")
 
 
-class Told(NamedTuple):
+class EventWrite(NamedTuple):
     """An event to create, or to update if there is a patch."""
 
     event: Object
@@ -82,7 +82,7 @@ class Correlator:
         self._seen: Recent[_Seen] = Recent(remembered)
         self._buckets: Recent[Bucket] = Recent(remembered)
 
-    def correlate(self, event: Object, combined_name: str) -> Told | None:
+    def correlate(self, event: Object, combined_name: str) -> EventWrite | None:
         """Returns the event to send; None to drop the event. A combined event gets the given name."""
         event, key = self._aggregate(event, combined_name)
         told = self._observe(event, key)
@@ -124,7 +124,7 @@ class Correlator:
         }
         return combined, key
 
-    def _observe(self, event: Object, key: str) -> Told:
+    def _observe(self, event: Object, key: str) -> EventWrite:
         seen = self._seen.get(key)
         patch: Object | None = None
         if seen is not None:
@@ -132,7 +132,7 @@ class Correlator:
             metadata = {**event["metadata"], "name": seen.name, "resourceVersion": seen.resource_version}
             event = {**event, "metadata": metadata, "firstTimestamp": seen.first, "count": seen.times + 1}
         self.written(event, key)
-        return Told(event, patch, key)
+        return EventWrite(event, patch, key)
 
     def _has_room(self, event: Object) -> bool:
         key = "\0".join(_source_and_object(event))

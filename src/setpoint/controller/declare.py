@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.controller import Controller
-from setpoint.controller.options import Observer, Settings
-from setpoint.controller.queue import Observer as QueueObserver
+from setpoint.controller.options import ReconcileObserver, Settings
+from setpoint.controller.queue import QueueObserver as QueueObserver
 from setpoint.controller.watch import Watch
 from setpoint.objects.clock import Clock
 from setpoint.objects.ids import Ids
@@ -67,7 +67,7 @@ def controller_of(
     *,
     clock: Clock | None = None,
     ids: Ids | None = None,
-    observer: Observer | None = None,
+    observer: ReconcileObserver | None = None,
     queue_observer: QueueObserver | None = None,
     defaults: Settings | None = None,
 ) -> Controller:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.request import Request
 from setpoint.objects.gvk import GroupKind
@@ -20,13 +20,13 @@ Mapping: TypeAlias = Callable[[Any], "Iterable[Named] | Awaitable[Iterable[Named
 Requests: TypeAlias = "Iterable[Request] | Awaitable[Iterable[Request]]"
 
 
-class Handler(Protocol):
+class EventHandler(Protocol):
     """Maps one state of an object to requests."""
 
-    def __call__(self, held: Held[Any], /) -> Requests: ...
+    def __call__(self, held: CachedObject[Any], /) -> Requests: ...
 
 
-def for_object(held: Held[Any]) -> tuple[Request]:
+def for_object(held: CachedObject[Any]) -> tuple[Request]:
     """Returns the request for the object itself."""
     return (Request(held.meta.name, held.meta.namespace),)
 
@@ -39,7 +39,7 @@ class Owners(NamedTuple):
     namespaced: bool = True
     controller_only: bool = True
 
-    def __call__(self, held: Held[Any]) -> list[Request]:
+    def __call__(self, held: CachedObject[Any]) -> list[Request]:
         namespace = held.meta.namespace if self.namespaced else ""
         return [
             Request(reference.name, namespace)
@@ -58,7 +58,7 @@ def for_owner(kind: Kind[Any], *, namespaced: bool = True, controller_only: bool
     return Owners(kind_of(kind).gvk.group_kind, namespaced, controller_only)
 
 
-def mapped(function: Mapping) -> Handler:
+def mapped(function: Mapping) -> EventHandler:
     """Returns a handler that calls a function to map an object to requests.
 
     The function may be async. If the function raises, the event is retried.
@@ -66,7 +66,7 @@ def mapped(function: Mapping) -> Handler:
         Watch("v1/ConfigMap", mapped(lambda config: [config["metadata"]["labels"]["website"]]))
     """
 
-    def handle(held: Held[Any]) -> Requests:
+    def handle(held: CachedObject[Any]) -> Requests:
         found = function(held.object)
         if inspect.isawaitable(found):
             return _Waited(found, held.meta.namespace)

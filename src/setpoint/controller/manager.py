@@ -36,7 +36,7 @@ from setpoint.controller.leader import Elector, LeaderElection
 from setpoint.controller.metrics import Metrics, WebhookMetrics
 from setpoint.controller.object_series import ObjectSeries
 from setpoint.controller.options import Settings
-from setpoint.controller.page_server import Gate, Page, PageServer
+from setpoint.controller.page_server import Page, PageAuthorizer, PageServer
 from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
@@ -331,7 +331,7 @@ class Manager:
     def _add_pages(self, metrics: str, secure: "bool | Certificates", health: str) -> None:
         told = [metrics_page(self.metrics), reconciles_page(lambda: self.controllers)]
         if secure:
-            gate = Gate(self.client)
+            gate = PageAuthorizer(self.client)
             told = [gate.guard(page) for page in told]
         if metrics and metrics == health and not metrics.endswith(":0"):
             self._serve("metrics and health", metrics, [self.health.respond, *told], secure)

@@ -12,7 +12,16 @@ from typing import TypeAlias
 
 from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request
-from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, SUCCESS, TERMINAL, TIMEOUT, Run
+from setpoint.controller.run_record import (
+    CONFLICT,
+    ERROR,
+    REQUEUE,
+    REQUEUE_AFTER,
+    SUCCESS,
+    TERMINAL,
+    TIMEOUT,
+    ReconcileRecord,
+)
 from setpoint.objects.metrics import Collector, Histogram, MetricFamily
 from setpoint.server.publish.nonresource.process import process_families
 
@@ -49,10 +58,10 @@ class ControllerMetrics:
 
     # The controller's observer
 
-    def started(self, run: Run) -> None:
+    def started(self, run: ReconcileRecord) -> None:
         self.active += 1
 
-    def finished(self, run: Run) -> None:
+    def finished(self, run: ReconcileRecord) -> None:
         self.active -= 1
         self.seconds.observe(run.seconds)
         result = _RESULTS.get(run.result, run.result)

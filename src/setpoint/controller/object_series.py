@@ -7,7 +7,7 @@ disappear with the object.
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import tree_of
 from setpoint.objects import conditions, meta
 from setpoint.objects.metrics import MetricFamily
@@ -18,7 +18,7 @@ class Holding(Protocol):
 
     name: str
 
-    def all_held(self) -> Iterator[Held[Any]]: ...
+    def all_held(self) -> Iterator[CachedObject[Any]]: ...
 
 
 class ObjectSeries:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.context import Context
 from setpoint.controller.predicate import Predicate
@@ -17,17 +17,17 @@ from setpoint.controller.tracing import Tracer
 from setpoint.controller.watch import Owned, Watch, for_nobody
 
 if TYPE_CHECKING:
-    from setpoint.controller.run_record import Run
+    from setpoint.controller.run_record import ReconcileRecord
 
 Reconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
 
 
-class Observer(Protocol):
+class ReconcileObserver(Protocol):
     """Observes the reconciles of a controller, for metrics and traces."""
 
-    def started(self, run: "Run") -> None: ...
+    def started(self, run: "ReconcileRecord") -> None: ...
 
-    def finished(self, run: "Run") -> None: ...
+    def finished(self, run: "ReconcileRecord") -> None: ...
 
 
 class Settings(TypedDict, total=False):
@@ -145,7 +145,7 @@ class Options:
         resumed = Predicate(lambda change: self.why_suspended(change.old) != self.why_suspended(change.new), "suspend")
         return watch.with_handler(watch.handler, [counts | resumed])
 
-    def why_suspended(self, held: Held[Any] | None) -> str:
+    def why_suspended(self, held: CachedObject[Any] | None) -> str:
         """Returns why an object is suspended; empty: not suspended."""
         return asks(held) or (self.suspend(held.object) if self.suspend is not None and held is not None else "")
 

@@ -11,13 +11,13 @@ import logging
 
 from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run_record import CANCELLED, CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, TERMINAL, Run
+from setpoint.controller.run_record import CANCELLED, CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, TERMINAL, ReconcileRecord
 from setpoint.objects.errors import ApplyConflict, Conflict
 
 _log = logging.getLogger(__name__)
 
 
-def conclude(run: Run, result: Result | None, queue: Queue[Request]) -> None:
+def conclude(run: ReconcileRecord, result: Result | None, queue: Queue[Request]) -> None:
     """Requeues the request as its result requires, and records the outcome in the run."""
     error = run.error
     if isinstance(error, Requeue):
@@ -40,7 +40,7 @@ def conclude(run: Run, result: Result | None, queue: Queue[Request]) -> None:
         _retry(run, run.error, queue)
 
 
-def _retry(run: Run, error: BaseException, queue: Queue[Request]) -> None:
+def _retry(run: ReconcileRecord, error: BaseException, queue: Queue[Request]) -> None:
     seconds = queue.add_rate_limited(run.request, Trigger("retry"), priority=run.priority)
     if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
         run.result = CONFLICT

@@ -9,7 +9,7 @@ import msgspec
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.reconciles import primary_kind
-from setpoint.controller.run_record import ERROR, TERMINAL, TIMEOUT, Run
+from setpoint.controller.run_record import ERROR, TERMINAL, TIMEOUT, ReconcileRecord
 
 _MINUTE = 60.0
 _FAILED = (ERROR, TERMINAL, TIMEOUT)
@@ -70,7 +70,7 @@ def _state(controller: Controller) -> str:
     return WAITING if controller.troubles or not controller.synced else STOPPED
 
 
-def _rate(runs: Sequence[Run], now: float, kept: int | None) -> float:
+def _rate(runs: Sequence[ReconcileRecord], now: float, kept: int | None) -> float:
     """Returns the reconciles per minute: the count of the last minute, or extrapolated if fewer are kept."""
     recent = [run for run in runs if run.started > now - _MINUTE]
     if recent and len(recent) == len(runs) == kept:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run_record import Run
+from setpoint.controller.run_record import ReconcileRecord
 from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupVersionKind
 
@@ -52,13 +52,13 @@ class _Recent:
     # The objects that these reconciles wrote, except created ones.
     written: set[tuple[GroupVersionKind, str]] = field(default_factory=set)
 
-    def note(self, run: Run) -> None:
+    def note(self, run: ReconcileRecord) -> None:
         """Records the objects that a reconcile wrote."""
         self.written.update(
             (write.kind, write.object) for write in run.writes if not write.skipped and write.verb != "create"
         )
 
-    def is_brought_back(self, run: Run) -> bool:
+    def is_brought_back(self, run: ReconcileRecord) -> bool:
         """Returns True if all known triggers of a reconcile are objects written by these reconciles."""
         if not self.written:
             return True
@@ -91,7 +91,7 @@ class Pace:
             return 0.0
         return max(recent.not_before - self._clock.monotonic(), 0.0)
 
-    def ran(self, run: Run, generation: int) -> HotLoop | None:
+    def ran(self, run: ReconcileRecord, generation: int) -> HotLoop | None:
         """Records the end of a reconcile. Returns the hot loop if this reconcile reveals one."""
         in_circle = run.wrote and not any(trigger.event in _OUTSIDE for trigger in run.why)
         if not self._min_interval:
@@ -128,7 +128,7 @@ class Pace:
         self._recent.pop(request, None)
         self._once.pop(request, None)
 
-    def _wrote_before(self, run: Run, generation: int) -> bool:
+    def _wrote_before(self, run: ReconcileRecord, generation: int) -> bool:
         """Returns True if an untracked request wrote recently for the same generation."""
         began, before = self._once.pop(run.request, (0.0, -1))
         if before == generation and run.started - began <= HOT_SECONDS:
@@ -141,7 +141,7 @@ class Pace:
         self._once[run.request] = run.started, generation
         return False
 
-    def _look(self, run: Run, recent: _Recent) -> HotLoop | None:
+    def _look(self, run: ReconcileRecord, recent: _Recent) -> HotLoop | None:
         hot = recent.hot
         if hot is not None:
             hot.seconds = min(hot.seconds * 2, LIMIT_SECONDS)

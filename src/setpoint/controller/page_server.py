@@ -1,8 +1,8 @@
 """The HTTP pages of a manager: metrics, health and recent reconciles.
 
 Each address has its own server; several pages may share one. A server uses plain HTTP, or TLS with a generated
-certificate or certificate files. A `Gate` restricts a page to users that the API server authorizes (`TokenReview` and
-`SubjectAccessReview`, cached as long as in controller-runtime).
+certificate or certificate files. A `PageAuthorizer` restricts a page to users that the API server authorizes
+(`TokenReview` and `SubjectAccessReview`, cached as long as in controller-runtime).
 """
 
 import asyncio
@@ -38,7 +38,7 @@ V = TypeVar("V")
 _log = logging.getLogger(__name__)
 
 
-class Kept(Protocol):
+class RenewedCertificate(Protocol):
     """A certificate that is kept up to date: a generated one, or that of files."""
 
     renewal_seconds: float
@@ -72,7 +72,7 @@ class PageServer:
         address: str,
         pages: Sequence[Page],
         *,
-        tls: "bool | Certificates | Kept" = False,
+        tls: "bool | Certificates | RenewedCertificate" = False,
         clock: Clock | None = None,
         limits: Limits | None = None,
         name: str = "pages",
@@ -126,7 +126,7 @@ class PageServer:
     def is_serving(self) -> bool:
         return bool(self.url)
 
-    def _certificate(self) -> Kept | None:
+    def _certificate(self) -> RenewedCertificate | None:
         from setpoint.server.edge.tls import Certificates, Provided
 
         if isinstance(self._tls, Certificates):
@@ -140,7 +140,7 @@ class PageServer:
         # Clients verify the certificate with the real time, even if the injected clock is virtual.
         return Identity([self._address.host], SystemClock())
 
-    async def _renew(self, kept: Kept) -> None:
+    async def _renew(self, kept: RenewedCertificate) -> None:
         while True:
             await self._clock.sleep(kept.renewal_seconds)
             try:
@@ -178,7 +178,7 @@ def at(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Page:
     return page
 
 
-class Gate:
+class PageAuthorizer:
     """Restricts pages to users that the API server authorizes, by token, for the path as a non-resource URL."""
 
     def __init__(self, client: Client) -> None:

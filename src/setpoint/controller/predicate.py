@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from setpoint.cache.entry import Held, Meta
+from setpoint.cache.entry import CachedObject, Meta
 from setpoint.cache.informer import Change
 from setpoint.client.kinds import tree_of
 from setpoint.client.selectors import LabelsArgument, labels_text
@@ -72,7 +72,7 @@ def _begins_to_go(change: Change[Any]) -> bool:
     )
 
 
-def _compared(differs: Callable[[Held[Any], Held[Any]], bool], name: str) -> Predicate:
+def _compared(differs: Callable[[CachedObject[Any], CachedObject[Any]], bool], name: str) -> Predicate:
     """Returns a predicate that compares the old state with the new one."""
 
     def asks(change: Change[Any]) -> bool:
@@ -83,7 +83,7 @@ def _compared(differs: Callable[[Held[Any], Held[Any]], bool], name: str) -> Pre
     return Predicate(asks, name)
 
 
-def annotations_of(held: Held[Any]) -> Mapping[str, str]:
+def annotations_of(held: CachedObject[Any]) -> Mapping[str, str]:
     """Returns the annotations of an object, typed or untyped."""
     found: Any = held.object
     if isinstance(found, Resource):
@@ -118,7 +118,7 @@ def changed(*paths: str) -> Predicate:
     if not parsed:
         raise ValueError("changed() needs at least one path, e.g. `spec`")
 
-    def differs(old: Held[Any], new: Held[Any]) -> bool:
+    def differs(old: CachedObject[Any], new: CachedObject[Any]) -> bool:
         before, after = tree_of(old.object), tree_of(new.object)
         return any(value_at(before, path) != value_at(after, path) for path in parsed)
 

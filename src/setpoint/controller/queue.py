@@ -53,7 +53,7 @@ class Item(NamedTuple, Generic[K]):
     waited: float
 
 
-class Observer(Protocol):
+class QueueObserver(Protocol):
     """Observes a queue, for metrics."""
 
     def added(self, depth: int) -> None: ...
@@ -65,7 +65,7 @@ class Observer(Protocol):
     def finished(self, seconds: float) -> None: ...
 
 
-class _Entry(Generic[K]):
+class _QueuedKey(Generic[K]):
     """A waiting key: delayed, ready, or held back until its worker is done."""
 
     __slots__ = ("key", "more", "priority", "reasons", "state", "when")
@@ -113,7 +113,7 @@ class Queue(Generic[K]):
         limiter: RateLimiter | None = None,
         fair: Callable[[K], Hashable] = _of_namespace,
         patience: float = PATIENCE_SECONDS,
-        observer: Observer | None = None,
+        observer: QueueObserver | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
         self._now = self._clock.monotonic
@@ -122,13 +122,13 @@ class Queue(Generic[K]):
         self._patience = patience
         self._observer = observer
         # All waiting keys, in any of the three states.
-        self._entries: dict[K, _Entry[K]] = {}
+        self._entries: dict[K, _QueuedKey[K]] = {}
         # The ready entries by priority and fairness group, and the non-empty priorities, highest first.
-        self._ready: dict[int, OrderedDict[Hashable, deque[_Entry[K]]]] = {}
+        self._ready: dict[int, OrderedDict[Hashable, deque[_QueuedKey[K]]]] = {}
         self._priorities: list[int] = []
         self._depth = 0
         # The delayed entries as a heap by due time. Entries that were moved or removed are skipped when popped.
-        self._delayed: list[tuple[float, int, _Entry[K]]] = []
+        self._delayed: list[tuple[float, int, _QueuedKey[K]]] = []
         self._order = count()
         # The keys being processed, with the start times.
         self._working: dict[K, float] = {}
@@ -146,7 +146,7 @@ class Queue(Generic[K]):
             return
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, priority)
+            entry = self._entries[key] = _QueuedKey(key, priority)
             if reason is not None:
                 entry.reasons = (reason,)
             if self._working and key in self._working:
@@ -175,7 +175,7 @@ class Queue(Generic[K]):
         due = self._now() + seconds
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, priority)
+            entry = self._entries[key] = _QueuedKey(key, priority)
         elif entry.state != _DELAYED:
             if reason is not None:
                 entry.gather(reason)
@@ -345,7 +345,7 @@ class Queue(Generic[K]):
 
     # Internals
 
-    def _make_ready(self, entry: _Entry[K]) -> None:
+    def _make_ready(self, entry: _QueuedKey[K]) -> None:
         entry.state = _READY
         entry.when = self._now()
         self._put_in(entry)
@@ -354,7 +354,7 @@ class Queue(Generic[K]):
         if self._getters:
             self._wake()
 
-    def _put_in(self, entry: _Entry[K]) -> None:
+    def _put_in(self, entry: _QueuedKey[K]) -> None:
         lines = self._ready.get(entry.priority)
         if lines is None:
             lines = self._ready[entry.priority] = OrderedDict()
@@ -369,7 +369,7 @@ class Queue(Generic[K]):
             line.append(entry)
         self._depth += 1
 
-    def _take_out(self, entry: _Entry[K]) -> None:
+    def _take_out(self, entry: _QueuedKey[K]) -> None:
         lines = self._ready[entry.priority]
         fair = self._fair(entry.key)
         lines[fair].remove(entry)
@@ -377,7 +377,7 @@ class Queue(Generic[K]):
         if not lines[fair]:
             self._end_line(entry.priority, lines, fair)
 
-    def _raise_priority(self, entry: _Entry[K], priority: int) -> None:
+    def _raise_priority(self, entry: _QueuedKey[K], priority: int) -> None:
         if entry.state == _READY:
             self._take_out(entry)
             entry.priority = priority
@@ -394,7 +394,7 @@ class Queue(Generic[K]):
                 found, oldest = priority, line[0].when
         return found
 
-    def _end_line(self, priority: int, lines: "OrderedDict[Hashable, deque[_Entry[K]]]", fair: Hashable) -> None:
+    def _end_line(self, priority: int, lines: "OrderedDict[Hashable, deque[_QueuedKey[K]]]", fair: Hashable) -> None:
         del lines[fair]
         if not lines:
             self._priorities.remove(priority)
@@ -440,7 +440,7 @@ class Queue(Generic[K]):
                 return
             self._timer_due = due = delayed[0][0]
 
-    def _is_delayed(self, found: tuple[float, int, _Entry[K]]) -> bool:
+    def _is_delayed(self, found: tuple[float, int, _QueuedKey[K]]) -> bool:
         """Returns True if a heap entry is still valid.
 
         A key may have become ready, moved to an earlier time, or been removed meanwhile.

@@ -7,7 +7,7 @@ lookups have no effect. A failed run may not have reached all lookups, and there
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change
 from setpoint.controller.request import Request
 from setpoint.objects.gvk import GroupVersionKind
@@ -32,7 +32,7 @@ class Look(NamedTuple):
         label = next(iter(required.items()), None)
         return self.cluster, self.kind, "list", self.namespace, label
 
-    def sees(self, held: Held[object]) -> bool:
+    def sees(self, held: CachedObject[object]) -> bool:
         return self.selector is None or self.selector.matches(held.meta.labels)
 
 
@@ -84,7 +84,9 @@ class Lookups:
                 self._gather(cluster, kind, held, found)
         return list(found)
 
-    def _gather(self, cluster: str, kind: GroupVersionKind, held: Held[object], found: dict[Request, None]) -> None:
+    def _gather(
+        self, cluster: str, kind: GroupVersionKind, held: CachedObject[object], found: dict[Request, None]
+    ) -> None:
         meta = held.meta
         for requests in self._buckets.get((cluster, kind, "key", meta.key), {}).values():
             found.update(requests)

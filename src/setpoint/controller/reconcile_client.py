@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
 from setpoint.cache.cache import Cache, NotCached
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Informer
 from setpoint.cache.revision import number
 from setpoint.cache.writes import Target
@@ -371,7 +371,7 @@ class ReconcileClient(NotingClient):
             self._applied.learn(applied, hash(body), placed(found).resource_version)
         return cast(Obj, found)
 
-    async def _known(self, ref: KindRef, place: Placed) -> Held[Any] | None:
+    async def _known(self, ref: KindRef, place: Placed) -> CachedObject[Any] | None:
         """Returns an object from the cache, if present and not older than this process's own write."""
         if self._expectations.is_unsure(self._reader.request, ref.gvk, place.key):
             return None
@@ -385,7 +385,7 @@ class ReconcileClient(NotingClient):
                     return held
         return None
 
-    def _is_current(self, held: Held[Any], group: str, plural: str, key: str) -> bool:
+    def _is_current(self, held: CachedObject[Any], group: str, plural: str, key: str) -> bool:
         """Returns True if a cache entry is not older than this process's own write."""
         if not self._cache.writes:
             return True
@@ -403,7 +403,7 @@ def _version_of(found: Any) -> str:
     return version
 
 
-def _copy(ref: KindRef, held: Held[Any]) -> Any:
+def _copy(ref: KindRef, held: CachedObject[Any]) -> Any:
     """Returns a private copy of a cached object."""
     found = ref.decode(held.raw)
     # Items of a list may lack apiVersion and kind.

@@ -4,26 +4,26 @@ from collections.abc import Iterable, Iterator
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Trigger
-from setpoint.controller.run_record import Read, Run, Write
-from setpoint.objects.reconcile_report import Because, From, Reconciled, Seen, Wanted, Wrote
+from setpoint.controller.run_record import Read, ReconcileRecord, Write
+from setpoint.objects.reconcile_report import Because, From, ObservedRead, Reconciled, ReconcileQuery, Wrote
 from setpoint.objects.times import format_micro_time
 
 
-def remembered(controllers: Iterable[Controller], wanted: Wanted) -> list[Reconciled]:
+def remembered(controllers: Iterable[Controller], wanted: ReconcileQuery) -> list[Reconciled]:
     """Returns the known reconciles that match, newest first."""
     found = [(run, kind) for each in controllers for run, kind in _of(each) if _is_wanted(run, kind, wanted)]
     found.sort(key=lambda pair: pair[0].began, reverse=True)
     return [told(run, kind) for run, kind in found[: wanted.limit]]
 
 
-def _of(controller: Controller) -> Iterator[tuple[Run, str]]:
+def _of(controller: Controller) -> Iterator[tuple[ReconcileRecord, str]]:
     """Yields the kept reconciles of a controller, each once, with the kind of the controller."""
     kind = primary_kind(controller)
     runs = {run.id: run for run in (*controller.last_runs.values(), *controller.runs)}
     return ((run, kind) for run in runs.values())
 
 
-def _is_wanted(run: Run, kind: str, wanted: Wanted) -> bool:
+def _is_wanted(run: ReconcileRecord, kind: str, wanted: ReconcileQuery) -> bool:
     if any(run.id.startswith(each) for each in wanted.ids):
         return True
     if not wanted.object:
@@ -38,7 +38,7 @@ def primary_kind(controller: Controller) -> str:
     return str(controller.primary.gvk.group_kind) if controller.primary is not None else ""
 
 
-def told(run: Run, kind: str) -> Reconciled:
+def told(run: ReconcileRecord, kind: str) -> Reconciled:
     """Converts the record of a reconcile to its report."""
     return Reconciled(
         id=run.id,
@@ -67,12 +67,12 @@ def _because(trigger: Trigger) -> Because:
     return Because(trigger.event, kind, trigger.object, trigger.resource_version, trigger.source, trigger.fields)
 
 
-def _seen(read: Read) -> Seen:
+def _seen(read: Read) -> ObservedRead:
     source: From = "server" if read.from_server else "cache"
     kind = str(read.kind.group_kind)
     if read.object:
-        return Seen(kind, read.object, read.resource_version, source)
-    return Seen(kind, "", read.resource_version, source, read.namespace, read.selector, read.count)
+        return ObservedRead(kind, read.object, read.resource_version, source)
+    return ObservedRead(kind, "", read.resource_version, source, read.namespace, read.selector, read.count)
 
 
 def _wrote(write: Write) -> Wrote:

@@ -12,13 +12,13 @@ from typing import TypeAlias
 import msgspec
 
 from setpoint.objects.errors import BadRequest, MethodNotAllowed
-from setpoint.objects.reconcile_report import MOST, PATH, Reconciles, Wanted
+from setpoint.objects.reconcile_report import MOST, PATH, ReconcileQuery, Reconciles
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.request.context import Context
 
 # Returns the matching reconciles of some controllers, and the names of these controllers.
-Source: TypeAlias = Callable[[Wanted], Awaitable[Reconciles]]
+Source: TypeAlias = Callable[[ReconcileQuery], Awaitable[Reconciles]]
 
 
 class ReconcilesPage:
@@ -40,11 +40,11 @@ class ReconcilesPage:
         return await json_answer(context, msgspec.to_builtins(Reconciles(items[: wanted.limit], names)))
 
 
-def _wanted(context: Context) -> Wanted:
+def _wanted(context: Context) -> ReconcileQuery:
     limit = context.parameter("limit")
     if limit and not (limit.isdecimal() and len(limit) < 6 and int(limit)):
         raise BadRequest(f"invalid limit {limit!r}: expected a number from 1 to 99999")
-    wanted = Wanted(
+    wanted = ReconcileQuery(
         context.parameter("kind"),
         context.parameter("object"),
         tuple(each for each in context.query.get("id", ()) if each),

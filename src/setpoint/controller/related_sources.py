@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.cache.cache import Cache
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change, Informer
 from setpoint.client.kinds import KindRef, kind_of
 from setpoint.controller.recording_client import placed
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.source import Attached, Host, Source
+from setpoint.controller.source import Attached, Source, SourceHost
 from setpoint.controller.watch import Watch
 from setpoint.objects.clock import Clock
 
@@ -36,7 +36,7 @@ class UsedBy(Watch):
 
     names: Callable[[Any], Iterable[str]] = _no_names
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         primary = host.primary
         if primary is None:
             raise ValueError(f"{self.name}: UsedBy needs a controller with exactly one primary kind")
@@ -46,7 +46,7 @@ class UsedBy(Watch):
         for informer in _informers(cache, primary):
             informer.store.keep_index(index, self.names, lambda held: keys(held.object))
 
-        def who(held: Held[Any]) -> list[Request]:
+        def who(held: CachedObject[Any]) -> list[Request]:
             stores = [informer.store for informer in _informers(cache, primary)]
             found = [each.meta for store in stores for each in store.by_index(index, held.meta.key)]
             return [Request(meta.name, meta.namespace) for meta in found]
@@ -79,7 +79,7 @@ class Everyone:
     def name(self) -> str:
         return f"everyone by {self._source.name}"
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         if host.primary is None:
             raise ValueError(f"{self.name}: Everyone needs a controller with exactly one primary kind")
         return await self._source.attach(_Sweep(host, host.primary, self._cluster))
@@ -88,7 +88,7 @@ class Everyone:
 class _Sweep:
     """A host for the wrapped source, which turns any request into requests for all objects."""
 
-    def __init__(self, host: Host, primary: KindRef, cluster: str) -> None:
+    def __init__(self, host: SourceHost, primary: KindRef, cluster: str) -> None:
         self._host = host
         self._cluster = cluster
         self.clock: Clock = host.clock

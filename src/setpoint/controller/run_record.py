@@ -60,7 +60,7 @@ class Write(NamedTuple):
 
 
 @dataclass(slots=True)
-class Run:
+class ReconcileRecord:
     """The record of one reconcile."""
 
     id: str

@@ -19,7 +19,7 @@ MOST_SERIES = 4096
 _FINISH = timedelta(seconds=FINISH_SECONDS)
 
 
-class _Entry:
+class _CountedEvent:
     """An event and the number of its occurrences."""
 
     __slots__ = ("count", "event", "last", "told")
@@ -48,7 +48,7 @@ class Series:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._entries: dict[tuple[str, ...], _Entry] = {}
+        self._entries: dict[tuple[str, ...], _CountedEvent] = {}
 
     def observe(self, event: Object) -> list[Telling]:
         """Returns the writes that are due now: the event, or the start of a series; empty if only the count changed."""
@@ -60,7 +60,7 @@ class Series:
             if len(self._entries) >= MOST_SERIES:
                 oldest = self._entries.pop(next(iter(self._entries)))
                 dropped = _untold(oldest)
-            self._entries[key] = _Entry(event, now)
+            self._entries[key] = _CountedEvent(event, now)
             return [*dropped, Telling(event)]
         entry.count += 1
         entry.last = now
@@ -82,11 +82,11 @@ class Series:
         return [telling for entry in self._entries.values() for telling in _untold(entry)]
 
 
-def _untold(entry: _Entry) -> list[Telling]:
+def _untold(entry: _CountedEvent) -> list[Telling]:
     return [_tell(entry)] if entry.count > entry.told else []
 
 
-def _tell(entry: _Entry) -> Telling:
+def _tell(entry: _CountedEvent) -> Telling:
     entry.told = entry.count
     return Telling({**entry.event, "series": {"count": entry.count, "lastObservedTime": format_micro_time(entry.last)}})
 

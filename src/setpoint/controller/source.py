@@ -19,7 +19,7 @@ from setpoint.objects.clock import Clock
 _log = logging.getLogger(__name__)
 
 
-class Host(Protocol):
+class SourceHost(Protocol):
     """The controller, as seen by its sources."""
 
     clock: Clock
@@ -67,7 +67,7 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def attach(self, host: Host) -> Attached: ...
+    async def attach(self, host: SourceHost) -> Attached: ...
 
 
 class Follower:

@@ -8,7 +8,7 @@ kinds belong to their own controllers.
 
 from typing import Any
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import KindRef
 from setpoint.controller.predicate import annotations_of
 
@@ -17,7 +17,7 @@ SUSPEND = "setpoint.dev/suspend"
 SUSPENDED, READY = "Suspended", "Ready"
 
 
-def asks(held: Held[Any] | None) -> str:
+def asks(held: CachedObject[Any] | None) -> str:
     """Returns why an object is suspended, by its label or annotation; empty: not suspended."""
     if held is None:
         return ""

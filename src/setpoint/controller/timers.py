@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.source import Attached, Follower, Host
+from setpoint.controller.source import Attached, Follower, SourceHost
 
 # The number of requests that a channel buffers while no controller is attached, as in controller-runtime.
 CHANNEL_SIZE = 1024
@@ -50,7 +50,7 @@ class Every:
     def name(self) -> str:
         return f"every {self.seconds:g} s"
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         async def follow() -> None:
             while True:
                 await host.clock.sleep(self._wait(host.clock.now().timestamp()))
@@ -77,7 +77,7 @@ class Stream:
     name: str
     follow: Callable[[Enqueue], Awaitable[None]]
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         def enqueue(request: Request) -> None:
             host.enqueue(request, Trigger("requested", self.name))
 
@@ -96,7 +96,7 @@ class Channel:
 
     def __init__(self, name: str = "channel") -> None:
         self.name = name
-        self._hosts: dict[Host, asyncio.AbstractEventLoop] = {}
+        self._hosts: dict[SourceHost, asyncio.AbstractEventLoop] = {}
         self._kept: dict[Request, int] = {}
 
     def send(self, request: Request, priority: int = 0) -> None:
@@ -113,7 +113,7 @@ class Channel:
         for host, loop in list(self._hosts.items()):
             loop.call_soon_threadsafe(host.enqueue, request, Trigger("requested", self.name), priority)
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         self._hosts[host] = asyncio.get_running_loop()
         kept, self._kept = self._kept, {}
         for request, priority in kept.items():

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Transport
 from setpoint.controller.forward_transport import Forwarding
-from setpoint.controller.run_record import Run
+from setpoint.controller.run_record import ReconcileRecord
 
 _NANOSECONDS = 1_000_000_000
 
@@ -42,7 +42,7 @@ def find_tracer(provider: Any = None) -> Tracer:
 
 
 @contextmanager
-def span_of(tracer: Tracer | None, run: Run) -> Iterator[None]:
+def span_of(tracer: Tracer | None, run: ReconcileRecord) -> Iterator[None]:
     """The span of a reconcile, with its triggers, writes and result."""
     if tracer is None:
         yield

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, TypeGuard, cast
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change, Informer, Registration
 from setpoint.cache.reflector import FAILING
 from setpoint.cache.scope import EVERYWHERE
@@ -22,11 +22,11 @@ from setpoint.client.kinds import Kind, KindRef, kind_of
 from setpoint.client.mapper import NoMatch
 from setpoint.client.selectors import FieldsArgument, LabelsArgument
 from setpoint.client.transport import TransportError
-from setpoint.controller.handler import Handler, Owners, Requests, for_object
+from setpoint.controller.handler import EventHandler, Owners, Requests, for_object
 from setpoint.controller.predicate import Predicate, passes
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.source import Attached, Host
+from setpoint.controller.source import Attached, SourceHost
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 
@@ -38,7 +38,7 @@ ANSWER_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
-def for_nobody(held: Held[Any]) -> tuple[Request, ...]:
+def for_nobody(held: CachedObject[Any]) -> tuple[Request, ...]:
     """The handler of kinds that are only looked up: a change triggers only the requests that looked up the object."""
     return ()
 
@@ -51,7 +51,7 @@ class Watch:
     """
 
     kind: Kind[Any]
-    handler: Handler = for_object
+    handler: EventHandler = for_object
     predicates: Sequence[Predicate] = ()
     # The watched namespaces; empty: all.
     namespaces: Sequence[str] = ()
@@ -68,7 +68,7 @@ class Watch:
         text = f"{kind_of(self.kind)}{' in ' + where if where else ''}"
         return f"{self.cluster}:{text}" if self.cluster else text
 
-    def with_handler(self, handler: Handler, predicates: Sequence[Predicate] | None = None) -> "Watch":
+    def with_handler(self, handler: EventHandler, predicates: Sequence[Predicate] | None = None) -> "Watch":
         """Returns a watch of the same objects with another handler."""
         wanted = self.predicates if predicates is None else predicates
         return Watch(
@@ -83,7 +83,7 @@ class Watch:
             self.resync,
         )
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         watching = _Optional(self, host) if self.optional else _Watching(self, host)
         await watching.start()
         return watching
@@ -100,10 +100,10 @@ class Owned(Watch):
 
     every_owner: bool = False
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         return await self.with_handler(await self.owners(host)).attach(host)
 
-    async def owners(self, host: Host) -> Owners:
+    async def owners(self, host: SourceHost) -> Owners:
         """Returns the handler that maps an object to its owners. Raises ValueError for a controller without a kind."""
         owner = host.primary
         if owner is None:
@@ -118,7 +118,7 @@ class Owned(Watch):
         return cls(**{each.name: getattr(watch, each.name) for each in fields(watch)})
 
 
-async def _is_namespaced(host: Host, kind: KindRef) -> bool:
+async def _is_namespaced(host: SourceHost, kind: KindRef) -> bool:
     """Returns True if a kind is namespaced. Waits for an unresponsive server."""
     if kind.cls is not None and kind.cls.__resource__.kind:
         return kind.cls.__resource__.scope == "Namespaced"
@@ -135,7 +135,7 @@ async def _is_namespaced(host: Host, kind: KindRef) -> bool:
 class _Watching:
     """A running watch."""
 
-    def __init__(self, watch: Watch, host: Host) -> None:
+    def __init__(self, watch: Watch, host: SourceHost) -> None:
         self._watch = watch
         self._kind = kind_of(watch.kind)
         self.name = watch.name
@@ -192,7 +192,7 @@ class _Watching:
     def clock(self) -> Clock:
         return self._host.clock
 
-    def requests(self, held: Held[Any]) -> Requests:
+    def requests(self, held: CachedObject[Any]) -> Requests:
         return self._watch.handler(held)
 
     def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
@@ -210,7 +210,7 @@ class _Watching:
 class _Optional(_Watching):
     """A running watch of an optional kind."""
 
-    def __init__(self, watch: Watch, host: Host) -> None:
+    def __init__(self, watch: Watch, host: SourceHost) -> None:
         super().__init__(watch, host)
         self._task: asyncio.Task[None] | None = None
 
@@ -373,7 +373,7 @@ def _close(asked: list[Requests]) -> None:
             close()
 
 
-def _states(change: Change[Any]) -> list[Held[Any]]:
+def _states(change: Change[Any]) -> list[CachedObject[Any]]:
     """Returns the old and the new state of an object, if present."""
     old, new = change.old, change.new
     return [held for held in ((old, new) if old is not new else (new,)) if held is not None]

@@ -8,7 +8,7 @@ import logging
 from types import CoroutineType, FrameType
 from typing import Any, NamedTuple
 
-from setpoint.controller.run_record import Run
+from setpoint.controller.run_record import ReconcileRecord
 from setpoint.objects.clock import Clock
 
 # The seconds after its cancellation for which a reconcile may still run before it counts as stuck.
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 class Watched(NamedTuple):
     """A running reconcile."""
 
-    run: Run
+    run: ReconcileRecord
     task: "asyncio.Task[Any]"
     deadline: float
 
@@ -36,7 +36,7 @@ class Watchdog:
         self._expired: dict[str, Watched] = {}
         self._more = asyncio.Event()
 
-    def begin(self, run: Run, task: "asyncio.Task[Any]") -> float | None:
+    def begin(self, run: ReconcileRecord, task: "asyncio.Task[Any]") -> float | None:
         """Registers a reconcile, and returns its deadline."""
         if self._seconds is None:
             return None
@@ -45,7 +45,7 @@ class Watchdog:
         self._more.set()
         return deadline
 
-    def end(self, run: Run) -> bool:
+    def end(self, run: ReconcileRecord) -> bool:
         """Unregisters a reconcile, and returns True if the watchdog cancelled the reconcile."""
         self._watched.pop(run.id, None)
         return self._expired.pop(run.id, None) is not None

@@ -21,7 +21,7 @@ from setpoint.envtest.identity import authentication, certificates
 from setpoint.envtest.store import store_of
 from setpoint.plane import ControlPlane, PlaneError
 from setpoint.server.access.audit.settings import Audit
-from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.access.flowcontrol.settings import FlowControlSettings
 from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
 from setpoint.store.contract import StoreError
 
@@ -105,15 +105,15 @@ def _audit(flags: Flags) -> Audit:
     )
 
 
-def _overload(flags: Flags) -> Overload:
+def _overload(flags: Flags) -> FlowControlSettings:
     """Returns the limits of concurrent requests. If both flags are 0 there is no limit, as in kube-apiserver."""
     reads, writes = (
         flags.number(name, default)
         for name, default in (("max-requests-inflight", 400), ("max-mutating-requests-inflight", 200))
     )
     if reads + writes == 0:
-        return Overload(enabled=False)
-    return Overload(max_requests_inflight=max(reads, 1), max_mutating_requests_inflight=max(writes, 1))
+        return FlowControlSettings(enabled=False)
+    return FlowControlSettings(max_requests_inflight=max(reads, 1), max_mutating_requests_inflight=max(writes, 1))
 
 
 def _disabled_plugins(flags: Flags) -> list[str]:

@@ -14,8 +14,8 @@ from setpoint.client.mapper import NoMatch
 from setpoint.flow import plan as planning
 from setpoint.flow.desired_object import Desired
 from setpoint.flow.immutable_fields import is_refusal
-from setpoint.flow.inventory import Entry, Identity, Inventory
-from setpoint.flow.plan import WRITES, Action, Plan, Step, World
+from setpoint.flow.inventory import Identity, Inventory, InventoryEntry
+from setpoint.flow.plan import WRITES, Action, Plan, PlanInput, PlanStep
 from setpoint.flow.policy import Prune, Replace
 from setpoint.flow.result import PruneWithheld, Refused, Result, failure_of
 from setpoint.flow.write import delete, write
@@ -47,7 +47,7 @@ class ObjectSet(Protocol):
         *,
         wanted: Mapping[Identity, Object] | None = None,
         known: Collection[Identity] | None = None,
-    ) -> World: ...
+    ) -> PlanInput: ...
 
     async def write_inventory(self, inventory: Inventory, before: Inventory) -> Inventory: ...
 
@@ -55,21 +55,21 @@ class ObjectSet(Protocol):
 
     async def look(self, client: Client, ref: KindRef, identity: Identity) -> Object | None: ...
 
-    async def wait_gone(self, entry: Entry) -> None: ...
+    async def wait_gone(self, entry: InventoryEntry) -> None: ...
 
 
-class Run:
+class ApplyRun:
     """One run of an apply set."""
 
     def __init__(self, owner: ObjectSet, inventory: Inventory, *, exactly: bool = False) -> None:
         self._set, self._exactly = owner, exactly
         self.inventory = inventory
         self._desired: dict[Identity, Desired] = {}
-        self._steps: list[Step] = []
+        self._steps: list[PlanStep] = []
         self._objects: dict[Identity, Object] = {}
         self._written: list[Identity] = []
         self._pruned: list[Identity] = []
-        self._waiting: list[Step] = []
+        self._waiting: list[PlanStep] = []
         self._failures: dict[Identity, Exception] = {}
 
     async def put(self, desired: Sequence[Desired]) -> Mapping[Identity, Object]:
@@ -93,11 +93,11 @@ class Run:
         world = await self._set.world(self.inventory, (), wanted=self._objects, known=self._desired)
         return await self.prune(planning.without(self._desired, world), world)
 
-    async def write(self, desired: Sequence[Desired], steps: Sequence[Step], world: World) -> None:
+    async def write(self, desired: Sequence[Desired], steps: Sequence[PlanStep], world: PlanInput) -> None:
         """Writes the wanted objects of a plan."""
         self._desired.update((each.identity, each) for each in desired)
         intents = [
-            Entry(step.identity, step.gvk.version)
+            InventoryEntry(step.identity, step.gvk.version)
             for step in steps
             if step.action is not Action.KEEP and step.action in WRITES and step.identity not in self.inventory
         ]
@@ -106,7 +106,7 @@ class Run:
             await self._do(step, world)
         self._steps += steps
 
-    async def prune(self, rest: Plan, world: World) -> Result:
+    async def prune(self, rest: Plan, world: PlanInput) -> Result:
         """Records the written objects, and deletes the unwanted ones if all wanted ones are in place."""
         recorded = self.inventory.with_entries(self._entries())
         if self._failures or self._waiting:
@@ -126,13 +126,13 @@ class Run:
             raise PruneWithheld(result)
         return result
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[InventoryEntry]:
         """Returns the inventory entries that are new or changed."""
         found = []
         for identity, obj in self._objects.items():
             known, version, uid = self.inventory.get(identity), self._desired[identity].gvk.version, meta.uid(obj)
             if known is None or known.uid != uid or known.version != version or known.unwanted_since:
-                found.append(Entry(identity, version, uid))
+                found.append(InventoryEntry(identity, version, uid))
         return found
 
     def _raise_failures(self) -> None:
@@ -142,7 +142,7 @@ class Run:
     async def _keep(self, inventory: Inventory) -> None:
         self.inventory = await self._set.write_inventory(inventory, self.inventory)
 
-    async def _do(self, step: Step, world: World) -> None:
+    async def _do(self, step: PlanStep, world: PlanInput) -> None:
         """Writes one wanted object. Keeps an error for the end, unless the server is unreachable."""
         missing = [other for other in self._set.after.get(step.identity, ()) if other in self._failures]
         if missing:
@@ -156,7 +156,7 @@ class Run:
         if found is not None:
             self._objects[step.identity] = found
 
-    async def _result_of(self, step: Step, world: World) -> Object | None:
+    async def _result_of(self, step: PlanStep, world: PlanInput) -> Object | None:
         for tries_left in reversed(range(_TRIES)):
             if step.action is Action.REFUSE:
                 raise Refused(f"{step.identity} was not written: {step.reason}")
@@ -180,12 +180,12 @@ class Run:
                 step = await self._anew(step, world)
         return None
 
-    async def _anew(self, step: Step, world: World) -> Step:
+    async def _anew(self, step: PlanStep, world: PlanInput) -> PlanStep:
         found = await self._set.look(self._set.api, KindRef(step.gvk), step.identity)
         live = {} if found is None else {step.identity: found}
         return planning.step_for(self._desired[step.identity], world._replace(live=live))
 
-    async def _write(self, step: Step, world: World) -> Object | None:
+    async def _write(self, step: PlanStep, world: PlanInput) -> Object | None:
         own, only = self._set, step.only_version
         if self._exactly and step.live is not None:
             only = only or meta.resource_version(step.live)
@@ -199,7 +199,7 @@ class Run:
             return await self._replaced(step, world)
         return await self._wrote(step, found)
 
-    async def _wrote(self, step: Step, found: Object) -> Object:
+    async def _wrote(self, step: PlanStep, found: Object) -> Object:
         own = self._set
         own.learn(self._desired[step.identity], meta.resource_version(found))
         self._written.append(step.identity)
@@ -209,10 +209,10 @@ class Run:
             )
         return found
 
-    async def _replaced(self, step: Step, world: World) -> Object | None:
+    async def _replaced(self, step: PlanStep, world: PlanInput) -> Object | None:
         """Deletes an object, and creates the object again unless the policy defers that."""
         own, live = self._set, step.live or {}
-        entry = Entry(step.identity, step.gvk.version, meta.uid(live))
+        entry = InventoryEntry(step.identity, step.gvk.version, meta.uid(live))
         gone = await delete(own.api, entry, entry.uid, own.prune.propagation)
         if step.how.replace is Replace.LATER:
             self._waiting.append(step)
@@ -224,9 +224,9 @@ class Run:
             raise Conflict(f"{step.identity} was recreated by another client during its replacement")
         return await self._wrote(anew, await write(own.client, anew, own.manager))
 
-    async def _prune(self, recorded: Inventory, rest: Plan, world: World) -> None:
+    async def _prune(self, recorded: Inventory, rest: Plan, world: PlanInput) -> None:
         """Deletes unwanted objects, and removes them from the inventory; terminating ones only after their deletion."""
-        own, forgotten, changed = self._set, list[Identity](), list[Entry]()
+        own, forgotten, changed = self._set, list[Identity](), list[InventoryEntry]()
         now = format_time(world.now)
         # Record created objects before deleting others.
         await self._keep(recorded)

@@ -20,13 +20,13 @@ from setpoint.client.mapper import NoMatch
 from setpoint.controller.context import Context
 from setpoint.controller.reconcile_client import Applied, ReconcileClient
 from setpoint.flow import plan as planning
-from setpoint.flow.apply_run import DEFINITION, Run
+from setpoint.flow.apply_run import DEFINITION, ApplyRun
 from setpoint.flow.desired_object import Desired, Given, Marks, encode
-from setpoint.flow.inventory import Entry, Identity, Inventory
+from setpoint.flow.inventory import Identity, Inventory, InventoryEntry
 from setpoint.flow.marks import Owner, is_kept, set_id
 from setpoint.flow.order import ordered, rank
-from setpoint.flow.plan import WRITES, Action, Plan, World
-from setpoint.flow.policy import AS_THE_SET, DEFAULT, PRUNE, How, Policy, Prune, Replace
+from setpoint.flow.plan import WRITES, Action, Plan, PlanInput
+from setpoint.flow.policy import AS_THE_SET, DEFAULT, PRUNE, ApplySetPolicy, How, Prune, Replace
 from setpoint.flow.record import ConfigMapRecord, Record
 from setpoint.flow.result import PlanOutdated, Result
 from setpoint.flow.write import delete
@@ -137,7 +137,7 @@ class ApplySet:
         """Returns the steps that `apply` would perform, without writing."""
         return planning.make(*await self._desired_and_world(await self._record.read(self.client)))
 
-    async def _desired_and_world(self, inventory: Inventory) -> tuple[list[Desired], World]:
+    async def _desired_and_world(self, inventory: Inventory) -> tuple[list[Desired], PlanInput]:
         await self.prepare()
         desired = [self._members[identity] for identity in ordered(self._members, self.after)]
         return desired, await self.world(inventory, desired)
@@ -202,7 +202,7 @@ class ApplySet:
         *,
         wanted: Mapping[Identity, Object] | None = None,
         known: Collection[Identity] | None = None,
-    ) -> World:
+    ) -> PlanInput:
         """Reads the current state: wanted objects through the client, others from the server.
 
         `wanted` are wanted objects that are already read. `known` are the identities of wanted objects, which are not
@@ -217,9 +217,9 @@ class ApplySet:
             if found is not None:
                 live[each.identity] = found
         unserved = await self._see_rest(inventory, self._members if known is None else known, live)
-        policy = Policy(self._how, self.prune, self._ignore, self._replace)
+        policy = ApplySetPolicy(self._how, self.prune, self._ignore, self._replace)
         now = self.client.clock.now()
-        return World(
+        return PlanInput(
             self.id, self.manager, self._owner, policy, inventory, live, now, frozenset(unserved), self._is_known
         )
 
@@ -287,16 +287,16 @@ class ApplySet:
             raise PlanOutdated(f"objects have changed since the plan was made; the current plan:\n{current.render()}")
         if self._on_plan is not None:
             self._on_plan(current)
-        run = Run(self, inventory, exactly=plan is not None)
+        run = ApplyRun(self, inventory, exactly=plan is not None)
         await run.write(desired, current.steps[: len(desired)], world)
         return await run.prune(current._replace(steps=current.steps[len(desired) :]), world)
 
-    async def begin(self) -> Run:
+    async def begin(self) -> ApplyRun:
         """Starts an incremental run: `put` writes the objects added so far, and `finish` prunes.
 
         Without `finish`, no object is pruned.
         """
-        return Run(self, await self._record.read(self.client))
+        return ApplyRun(self, await self._record.read(self.client))
 
     # Deleting
 
@@ -313,7 +313,7 @@ class ApplySet:
         await self._record.read(self.api)
         await self._record.remove(self.api)
 
-    async def delete_some(self, *, wait: bool = False, in_order: bool = False) -> list[Entry]:
+    async def delete_some(self, *, wait: bool = False, in_order: bool = False) -> list[InventoryEntry]:
         """Deletes the objects of the set, and returns those that are not deleted yet.
 
         With `in_order`, objects that others may need are deleted only after those: call this repeatedly, at most once
@@ -324,7 +324,7 @@ class ApplySet:
         inventory = await self._record.read(self.api)
         world = await self.world(inventory, ())
         world = world._replace(policy=world.policy._replace(prune=Prune(propagation=self.prune.propagation)))
-        left, waiting = list[Entry](), list[Entry]()
+        left, waiting = list[InventoryEntry](), list[InventoryEntry]()
         for step in planning.make([], world).steps:
             if step.entry is None or step.live is None or step.action is Action.FORGET or is_kept(step.live):
                 continue
@@ -345,7 +345,7 @@ class ApplySet:
         await self._record.remove(self.api)
         return []
 
-    async def wait_gone(self, entry: Entry) -> None:
+    async def wait_gone(self, entry: InventoryEntry) -> None:
         """Waits until an object is deleted or replaced by another of the same name. Raises TimeoutError."""
         identity = entry.identity
         await self.api.wait_for(

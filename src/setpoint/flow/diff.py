@@ -21,7 +21,7 @@ _HIDDEN = "(hidden)"
 _SECRETS = ("data", "stringData")
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """One field that would change; None stands for a missing field."""
 
     path: str
@@ -146,35 +146,35 @@ def contains(live: Json, wanted: Json) -> bool:
     return equal(live, wanted)
 
 
-def changes(wanted: Object, live: Object | None, manager: str) -> list[Change]:
+def changes(wanted: Object, live: Object | None, manager: str) -> list[FieldChange]:
     """Returns the visible changes: values, not owners. Values of Secrets are hidden."""
     if live is None:
-        found = [Change("", None, {name: wanted[name] for name in wanted if name not in ("apiVersion", "kind")})]
+        found = [FieldChange("", None, {name: wanted[name] for name in wanted if name not in ("apiVersion", "kind")})]
     else:
         fields = applied_fields(live, manager) or {}
         found = list(_changes("", fields, _without_name(wanted), live))
     return [_hidden(change) for change in found] if wanted.get("kind") == "Secret" else found
 
 
-def _changes(path: str, fields: FieldSet, wanted: Json, live: Json) -> Iterator[Change]:
+def _changes(path: str, fields: FieldSet, wanted: Json, live: Json) -> Iterator[FieldChange]:
     if isinstance(wanted, dict) and isinstance(live, dict):
         for name, value in wanted.items():
             below = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
             if name not in live:
-                yield Change(below, None, value)
+                yield FieldChange(below, None, value)
             else:
                 yield from _changes(below, fields.get("f:" + name, {}), value, live[name])
         for element in fields:
             name = element[2:]
             if element.startswith("f:") and name not in wanted and name in live:
-                yield Change(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", live[name], None)
+                yield FieldChange(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", live[name], None)
     elif isinstance(wanted, list) and isinstance(live, list) and any(element[0] in "kv" for element in fields):
         yield from _list_changes(path, fields, wanted, live)
     elif not contains(live, wanted):
-        yield Change(path, live, wanted)
+        yield FieldChange(path, live, wanted)
 
 
-def _list_changes(path: str, fields: FieldSet, wanted: list[Json], live: list[Json]) -> Iterator[Change]:
+def _list_changes(path: str, fields: FieldSet, wanted: list[Json], live: list[Json]) -> Iterator[FieldChange]:
     """Yields the changes of a keyed list: of items that the manager owned, and new ones."""
     old = set()
     for element, node in fields.items():
@@ -188,23 +188,23 @@ def _list_changes(path: str, fields: FieldSet, wanted: list[Json], live: list[Js
             yield from _changes(below, node, wanted[here], live[there])
         elif here is not None or there is not None:
             before = None if there is None else live[there]
-            yield Change(below, before, None if here is None else wanted[here])
+            yield FieldChange(below, before, None if here is None else wanted[here])
     for at, item in enumerate(wanted):
         if at not in old and not any(contains(other, item) for other in live):
-            yield Change(f"{path}/-", None, item)
+            yield FieldChange(f"{path}/-", None, item)
 
 
-def _hidden(change: Change) -> Change:
+def _hidden(change: FieldChange) -> FieldChange:
     """Returns a change of a Secret without the values."""
     top = change.path.split("/")[1] if change.path else ""
     if top in _SECRETS:
-        return Change(change.path, *(None if value is None else _HIDDEN for value in change[1:]))
+        return FieldChange(change.path, *(None if value is None else _HIDDEN for value in change[1:]))
     if not change.path and isinstance(change.after, dict):
         after = {
             name: dict.fromkeys(value, _HIDDEN) if name in _SECRETS and isinstance(value, dict) else value
             for name, value in change.after.items()
         }
-        return Change("", change.before, after)
+        return FieldChange("", change.before, after)
     return change
 
 

@@ -39,7 +39,7 @@ class Identity(NamedTuple):
         return f"{self.kind}.{self.group} {self.key}" if self.group else f"{self.kind} {self.key}"
 
 
-class Entry(NamedTuple):
+class InventoryEntry(NamedTuple):
     """One object of a set."""
 
     identity: Identity
@@ -67,7 +67,7 @@ class Entry(NamedTuple):
         return {name: value for name, value in found.items() if value}
 
     @classmethod
-    def from_json(cls, tree: Json) -> "Entry":
+    def from_json(cls, tree: Json) -> "InventoryEntry":
         """Decodes an entry. Raises ValueError for an invalid one."""
         if not isinstance(tree, dict) or not all(isinstance(value, str) for value in tree.values()):
             raise ValueError("an inventory entry must be an object of strings")
@@ -77,13 +77,13 @@ class Entry(NamedTuple):
         return cls(identity, tree["version"], tree.get("uid", ""), tree.get("unwantedSince", ""))
 
 
-class Inventory(Mapping[Identity, Entry]):
+class Inventory(Mapping[Identity, InventoryEntry]):
     """The entries of a set. Immutable; the methods return new inventories."""
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[InventoryEntry] = ()) -> None:
         self._entries = {entry.identity: entry for entry in entries}
 
-    def __getitem__(self, identity: Identity) -> Entry:
+    def __getitem__(self, identity: Identity) -> InventoryEntry:
         return self._entries[identity]
 
     def __iter__(self) -> Iterator[Identity]:
@@ -98,7 +98,7 @@ class Inventory(Mapping[Identity, Entry]):
     def __hash__(self) -> int:
         return hash(frozenset(self._entries.values()))
 
-    def with_entries(self, entries: Iterable[Entry]) -> "Inventory":
+    def with_entries(self, entries: Iterable[InventoryEntry]) -> "Inventory":
         """Returns an inventory with additional entries, which replace those of the same objects."""
         found = list(entries)
         return Inventory((*self._entries.values(), *found)) if found else self
@@ -117,4 +117,4 @@ class Inventory(Mapping[Identity, Entry]):
         """Decodes an inventory. Raises ValueError for an invalid one: a guess might delete the wrong objects."""
         if not isinstance(entries, list):
             raise ValueError("an inventory must be a list of entries")
-        return cls(Entry.from_json(entry) for entry in entries)
+        return cls(InventoryEntry.from_json(entry) for entry in entries)

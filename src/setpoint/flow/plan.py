@@ -12,10 +12,10 @@ from setpoint.flow import diff
 from setpoint.flow.desired_object import Desired
 from setpoint.flow.ignore import leave_to_others
 from setpoint.flow.immutable_fields import must_replace
-from setpoint.flow.inventory import Entry, Identity, Inventory
+from setpoint.flow.inventory import Identity, Inventory, InventoryEntry
 from setpoint.flow.marks import MANAGED_BY, is_kept, set_of
 from setpoint.flow.order import rank
-from setpoint.flow.policy import Adopt, How, Mode, Policy, Replace
+from setpoint.flow.policy import Adopt, ApplySetPolicy, How, Mode, Replace
 from setpoint.merge.equality import equal
 from setpoint.objects import meta, owners
 from setpoint.objects.frozen import thaw
@@ -52,7 +52,7 @@ _AS_WANTED = "up to date"
 _OF_MODE = {Mode.APPLY: Action.APPLY, Mode.UPDATE: Action.UPDATE, Mode.MERGE: Action.PATCH}
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """The action for one object."""
 
     action: Action
@@ -66,19 +66,19 @@ class Step(NamedTuple):
     # The resource version that the write is conditional on; empty: unconditional.
     only_version: str = ""
     # The inventory entry of an object to prune or leave.
-    entry: Entry | None = None
+    entry: InventoryEntry | None = None
 
     def __str__(self) -> str:
         return f"{self.action.value} {self.identity}: {self.reason}"
 
 
-class World(NamedTuple):
+class PlanInput(NamedTuple):
     """The input of a plan."""
 
     set_id: str
     manager: str
     owner: Object | None
-    policy: Policy
+    policy: ApplySetPolicy
     inventory: Inventory
     # The live objects among the wanted ones and the inventory.
     live: Mapping[Identity, Object]
@@ -92,18 +92,18 @@ class World(NamedTuple):
 class Plan(NamedTuple):
     """The actions in order."""
 
-    steps: Sequence[Step]
+    steps: Sequence[PlanStep]
     manager: str
     # Why no object is pruned although some should be; empty if pruning is not withheld.
     withheld: str = ""
     # The seconds until the grace period of an object ends; None without one.
     again_after: float | None = None
 
-    def of(self, *actions: Action) -> list[Step]:
+    def of(self, *actions: Action) -> list[PlanStep]:
         return [step for step in self.steps if step.action in actions]
 
     @property
-    def prunes(self) -> list[Step]:
+    def prunes(self) -> list[PlanStep]:
         return self.of(Action.PRUNE)
 
     @property
@@ -125,13 +125,13 @@ class Plan(NamedTuple):
         return "\n".join(lines or ["nothing to do"])
 
 
-def make(desired: Sequence[Desired], world: World) -> Plan:
+def make(desired: Sequence[Desired], world: PlanInput) -> Plan:
     """Returns the plan for the wanted objects, which are in order, and for those no longer wanted."""
     rest = without([each.identity for each in desired], world)
     return rest._replace(steps=[*(step_for(each, world) for each in desired), *rest.steps])
 
 
-def without(wanted: Iterable[Identity], world: World) -> Plan:
+def without(wanted: Iterable[Identity], world: PlanInput) -> Plan:
     """Returns the plan for the objects that are no longer wanted."""
     known = set(wanted)
     rest = sorted((identity for identity in world.inventory if identity not in known), reverse=True)
@@ -151,14 +151,14 @@ def without(wanted: Iterable[Identity], world: World) -> Plan:
     return Plan(unwanted, world.manager, withheld, _again_after(unwanted, world))
 
 
-def step_for(desired: Desired, world: World) -> Step:
+def step_for(desired: Desired, world: PlanInput) -> PlanStep:
     """Returns the step for one wanted object."""
     live, how = world.live.get(desired.identity), desired.how
     if live is not None and world.is_known(desired, meta.resource_version(live)):
-        return Step(Action.KEEP, desired.identity, desired.gvk, _AS_WANTED, how, live=live)
+        return PlanStep(Action.KEEP, desired.identity, desired.gvk, _AS_WANTED, how, live=live)
 
-    def step(action: Action, reason: str, wanted: Object | None = None, only_version: str = "") -> Step:
-        return Step(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version)
+    def step(action: Action, reason: str, wanted: Object | None = None, only_version: str = "") -> PlanStep:
+        return PlanStep(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version)
 
     owner_is_going = world.owner is not None and meta.is_being_deleted(world.owner)
     if live is None:
@@ -208,7 +208,7 @@ def merged(wanted: Object, live: Object) -> Object:
     return {**wanted, "metadata": metadata}
 
 
-def _with_owner(desired: Desired, live: Object | None, world: World) -> Object:
+def _with_owner(desired: Desired, live: Object | None, world: PlanInput) -> Object:
     """Returns the wanted object with an owner reference, if wanted and permitted.
 
     The owner becomes the controller, unless the object has another one.
@@ -227,7 +227,7 @@ def _with_owner(desired: Desired, live: Object | None, world: World) -> Object:
     return {**tree, "metadata": {**tree["metadata"], "ownerReferences": [*said, mine]}}
 
 
-def _without_ignored(wanted: Object, live: Object, desired: Desired, world: World) -> tuple[Object, bool]:
+def _without_ignored(wanted: Object, live: Object, desired: Desired, world: PlanInput) -> tuple[Object, bool]:
     """Returns the wanted object without ignored fields, and True if current values were used for some."""
     pointers = world.policy.ignore.get(desired.identity.group_kind, ())
     if not pointers:
@@ -238,7 +238,7 @@ def _without_ignored(wanted: Object, live: Object, desired: Desired, world: Worl
     return wanted, any(says)
 
 
-def _is_own(entry: Entry | None, live: Object, world: World) -> bool:
+def _is_own(entry: InventoryEntry | None, live: Object, world: PlanInput) -> bool:
     """Returns True if an object belongs to the set: by its label or, without a label, by UID or controller."""
     said = set_of(live)
     if said:
@@ -248,7 +248,7 @@ def _is_own(entry: Entry | None, live: Object, world: World) -> bool:
     return world.owner is not None and owners.is_controlled_by(live, world.owner)
 
 
-def _why_foreign(desired: Desired, live: Object, world: World) -> str:
+def _why_foreign(desired: Desired, live: Object, world: PlanInput) -> str:
     """Returns why an object must not be adopted by the set; empty if permitted, or already a member."""
     if _is_own(world.inventory.get(desired.identity), live, world) or desired.how.adopt is Adopt.ALWAYS:
         return ""
@@ -265,16 +265,16 @@ def _why_foreign(desired: Desired, live: Object, world: World) -> str:
     return ""
 
 
-def _is_owner(reference: Object, world: World) -> bool:
+def _is_owner(reference: Object, world: PlanInput) -> bool:
     return world.owner is not None and owners.same_owner(reference, owners.owner_reference(world.owner))
 
 
-def _unwanted(entry: Entry, world: World, wanted_uids: set[str]) -> Step:
+def _unwanted(entry: InventoryEntry, world: PlanInput, wanted_uids: set[str]) -> PlanStep:
     """Returns the step for an inventory object that is not wanted."""
     live, prune = world.live.get(entry.identity), world.policy.prune
 
-    def step(action: Action, reason: str) -> Step:
-        return Step(action, entry.identity, entry.gvk, reason, live=live, entry=entry)
+    def step(action: Action, reason: str) -> PlanStep:
+        return PlanStep(action, entry.identity, entry.gvk, reason, live=live, entry=entry)
 
     if entry.gvk in world.unserved:
         return step(Action.LEAVE, "its kind is not served at present")
@@ -298,13 +298,13 @@ def _unwanted(entry: Entry, world: World, wanted_uids: set[str]) -> Step:
     return step(Action.PRUNE, "no longer wanted")
 
 
-def _seconds_left(entry: Entry, world: World) -> float:
+def _seconds_left(entry: InventoryEntry, world: PlanInput) -> float:
     """Returns the remaining grace period of an object in seconds."""
     since = parse_time(entry.unwanted_since) if entry.unwanted_since else world.now
     return world.policy.prune.grace - (world.now - since).total_seconds()
 
 
-def _again_after(unwanted: Sequence[Step], world: World) -> float | None:
+def _again_after(unwanted: Sequence[PlanStep], world: PlanInput) -> float | None:
     if not world.policy.prune.grace:
         return None
     left = [

@@ -76,7 +76,7 @@ class Prune(NamedTuple):
 PRUNE = Prune()
 
 
-class Policy(NamedTuple):
+class ApplySetPolicy(NamedTuple):
     """The policies of a whole set."""
 
     how: How = DEFAULT

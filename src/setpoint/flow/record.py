@@ -42,7 +42,7 @@ class Record(Protocol):
         """Deletes the inventory."""
 
 
-class _Known(NamedTuple):
+class _RecordState(NamedTuple):
     """The ConfigMap as last read or written (None if missing), and its inventory."""
 
     config_map: Object | None
@@ -69,7 +69,7 @@ class ConfigMapRecord:
         self._inventory = Inventory()
 
     async def read(self, client: Client) -> Inventory:
-        known: _Known | None = self._memory.note(self._about)
+        known: _RecordState | None = self._memory.note(self._about)
         if known is not None:
             self._found, self._inventory = known
             return known.inventory
@@ -110,7 +110,7 @@ class ConfigMapRecord:
 
     def _know(self, found: Object | None, inventory: Inventory) -> None:
         self._found, self._inventory = found, inventory
-        self._memory.put_note(self._about, _Known(found, inventory))
+        self._memory.put_note(self._about, _RecordState(found, inventory))
 
     async def _put(self, client: Client, tree: Object) -> Object:
         if self._found is None:

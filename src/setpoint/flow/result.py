@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.flow.inventory import Identity
-from setpoint.flow.plan import Plan, Step
+from setpoint.flow.plan import Plan, PlanStep
 from setpoint.objects.errors import Conflict
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
@@ -21,7 +21,7 @@ class Result(NamedTuple):
     written: Sequence[Identity] = ()
     pruned: Sequence[Identity] = ()
     # The objects that must be deleted before the next run creates them again.
-    waiting: Sequence[Step] = ()
+    waiting: Sequence[PlanStep] = ()
     # The seconds until an object is to be pruned.
     again_after: float | None = None
 

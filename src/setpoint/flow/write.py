@@ -5,8 +5,8 @@ import msgspec
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef
 from setpoint.client.patches import apply_configuration, merge
-from setpoint.flow.inventory import Entry
-from setpoint.flow.plan import Action, Step, merged, replaced
+from setpoint.flow.inventory import InventoryEntry
+from setpoint.flow.plan import Action, PlanStep, merged, replaced
 from setpoint.flow.policy import Mode
 from setpoint.objects import meta
 from setpoint.objects.errors import Conflict, NotFound
@@ -14,7 +14,7 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
 
 
-async def write(client: Client, step: Step, manager: str) -> Object:
+async def write(client: Client, step: PlanStep, manager: str) -> Object:
     """Creates or updates the object of a step. Raises the server's error."""
     wanted, mode = step.wanted or {}, step.how.mode or Mode.APPLY
     if mode is Mode.APPLY:
@@ -36,7 +36,7 @@ async def write(client: Client, step: Step, manager: str) -> Object:
     return await _patched(client, step, msgspec.json.encode(patch), manager)
 
 
-async def _patched(client: Client, step: Step, body: bytes, manager: str) -> Object:
+async def _patched(client: Client, step: PlanStep, body: bytes, manager: str) -> Object:
     identity, patch = step.identity, merge({})._replace(body=body, is_empty=False)
     found: Object = await client.patch(
         KindRef(step.gvk), patch, identity.name, identity.namespace, field_manager=manager
@@ -44,7 +44,7 @@ async def _patched(client: Client, step: Step, body: bytes, manager: str) -> Obj
     return found
 
 
-async def _apply(client: Client, step: Step, wanted: Object, manager: str) -> Object:
+async def _apply(client: Client, step: PlanStep, wanted: Object, manager: str) -> Object:
     force = bool(step.how.force)
     if not step.only_version or step.live is None:
         return await client.apply(wanted, force=force, field_manager=manager)
@@ -57,7 +57,7 @@ async def _apply(client: Client, step: Step, wanted: Object, manager: str) -> Ob
     return found
 
 
-async def delete(client: Client, entry: Entry, uid: str, propagation: str) -> bool:
+async def delete(client: Client, entry: InventoryEntry, uid: str, propagation: str) -> bool:
     """Deletes exactly the object with that UID. Returns True if deleted; False if terminating."""
     identity, kind = entry.identity, KindRef(entry.gvk)
     try:

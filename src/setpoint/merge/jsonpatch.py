@@ -178,25 +178,25 @@ class _Document:
         if not equal(found, operation.value):
             raise PatchTestFailed.because(f"testing value {operation.path} failed: test failed")
 
-    def find(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
+    def find(self, operation: Operation, path: str | None, field: str = "path") -> "_PatchTarget":
         """Returns the place of a path, for reading."""
         tokens = _tokens(operation, path, field)
         container = self.root
         for token in tokens[:-1]:
-            container = _Place(operation, container, token, field).inner()
-        return _Place(operation, container, tokens[-1], field)
+            container = _PatchTarget(operation, container, token, field).inner()
+        return _PatchTarget(operation, container, tokens[-1], field)
 
-    def change(self, operation: Operation, path: str | None, field: str = "path") -> "_Place":
+    def change(self, operation: Operation, path: str | None, field: str = "path") -> "_PatchTarget":
         """Returns the place of a path, in containers that the document owns and may change."""
         tokens = _tokens(operation, path, field)
         container = self.root = self.owned(self.root)
         for token in tokens[:-1]:
-            place = _Place(operation, container, token, field)
+            place = _PatchTarget(operation, container, token, field)
             inner = place.inner()
             container = self.owned(inner)
             if container is not inner:
                 place.container[token if type(place.container) is dict else place.index()] = container
-        return _Place(operation, container, tokens[-1], field)
+        return _PatchTarget(operation, container, tokens[-1], field)
 
     def owned(self, container: Json) -> Json:
         if type(container) not in _CONTAINERS or id(container) in self.own:
@@ -205,7 +205,7 @@ class _Document:
         self.own[id(fresh)] = fresh
         return fresh
 
-    def put(self, place: "_Place", value: Json) -> None:
+    def put(self, place: "_PatchTarget", value: Json) -> None:
         self.nested = self.nested or type(value) in _CONTAINERS
         if type(place.container) is dict:
             place.container[place.key] = value
@@ -216,7 +216,7 @@ class _Document:
             self.shift(place, index)
             place.container.insert(index, value)
 
-    def take(self, place: "_Place") -> Json:
+    def take(self, place: "_PatchTarget") -> Json:
         if type(place.container) is dict:
             if place.key not in place.container:
                 raise _Nowhere(place.field, f"Unable to remove nonexistent key: {place.key}: missing value", place.key)
@@ -225,7 +225,7 @@ class _Document:
         self.shift(place, index)
         return place.container.pop(index)
 
-    def shift(self, place: "_Place", index: int) -> None:
+    def shift(self, place: "_PatchTarget", index: int) -> None:
         self.shifted += len(place.container) - index
         if self.shifted > MAX_SHIFTED_ITEMS:
             raise place.failed("the patch shifts too many list items")
@@ -266,7 +266,7 @@ _MISSING = {
 }
 
 
-class _Place:
+class _PatchTarget:
     """The target of the last token of a path: a key of an object or an index of a list."""
 
     __slots__ = ("container", "field", "key", "operation")

@@ -29,7 +29,7 @@ def same_version(tree: Object, from_version: str, to_version: str) -> Object:
     return {**tree, "apiVersion": to_version}
 
 
-class Change(NamedTuple):
+class FieldSetChange(NamedTuple):
     """The differences between two objects in one version: the fields that a writer takes over, and the removed ones."""
 
     changed: FieldSet
@@ -109,19 +109,19 @@ class Updater:
                 found[identifier] = managed.with_fields(kind.reconcile(managed.fields))
         return found
 
-    def _change(self, live: Object, new: Object, version: str) -> Change:
+    def _change(self, live: Object, new: Object, version: str) -> FieldSetChange:
         before, after = self.in_version(live, version), self.in_version(new, version)
         removed, modified, added = compare(self.types[version], before, after)
-        return Change(
+        return FieldSetChange(
             self.without_reset(fieldset.union(modified, added), version), self.without_reset(removed, version)
         )
 
     def _take(
         self, live: Object, new: Object, version: str, managers: Managers, me: Identifier, force: bool
-    ) -> tuple[Change, Managers]:
+    ) -> tuple[FieldSetChange, Managers]:
         """Takes the changed fields from all other managers. Without force, their ownership is a conflict."""
         change = self._change(live, new, version)
-        by_version: dict[str, Change | None] = {version: change}
+        by_version: dict[str, FieldSetChange | None] = {version: change}
         conflicts: dict[Identifier, FieldSet] = {}
         found: Managers = {}
         for identifier, managed in managers.items():

@@ -45,7 +45,7 @@ def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_mal
         return Coerced({}, unknown)
     if type(metadata) is not dict:
         raise ValueError(f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta")
-    reader = _Reader("ObjectMeta", within, path, unknown)
+    reader = _FieldPosition("ObjectMeta", within, path, unknown)
     found: Object = {}
     for name, value in metadata.items():
         field = _OBJECT_META.get(name)
@@ -64,7 +64,7 @@ def coerce(metadata: Json, *, path: str = "metadata", within: str = "", drop_mal
     return Coerced(found, unknown)
 
 
-class _Reader(NamedTuple):
+class _FieldPosition(NamedTuple):
     """The position of a field in the metadata, for messages."""
 
     struct: str
@@ -81,17 +81,17 @@ class _Reader(NamedTuple):
         )
 
 
-_Field: TypeAlias = Callable[[_Reader, str, Any], Any]
+_Field: TypeAlias = Callable[[_FieldPosition, str, Any], Any]
 
 
-def _text(reader: _Reader, name: str, value: Json) -> str:
+def _text(reader: _FieldPosition, name: str, value: Json) -> str:
     if type(value) is not str:
         raise reader.wrong(name, value, "string")
     return value
 
 
 def _named_text(wanted: str) -> _Field:
-    def read(reader: _Reader, name: str, value: Json) -> str:
+    def read(reader: _FieldPosition, name: str, value: Json) -> str:
         if type(value) is not str:
             raise reader.wrong(name, value, wanted)
         return value
@@ -99,13 +99,13 @@ def _named_text(wanted: str) -> _Field:
     return read
 
 
-def _bool(reader: _Reader, name: str, value: Json) -> bool:
+def _bool(reader: _FieldPosition, name: str, value: Json) -> bool:
     if type(value) is not bool:
         raise reader.wrong(name, value, "bool")
     return value
 
 
-def _int64(reader: _Reader, name: str, value: Json) -> int:
+def _int64(reader: _FieldPosition, name: str, value: Json) -> int:
     if type(value) is float and value.is_integer() and INT64_MIN <= value <= INT64_MAX:
         return int(value)
     if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
@@ -113,7 +113,7 @@ def _int64(reader: _Reader, name: str, value: Json) -> int:
     return value
 
 
-def _time(reader: _Reader, name: str, value: Json) -> str:
+def _time(reader: _FieldPosition, name: str, value: Json) -> str:
     """Returns the time in the format of the API; an empty string for the zero time."""
     if type(value) is not str:
         raise reader.wrong(name, value, "string")
@@ -121,7 +121,7 @@ def _time(reader: _Reader, name: str, value: Json) -> str:
     return "" if text == _ZERO_TIME else text
 
 
-def _map(reader: _Reader, name: str, value: Json) -> dict[str, str]:
+def _map(reader: _FieldPosition, name: str, value: Json) -> dict[str, str]:
     if type(value) is not dict:
         raise reader.wrong(name, value, "map[string]string")
     for item in value.values():
@@ -132,7 +132,7 @@ def _map(reader: _Reader, name: str, value: Json) -> dict[str, str]:
     return {key: "" if item is None else _text(reader, name, item) for key, item in value.items()}
 
 
-def _texts(reader: _Reader, name: str, value: Json) -> list[str]:
+def _texts(reader: _FieldPosition, name: str, value: Json) -> list[str]:
     if type(value) is not list:
         raise reader.wrong(name, value, "[]string")
     return ["" if item is None else _text(reader, name, item) for item in value]
@@ -141,15 +141,15 @@ def _texts(reader: _Reader, name: str, value: Json) -> list[str]:
 def _structs(struct: str, fields: dict[str, _Field], required: tuple[str, ...]) -> _Field:
     """Reads a list of structs; `required` are the fields that are written even if empty."""
 
-    def read(reader: _Reader, name: str, value: Json) -> list[Object]:
+    def read(reader: _FieldPosition, name: str, value: Json) -> list[Object]:
         if type(value) is not list:
             raise reader.wrong(name, value, f"[]v1.{struct}")
         return [read_one(reader, name, item, at) for at, item in enumerate(value)]
 
-    def read_one(reader: _Reader, name: str, value: Json, at: int) -> Object:
+    def read_one(reader: _FieldPosition, name: str, value: Json, at: int) -> Object:
         if value is not None and type(value) is not dict:
             raise reader.wrong(name, value, f"v1.{struct}")
-        inner = _Reader(struct, f"{reader.within}{name}.", f"{reader.path}.{name}[{at}]", reader.unknown)
+        inner = _FieldPosition(struct, f"{reader.within}{name}.", f"{reader.path}.{name}[{at}]", reader.unknown)
         found: Object = dict.fromkeys(required, "")
         for key, item in (value or {}).items():
             field = fields.get(key)
@@ -165,7 +165,7 @@ def _structs(struct: str, fields: dict[str, _Field], required: tuple[str, ...]) 
     return read
 
 
-def _anything(_reader: _Reader, _name: str, value: Json) -> Json:
+def _anything(_reader: _FieldPosition, _name: str, value: Json) -> Json:
     return value
 
 

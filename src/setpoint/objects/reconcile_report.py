@@ -15,7 +15,7 @@ MOST = 50
 From: TypeAlias = Literal["cache", "server"]
 
 
-class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+class ReconcileQuery(msgspec.Struct, frozen=True, omit_defaults=True):
     """The query for reconciles: those of an object or that wrote the object, and those with the given ids (or prefixes
     of ids); the newest ones first."""
 
@@ -38,7 +38,7 @@ class Because(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     fields: tuple[str, ...] = ()
 
 
-class Seen(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class ObservedRead(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One read: of an object (without a revision if the object did not exist), or of a list."""
 
     kind: str
@@ -87,7 +87,7 @@ class Reconciled(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     because: tuple[Because, ...] = ()
     # The numbers of omitted entries, of each kind.
     more_reasons: int = 0
-    reads: tuple[Seen, ...] = ()
+    reads: tuple[ObservedRead, ...] = ()
     more_reads: int = 0
     writes: tuple[Wrote, ...] = ()
 

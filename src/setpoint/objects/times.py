@@ -62,10 +62,10 @@ def _parse(text: str, layout: str) -> datetime:
             return datetime.fromisoformat(text)
         except ValueError:
             pass  # out of range: the steps below find the part
-    return _Reader(text, layout).read()
+    return _TimeParser(text, layout).read()
 
 
-class _Reader:
+class _TimeParser:
     """Parses a time part by part, as Go does, so that each failure has Go's message."""
 
     def __init__(self, text: str, layout: str) -> None:

@@ -65,7 +65,7 @@ class Mistakes(ValueError):  # noqa: N818 - it is several
         self.found = tuple(found)
 
 
-class Source(NamedTuple):
+class ParsedFile(NamedTuple):
     """The tree of a file, and its text, for line numbers."""
 
     tree: Json
@@ -84,7 +84,7 @@ class Source(NamedTuple):
         return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
 
 
-def read(text: str, file: str) -> Source:
+def read(text: str, file: str) -> ParsedFile:
     """Parses a file with one document. Raises Mistakes."""
     from setpoint.objects import yamltext  # imported here, so that callers of the plain reader do not load the library
 
@@ -97,14 +97,14 @@ def read(text: str, file: str) -> Source:
     tree, repeated = documents[0] if documents else (None, ())
     if repeated:
         raise Mistakes([Mistake(file, "", text) for text in repeated])
-    return Source(tree, file, text)
+    return ParsedFile(tree, file, text)
 
 
 def convert(tree: Json, kind: type[T], where: Callable[[Path], str], *, unknown: list[Mistake] | None = None) -> T:
     """Converts a tree to a value of a type; `where` returns the source of a field. With `unknown`, unknown fields are
     added to that list instead of being raised with the other mistakes. Raises Mistakes."""
     found: list[Mistake] = []
-    made: T = _Reader(where, found, unknown).value(tree, inspect.type_info(kind), ())
+    made: T = _TreeReader(where, found, unknown).value(tree, inspect.type_info(kind), ())
     if found:
         raise Mistakes(found)
     return made
@@ -134,7 +134,7 @@ def choices(name: str, allowed: Sequence[str]) -> str:
     return f"; did you mean {lower[close[0]]}?{f' Allowed are {listed}' if len(allowed) <= _MAX_LISTED else ''}"
 
 
-class _Reader:
+class _TreeReader:
     """Traverses a tree along its type, and collects the mistakes. The result is valid only without mistakes."""
 
     def __init__(

@@ -30,7 +30,7 @@ class Setter(NamedTuple):
     cause: Cause | None = None
 
 
-class Line(NamedTuple):
+class BlameLine(NamedTuple):
     """A line of the YAML, and the writer of its value; None for a line that only contains other lines."""
 
     text: str
@@ -38,7 +38,7 @@ class Line(NamedTuple):
     setter: Setter | None
 
 
-def blame(found: Sequence[Revision]) -> list[Line]:
+def blame(found: Sequence[Revision]) -> list[BlameLine]:
     """Returns the lines of an object at the last of its revisions, which are given oldest first."""
     setters: dict[str, Setter] = {}
     tree: Object = {}
@@ -55,7 +55,7 @@ def blame(found: Sequence[Revision]) -> list[Line]:
     return _blamed(tree, setters)
 
 
-def blame_by_managers(tree: Object) -> list[Line]:
+def blame_by_managers(tree: Object) -> list[BlameLine]:
     """Returns the lines of an object by `managedFields`, for servers without history."""
     setters: dict[str, Setter] = {}
     entries = (tree.get("metadata") or {}).get("managedFields") or ()
@@ -69,13 +69,13 @@ def blame_by_managers(tree: Object) -> list[Line]:
     return _blamed(tree, setters)
 
 
-def _blamed(tree: Object, setters: dict[str, Setter]) -> list[Line]:
+def _blamed(tree: Object, setters: dict[str, Setter]) -> list[BlameLine]:
     # Real values are compared and masked values are shown: both have the same lines.
     shown = _lines(masked(without_records(tree)))
     return [line._replace(setter=setters.get(line.path)) for line in shown]
 
 
-def _lines(tree: Object) -> list[Line]:
+def _lines(tree: Object) -> list[BlameLine]:
     """Returns the lines of the YAML, each with its path. A line that contains other lines has no value."""
     return list(_mapping(tree, "", 0))
 
@@ -92,25 +92,25 @@ def _values(value: Json, path: str) -> Iterator[tuple[str, Json]]:
         yield path, value
 
 
-def _mapping(value: Object, path: str, depth: int) -> Iterator[Line]:
+def _mapping(value: Object, path: str, depth: int) -> Iterator[BlameLine]:
     for key in sorted(value):
         below = f"{path}/{key}"
         yield from _entry(f"{'  ' * depth}{_scalar(key)}:", value[key], below, depth)
 
 
-def _entry(head: str, value: Json, path: str, depth: int) -> Iterator[Line]:
+def _entry(head: str, value: Json, path: str, depth: int) -> Iterator[BlameLine]:
     if isinstance(value, dict) and value:
-        yield Line(head, f"{path}{_HOLDS}", None)
+        yield BlameLine(head, f"{path}{_HOLDS}", None)
         yield from _mapping(value, path, depth + 1)
     elif isinstance(value, list) and value:
-        yield Line(head, f"{path}{_HOLDS}", None)
+        yield BlameLine(head, f"{path}{_HOLDS}", None)
         for index, item in enumerate(value):
             yield from _item(item, f"{path}/{_name(item, index)}", depth)
     else:
-        yield Line(f"{head} {_scalar(value)}", path, None)
+        yield BlameLine(f"{head} {_scalar(value)}", path, None)
 
 
-def _item(item: Json, path: str, depth: int) -> Iterator[Line]:
+def _item(item: Json, path: str, depth: int) -> Iterator[BlameLine]:
     """Yields the lines of a list item, the first one with the dash."""
     indent = "  " * depth
     if isinstance(item, dict) and item:
@@ -118,7 +118,7 @@ def _item(item: Json, path: str, depth: int) -> Iterator[Line]:
         yield lines[0]._replace(text=f"{indent}- {lines[0].text[len(indent) + 2 :]}")
         yield from lines[1:]
     else:
-        yield Line(f"{indent}- {_scalar(item)}", path, None)
+        yield BlameLine(f"{indent}- {_scalar(item)}", path, None)
 
 
 def _name(item: Json, index: int) -> str:

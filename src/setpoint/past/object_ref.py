@@ -13,7 +13,7 @@ from setpoint.objects.tree import Object
 WORKLOADS = "workloads"
 
 
-class Place(NamedTuple):
+class ObjectReference(NamedTuple):
     """A reference to one object, by kind and name."""
 
     resource: APIResource
@@ -45,15 +45,15 @@ class Place(NamedTuple):
         return {**found, "namespace": self.namespace} if self.namespace else found
 
 
-async def place_at(client: Client, kind: Kind[Any], name: str, namespace: str = "") -> Place:
+async def place_at(client: Client, kind: Kind[Any], name: str, namespace: str = "") -> ObjectReference:
     """Returns the reference to an object, whether or not the object exists. Raises NoMatch if the server does not serve
     the kind."""
     return place_of(await client.resource(kind), name, namespace or client.options.namespace)
 
 
-def place_of(resource: APIResource, name: str, namespace: str) -> Place:
+def place_of(resource: APIResource, name: str, namespace: str) -> ObjectReference:
     """Returns the reference to an object of a known resource."""
-    return Place(resource, name, (namespace or "default") if resource.namespaced else "")
+    return ObjectReference(resource, name, (namespace or "default") if resource.namespaced else "")
 
 
 def resource_of(resources: Sequence[APIResource], kind: GroupKind) -> APIResource | None:

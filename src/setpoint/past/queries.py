@@ -12,7 +12,7 @@ from setpoint.objects.errors import APIError, Forbidden, MethodNotAllowed, NotFo
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.moment import Moment
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.revision import Revision, revisions
 
 _ROOT = "/apis/setpoint.dev/v1"
@@ -38,7 +38,7 @@ async def who_am_i(client: Client) -> tuple[str, ...]:
 
 
 async def read_history(
-    client: Client, place: Place, *, since: Moment | None = None, until: Moment | None = None
+    client: Client, place: ObjectReference, *, since: Moment | None = None, until: Moment | None = None
 ) -> list[Revision]:
     """Returns the revisions of an object between two moments, oldest first; by default its whole history, including
     earlier objects of the same name. Raises NoPast and NotThere."""
@@ -56,7 +56,7 @@ async def read_history(
     return [each for each in found if _is_within(each, since, until)]
 
 
-async def _base(client: Client, place: Place, items: list[Object]) -> Object | None:
+async def _base(client: Client, place: ObjectReference, items: list[Object]) -> Object | None:
     """Returns the object before the oldest item, if the items do not begin with a whole object."""
     oldest = items[-1] if items else None
     patch = oldest.get("patch") if oldest is not None else None
@@ -68,7 +68,7 @@ async def _base(client: Client, place: Place, items: list[Object]) -> Object | N
         return None
 
 
-async def read_at(client: Client, place: Place, moment: Moment) -> Object | None:
+async def read_at(client: Client, place: ObjectReference, moment: Moment) -> Object | None:
     """Returns the object at a moment, unmasked, or None if the object did not exist. Raises NoPast."""
     at = await revision_at(client, moment)
     try:
@@ -92,7 +92,7 @@ async def read_log(client: Client, after: int, most: int = 500) -> list[Object]:
     return items
 
 
-async def _ask(client: Client, path: str, query: Mapping[str, str], place: Place | None = None) -> Any:
+async def _ask(client: Client, path: str, query: Mapping[str, str], place: ObjectReference | None = None) -> Any:
     try:
         return msgspec.json.decode((await client.raw("GET", path, query=list(query.items()))).body)
     except NotFound as error:
@@ -105,7 +105,9 @@ async def _ask(client: Client, path: str, query: Mapping[str, str], place: Place
         raise NoPast(f"cannot read the history: {error.message}") from None
 
 
-async def purge(client: Client, place: Place, reason: str, through: str = "", *, cluster_wide: bool = False) -> Object:
+async def purge(
+    client: Client, place: ObjectReference, reason: str, through: str = "", *, cluster_wide: bool = False
+) -> Object:
     """Removes the past values of an object permanently, and returns the server's answer. Raises NoPast, NotThere and
     APIErrors."""
     body: Object = {"reason": reason}
@@ -126,7 +128,7 @@ async def purge(client: Client, place: Place, reason: str, through: str = "", *,
     return result
 
 
-def _path(place: Place, question: str = "history") -> str:
+def _path(place: ObjectReference, question: str = "history") -> str:
     if place.group_resource == "namespaces":
         return f"{_ROOT}/namespaces/{quote(place.name, safe='')}/{question}"
     where = f"namespaces/{quote(place.namespace, safe='')}/" if place.namespace else ""

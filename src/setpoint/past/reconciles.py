@@ -8,11 +8,11 @@ import msgspec
 from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.objects.errors import APIError
-from setpoint.objects.reconcile_report import MOST, PATH, Reconciled, Reconciles, Wanted
+from setpoint.objects.reconcile_report import MOST, PATH, Reconciled, ReconcileQuery, Reconciles
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.moment import Moment
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.queries import NoPast, NotThere, read_log
 from setpoint.past.related_objects import Related
 from setpoint.past.revision import Revision
@@ -24,7 +24,7 @@ _MOST_OTHERS = 20
 _NOTHING = Reconciles([])
 
 
-async def read_reconciles(client: Client, wanted: Wanted) -> Reconciles:
+async def read_reconciles(client: Client, wanted: ReconcileQuery) -> Reconciles:
     """Returns the reconciles that the controllers of a server have recorded; empty if the server does not support the
     request."""
     query = [("kind", wanted.kind), ("object", wanted.object), *(("id", each) for each in wanted.ids)]
@@ -38,7 +38,7 @@ async def read_reconciles(client: Client, wanted: Wanted) -> Reconciles:
 
 async def read_traces(
     client: Client,
-    place: Place,
+    place: ObjectReference,
     tree: Object | None,
     related: Related,
     *,
@@ -50,7 +50,7 @@ async def read_traces(
     places = [place, *(await related.owned(tree, place) if tree is not None else ())]
     found = await timeline(client, places, since=since, until=until)
     ids = _ids(found)
-    told = await read_reconciles(client, Wanted(kind_name(place), place.key, tuple(ids)[-MOST:]))
+    told = await read_reconciles(client, ReconcileQuery(kind_name(place), place.key, tuple(ids)[-MOST:]))
     known = [each for each in told.items if each.id in ids or _is_between(each, since, until)]
     return await _completed(client, related, found, known, places)
 
@@ -58,7 +58,7 @@ async def read_traces(
 async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noqa: A002 - the established name
     """Returns one reconcile, by its id or a prefix of the id. Raises NotThere, ValueError if the prefix is ambiguous,
     and NoPast."""
-    told = (await read_reconciles(client, Wanted(ids=(id,)))).items
+    told = (await read_reconciles(client, ReconcileQuery(ids=(id,)))).items
     # The log may be long, so it is read only if no controller has the reconcile.
     log = [] if told else [line for line in await _whole_log(client) if _reconcile_id(line).startswith(id)]
     ids = {each.id for each in told} | {_reconcile_id(line) for line in log}
@@ -75,7 +75,11 @@ async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noq
 
 
 async def _completed(
-    client: Client, related: Related, found: list[Revision], told: Sequence[Reconciled], places: Collection[Place]
+    client: Client,
+    related: Related,
+    found: list[Revision],
+    told: Sequence[Reconciled],
+    places: Collection[ObjectReference],
 ) -> list[Trace]:
     """Returns the traces with all their writes, and with the writes that triggered them, in any object."""
     ids = _ids(found) | {each.id for each in told}
@@ -87,7 +91,7 @@ async def _completed(
 
 async def _elsewhere(
     client: Client, related: Related, found: Sequence[Revision], told: Sequence[Reconciled], ids: Collection[str]
-) -> list[Place]:
+) -> list[ObjectReference]:
     """Returns the other objects that some reconciles wrote, read or were triggered by, according to the controllers and
     to the log since their first write."""
     named = [place for each in told for place in _named(each)]
@@ -120,7 +124,7 @@ async def _whole_log(client: Client) -> list[Object]:
     return found
 
 
-def _places(related: Related, references: Iterable[Object]) -> list[Place]:
+def _places(related: Related, references: Iterable[Object]) -> list[ObjectReference]:
     return [place for each in references if (place := related.place_of(each)) is not None]
 
 

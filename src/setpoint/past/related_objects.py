@@ -13,7 +13,7 @@ from setpoint.client.watch import raw_events
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
-from setpoint.past.object_ref import WORKLOADS, Place, resource_of
+from setpoint.past.object_ref import WORKLOADS, ObjectReference, resource_of
 from setpoint.workload.kinds.api_names import APP_LABEL
 
 _OWNERSHIP = "/apis/setpoint.dev/v1/ownership"
@@ -32,9 +32,9 @@ class Related:
         self._resources = resources
         self._listed: dict[tuple[APIResource, str], list[Object]] = {}
 
-    async def owned(self, tree: Object, place: Place) -> list[Place]:
+    async def owned(self, tree: Object, place: ObjectReference) -> list[ObjectReference]:
         """Returns the direct and indirect dependents of an object, each after its owner."""
-        found: list[Place] = []
+        found: list[ObjectReference] = []
         uids = {(tree.get("metadata") or {}).get("uid", "")} - {""}
         having_owners = await self._having_owners(place.namespace)
         seen: set[str] = set(uids)
@@ -75,7 +75,7 @@ class Related:
                 found.append(msgspec.json.decode(event.object))
         return found
 
-    async def of_app(self, app: str) -> list[Place]:
+    async def of_app(self, app: str) -> list[ObjectReference]:
         """Returns the objects with the label of an app."""
         return [
             _place(resource, item)
@@ -83,19 +83,19 @@ class Related:
             if (item["metadata"].get("labels") or {}).get(APP_LABEL) == app
         ]
 
-    async def inside(self, namespace: str) -> list[tuple[Place, Object]]:
+    async def inside(self, namespace: str) -> list[tuple[ObjectReference, Object]]:
         """Returns the objects in a namespace with their metadata, those with finalizers first."""
         found = [(_place(resource, item), item) for resource, item in await self._everything(namespace)]
         return sorted(found, key=lambda each: not each[1]["metadata"].get("finalizers"))
 
-    async def workloads(self) -> list[Place]:
+    async def workloads(self) -> list[ObjectReference]:
         """Returns all workloads."""
         kinds = [each for each in self._resources if WORKLOADS in each.categories and "list" in each.verbs]
         return [_place(resource, item) for resource, item in await self._of(kinds, "")]
 
-    async def owners(self, tree: Object, namespace: str) -> list[tuple[Place, Object | None]]:
+    async def owners(self, tree: Object, namespace: str) -> list[tuple[ObjectReference, Object | None]]:
         """Returns the chain of controllers above an object, the nearest first; None for a deleted one."""
-        found: list[tuple[Place, Object | None]] = []
+        found: list[tuple[ObjectReference, Object | None]] = []
         here: Object | None = tree
         while here is not None and len(found) < _DEEPEST:
             reference = _controller(here)
@@ -111,22 +111,22 @@ class Related:
             found.append((place, here))
         return found
 
-    def place(self, kind: str, key: str) -> Place | None:
+    def place(self, kind: str, key: str) -> ObjectReference | None:
         """Returns the reference to an object from the notation of triggers: `Kind.group` and `namespace/name`."""
         resource = resource_of(self._resources, GroupKind.parse(kind)) if kind else None
         namespace, _, name = key.rpartition("/")
-        return None if resource is None else Place(resource, name, namespace)
+        return None if resource is None else ObjectReference(resource, name, namespace)
 
-    def place_of(self, reference: Object) -> Place | None:
+    def place_of(self, reference: Object) -> ObjectReference | None:
         """Returns the reference to the object of a log entry, or None if the kind is not served any more."""
         return self._of_reference(reference, reference.get("namespace", ""))
 
-    def _of_reference(self, reference: Object, namespace: str) -> Place | None:
+    def _of_reference(self, reference: Object, namespace: str) -> ObjectReference | None:
         kind = GroupVersion.parse(reference.get("apiVersion", "")).with_kind(reference.get("kind", "")).group_kind
         resource = resource_of(self._resources, kind)
         if resource is None:
             return None
-        return Place(resource, reference.get("name", ""), namespace if resource.namespaced else "")
+        return ObjectReference(resource, reference.get("name", ""), namespace if resource.namespaced else "")
 
     async def _everything(self, namespace: str) -> list[tuple[APIResource, Object]]:
         """Returns the objects of every kind, in a namespace or in all."""
@@ -160,6 +160,6 @@ def _controller(tree: Object) -> Object | None:
     return next((each for each in references if each.get("controller")), next(iter(references), None))
 
 
-def _place(resource: APIResource, item: Object) -> Place:
+def _place(resource: APIResource, item: Object) -> ObjectReference:
     metadata = item["metadata"]
-    return Place(resource, metadata["name"], metadata.get("namespace", ""))
+    return ObjectReference(resource, metadata["name"], metadata.get("namespace", ""))

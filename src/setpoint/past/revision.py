@@ -16,7 +16,7 @@ from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.change import FieldChange, compare
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.secret_mask import masked, masked_change
 
 ADDED, MODIFIED, DELETED, PURGED = "ADDED", "MODIFIED", "DELETED", "PURGED"
@@ -26,7 +26,7 @@ _VERBS = {ADDED: "created", DELETED: "deleted"}
 class Revision(msgspec.Struct, frozen=True):
     """An entry of the log for one object. The trees are unmasked; `tree` is masked."""
 
-    place: Place
+    place: ObjectReference
     number: int
     type: str
     time: datetime
@@ -85,7 +85,7 @@ class Revision(msgspec.Struct, frozen=True):
         if self.actor.field_manager:
             found["actor"]["fieldManager"] = self.actor.field_manager
         if self.cause is not None:
-            found["cause"] = msgspec.to_builtins(_Told.of(self.cause, self.actor))
+            found["cause"] = msgspec.to_builtins(_CauseJson.of(self.cause, self.actor))
         if self.purged is not None:
             found["purged"] = self.purged
         found["changes"] = [change.to_json() for change in self.changes]
@@ -99,7 +99,7 @@ class _Because(msgspec.Struct, omit_defaults=True):
     revision: str = ""
 
 
-class _Told(msgspec.Struct, omit_defaults=True):
+class _CauseJson(msgspec.Struct, omit_defaults=True):
     """The JSON form of a cause."""
 
     id: str
@@ -110,7 +110,7 @@ class _Told(msgspec.Struct, omit_defaults=True):
     claimed_by: str = msgspec.field(default="", name="claimedBy")
 
     @classmethod
-    def of(cls, cause: Cause, actor: Actor) -> "_Told":
+    def of(cls, cause: Cause, actor: Actor) -> "_CauseJson":
         because = [_Because(each.event, each.kind, each.object, each.revision) for each in cause.because]
         claimant = cause.claimant(actor)
         return cls(cause.id, cause.controller, cause.key, because, cause.is_reconcile and not claimant, claimant)
@@ -142,7 +142,7 @@ def actor_of(item: Object) -> Actor:
     )
 
 
-def revisions(place: Place, items: Iterable[Object], base: Object | None = None) -> list[Revision]:
+def revisions(place: ObjectReference, items: Iterable[Object], base: Object | None = None) -> list[Revision]:
     """Returns the revisions of an object, oldest first, from the items of its history, newest first. `base` is the
     object before the oldest item, if that item is not the first revision."""
     found: list[Revision] = []

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from setpoint.client.client import Client
 from setpoint.past.moment import Moment
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.queries import NotThere, read_history
 from setpoint.past.revision import Revision, folded
 
@@ -14,12 +14,12 @@ _AT_ONCE = 8
 
 
 async def timeline(
-    client: Client, places: Iterable[Place], *, since: Moment | None = None, until: Moment | None = None
+    client: Client, places: Iterable[ObjectReference], *, since: Moment | None = None, until: Moment | None = None
 ) -> list[Revision]:
     """Returns the revisions of some objects, oldest first, with insignificant ones folded. Raises NoPast."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(place: Place) -> list[Revision]:
+    async def read(place: ObjectReference) -> list[Revision]:
         async with turn:
             try:
                 return await read_history(client, place, since=since, until=until)

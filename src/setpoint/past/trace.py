@@ -11,10 +11,10 @@ from datetime import datetime
 import msgspec
 
 from setpoint.objects.provenance import Cause, Reason
-from setpoint.objects.reconcile_report import Because, Reconciled, Seen
+from setpoint.objects.reconcile_report import Because, ObservedRead, Reconciled
 from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.revision import DELETED, Revision
 
 
@@ -28,7 +28,7 @@ class Trace(msgspec.Struct, frozen=True):
     # The controller's record; None if the controller is not available, or the record has expired.
     told: Reconciled | None = None
     # Reads from the cache that were outdated when the reconcile began, each with the newer write.
-    behind: tuple[tuple[Seen, Revision], ...] = ()
+    behind: tuple[tuple[ObservedRead, Revision], ...] = ()
     # The user who claims the reconcile; empty if the reconcile is verified.
     claimed_by: str = ""
 
@@ -115,7 +115,9 @@ def _by_object(revisions: Iterable[Revision]) -> dict[tuple[str, str], list[Revi
     return found
 
 
-def _behind(told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]) -> Iterable[tuple[Seen, Revision]]:
+def _behind(
+    told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]
+) -> Iterable[tuple[ObservedRead, Revision]]:
     """Yields the reads from the cache that were older than the writes at that time."""
     began = parse_micro_time(told.began)
     for each in told.reads:
@@ -138,6 +140,6 @@ def written(reason: Reason, revisions: Iterable[Revision]) -> Revision | None:
     return None
 
 
-def kind_name(place: Place) -> str:
+def kind_name(place: ObjectReference) -> str:
     """Returns the kind of an object in the notation of triggers: `Kind.group`."""
     return str(place.gvk.group_kind)

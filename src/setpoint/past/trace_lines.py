@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
 from setpoint.objects.duration import measured
-from setpoint.objects.reconcile_report import Reconciled, Seen, Wrote
+from setpoint.objects.reconcile_report import ObservedRead, Reconciled, Wrote
 from setpoint.past.revision import DELETED, Revision
 from setpoint.past.secret_mask import masked_text
 from setpoint.past.trace import Trace, kind_name
@@ -75,7 +75,7 @@ def _reads(told: Reconciled) -> str:
     return ", ".join((*seen, *([f"and {more} more"] if more else ())))
 
 
-def _seen(seen: Seen) -> str:
+def _seen(seen: ObservedRead) -> str:
     where = ", from the server" if seen.source == "server" else ""
     kind = _kind(seen.kind)
     if seen.object:

@@ -18,7 +18,7 @@ from setpoint.controller.reconciles_page import ReconcilesPage
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.plane.config_checks import secret_retention, service_network
-from setpoint.plane.endpoint import Endpoint
+from setpoint.plane.endpoint import PlaneEndpoint
 from setpoint.plane.errors import PlaneError
 from setpoint.plane.store_specification import data_directory, open_store
 from setpoint.server import secret_files
@@ -30,7 +30,7 @@ from setpoint.server.apiextensions.bundled_crds import provide
 from setpoint.server.app import Server
 from setpoint.server.edge.kubeconfig import is_ours
 from setpoint.server.history.purge import follow as follow_purges
-from setpoint.server.message import Handler, Peer, Request, Response
+from setpoint.server.message import Peer, Request, RequestHandler, Response
 from setpoint.server.options import AccessControl, ServerSettings, Serving
 from setpoint.server.outbound.service_resolver import ServiceError, ServiceResolver
 from setpoint.server.publish.nonresource.metrics import Metrics
@@ -43,7 +43,7 @@ from setpoint.system.controller_names import chosen
 if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
-    from setpoint.objects.reconcile_report import Reconciles, Wanted
+    from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
     from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.edge.tls import Certificates
     from setpoint.server.registry.conversion.functions import ConversionFunction
@@ -121,7 +121,7 @@ class ControlPlane:
         self._stack = AsyncExitStack()
         self._server: Server | None = None
         self._authenticating: Authentication | None = None
-        self._opened: Endpoint | None = None
+        self._opened: PlaneEndpoint | None = None
         self._system: System | None = None
         self._host = self._workload_host(config.workloads if workloads is None else workloads)
         self._starting: asyncio.Task[None] | None = None
@@ -163,7 +163,7 @@ class ControlPlane:
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()
-            self._opened = Endpoint(self._server, self._clock, self._limits, self._data, self._stack)
+            self._opened = PlaneEndpoint(self._server, self._clock, self._limits, self._data, self._stack)
         if not self._read_only:
             self.start_system(self._system_names)
         return self
@@ -227,7 +227,7 @@ class ControlPlane:
         own = self._system.controllers if self._system is not None else ()
         return [*own, *(self._host.controllers if self._host is not None else ())]
 
-    async def _remembered(self, wanted: "Wanted") -> "Reconciles":
+    async def _remembered(self, wanted: "ReconcileQuery") -> "Reconciles":
         from setpoint.controller.reconciles import remembered
         from setpoint.objects.reconcile_report import Reconciles
 
@@ -337,7 +337,7 @@ class ControlPlane:
                 raise PlaneError(f"cannot read the certificates: {error}") from error
 
     @property
-    def handler(self) -> Handler:
+    def handler(self) -> RequestHandler:
         """The handler for requests of this process; requests without credentials are the administrator's."""
         return self._handle
 
@@ -364,7 +364,7 @@ class ControlPlane:
         return self._server
 
     @property
-    def _endpoint(self) -> Endpoint:
+    def _endpoint(self) -> PlaneEndpoint:
         if self._opened is None:
             raise RuntimeError(_NOT_RUNNING)
         return self._opened

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-class Endpoint:
+class PlaneEndpoint:
     """Opens a server to other processes. `stack` closes the sockets at the end; `data` is the directory of the
     certificate authority, if any."""
 
@@ -70,7 +70,7 @@ class Endpoint:
         return self._identity.authority.pair.certificate if self._identity is not None else None
 
     def kubeconfig(self, token: str) -> str:
-        """Returns the kubeconfig of the administrator, who has the token."""
+        """Returns the kubeconfig of the administrator with this token."""
         return kubeconfig(self.url, authority=self.authority, token=token)
 
     def user_kubeconfig(self, user: str, groups: Sequence[str], lifetime: timedelta | None) -> str:

@@ -176,7 +176,7 @@ class _Node(NamedTuple):
     times: tuple[int, int | None] = (1, 1)
 
 
-class _Reader:
+class _PatternReader:
     def __init__(self, pattern: str) -> None:
         self.text = pattern
         self.at = 0
@@ -335,7 +335,7 @@ _SHORTEST = 24
 def _translate(pattern: str) -> Quick | None:
     if len(pattern) > 1000:
         return None
-    reader = _Reader(pattern)
+    reader = _PatternReader(pattern)
     try:
         tree = reader.choice(0)
         if reader.peek():

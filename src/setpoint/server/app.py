@@ -27,7 +27,7 @@ from setpoint.server.registry.kinds.core.event import EVENT_TTL, keep_events
 from setpoint.server.registry.registry import Registry
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Services
-from setpoint.server.request.observer import Observer
+from setpoint.server.request.observer import RequestObserver
 from setpoint.server.verbs.read_fast_path import Repeat
 from setpoint.server.verbs.write_path import create_object
 from setpoint.store.contract import Store
@@ -56,7 +56,7 @@ class Server:
         serving: Serving = Serving(),  # noqa: B008 - immutable
         settings: ServerSettings = ServerSettings(),  # noqa: B008 - immutable
         resolver: ServiceResolver | None = None,
-        observer: Observer | None = None,
+        observer: RequestObserver | None = None,
     ) -> None:
         read_only = self._read_only = serving.read_only
         definitions = Definitions(Converters(conversions, offline=read_only), serving.subresources)

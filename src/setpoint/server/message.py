@@ -133,7 +133,7 @@ class Buffered(Sink, Protocol):
 
 
 @runtime_checkable
-class Line(Sink, Protocol):
+class DuplexSink(Sink, Protocol):
     """A sink that can also receive, because the client offered a WebSocket."""
 
     def listen(self, hear: Callable[[bytes], None]) -> bool:
@@ -167,7 +167,7 @@ class Response(NamedTuple):
     headers: Sequence[tuple[str, str]] = ()
 
 
-class Handler(Protocol):
+class RequestHandler(Protocol):
     """The callable that the edge passes requests to. A handler answers every request and never raises."""
 
     async def __call__(self, request: Request) -> Response: ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from setpoint.server.access.authentication.token_issuer import Issuer
-from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.access.flowcontrol.settings import FlowControlSettings
 from setpoint.server.registry.kinds.core.event import EVENT_TTL
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
 from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Authorizer
@@ -61,7 +61,7 @@ class ServerSettings:
     service_cidr: str = SERVICE_CIDR
     """The address range of Services."""
 
-    overload: Overload = Overload()  # noqa: RUF009 - immutable
+    overload: FlowControlSettings = FlowControlSettings()  # noqa: RUF009 - immutable
     """The limits of concurrent requests."""
 
     event_ttl_seconds: float = EVENT_TTL

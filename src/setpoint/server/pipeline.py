@@ -35,9 +35,9 @@ from setpoint.server.ports import User
 from setpoint.server.registry.resource import CREATE_ONLY, Resource
 from setpoint.server.request.context import Context, Services
 from setpoint.server.request.list_options import at_revision
-from setpoint.server.request.observer import Observer, Plain
+from setpoint.server.request.observer import Plain, RequestObserver
 from setpoint.server.requestinfo import OWN_GROUP, request_info
-from setpoint.server.routes import VERBS, Endpoint, Route, find
+from setpoint.server.routes import VERBS, HandlerRoute, Route, find
 from setpoint.server.timeouts import Timeouts
 from setpoint.server.verbs.read_fast_path import MOMENT, AtHand, Repeat, Standing
 from setpoint.store.contract import StoreError
@@ -72,7 +72,7 @@ class Pipeline:
         services: Services,
         *,
         plain: Sequence[Plain] = (),
-        observer: Observer | None = None,
+        observer: RequestObserver | None = None,
         auditor: "Auditor | None" = None,
         gate: Gate | None = None,
         read_only: str = "",
@@ -240,7 +240,7 @@ class Pipeline:
             return _NO_PAGE
         if info.verb == "watch" and context.request.method not in _READING_METHODS:
             raise MethodNotAllowed.method()  # the path of a legacy watch implies the verb, for any method
-        if isinstance(route, Endpoint):
+        if isinstance(route, HandlerRoute):
             return await route.answer(context)
         resource, verb = route
         if self._read_only and info.verb in _WRITING and resource.verbs != CREATE_ONLY:

@@ -255,7 +255,7 @@ class QuotaLedger(Protocol):
         """Stops all recounts that are in progress."""
 
 
-class Progress(Protocol):
+class ProgressReporter(Protocol):
     """A watch that can report its progress."""
 
     def tell_progress(self) -> None:

@@ -60,7 +60,7 @@ _OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
 _BELOW_OBJECTS: Mapping[str, Mapping[str, Verb]] = {"history": {"get": history}, "purge": {"purge": purge}}
 
 
-class Place(NamedTuple):
+class PathForm(NamedTuple):
     """A form of path: with or without a namespace, with or without a name, and the subresource."""
 
     in_namespace: bool
@@ -74,7 +74,7 @@ class Row(NamedTuple):
     group: str
     version: str
     resource: str
-    place: Place
+    place: PathForm
     verb: str
 
 
@@ -85,13 +85,13 @@ class Route(NamedTuple):
     verb: Verb
 
 
-class Endpoint(NamedTuple):
+class HandlerRoute(NamedTuple):
     """The function that answers a request without a stored resource."""
 
     answer: OwnVerb
 
 
-def find(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
+def find(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
     """Returns the route of a request, or None if the path is unknown and answered with a plain page.
 
     Raises NotFound for unknown paths of built-in groups and MethodNotAllowed for unknown verbs of known paths.
@@ -119,17 +119,17 @@ def rows(registry: Registry) -> Iterator[Row]:
     """Yields all rows of the table."""
     for resource in registry:
         for in_namespace, named, subresource, verb in resource.routes or _fill(resource):
-            place = Place(in_namespace, named, subresource)
+            place = PathForm(in_namespace, named, subresource)
             yield Row(resource.group, resource.version, resource.resource, place, verb)
     for name, verbs in _OWN_COLLECTIONS.items():
         for verb in verbs:
-            yield Row(GROUP, VERSION, name, Place(in_namespace=False, named=False), verb)
+            yield Row(GROUP, VERSION, name, PathForm(in_namespace=False, named=False), verb)
     for resource in registry.group_resources.values():
         if resource.verbs == CREATE_ONLY:
             continue
         for subresource, below in _BELOW_OBJECTS.items():
             for verb in below:
-                place = Place(resource.namespaced, True, subresource)
+                place = PathForm(resource.namespaced, True, subresource)
                 yield Row(GROUP, VERSION, str(resource.group_resource), place, verb)
 
 
@@ -173,7 +173,7 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
     return NotFound.resource()
 
 
-def _find_own(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
+def _find_own(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
     """Returns the route of an endpoint of `setpoint.dev`, or None for any other path."""
     if info.rest:
         return None
@@ -192,4 +192,4 @@ def _find_own(registry: Registry, info: RequestInfo) -> Route | Endpoint | None:
     own = verbs.get(info.verb)
     if own is None:
         raise MethodNotAllowed.method()
-    return Endpoint(own)
+    return HandlerRoute(own)

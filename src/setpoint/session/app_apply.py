@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from setpoint.app.changes import Change, changes
+from setpoint.app.changes import ObjectChange, changes
 from setpoint.client.kinds import ref_of
 from setpoint.client.mapper import NoMatch
 from setpoint.objects import meta
@@ -54,7 +54,7 @@ def read_applied(places: Places) -> Applied:
         return Applied()
 
 
-def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
+def planned(before: Applied, objects: Sequence[Object]) -> list[ObjectChange]:
     """Returns the changes from the objects applied last to the objects of an app."""
     known = {_key(tree) for tree in (*before.objects, *objects)}
     unfinished = [tree for tree in before.pending if _key(tree) not in known]
@@ -63,7 +63,7 @@ def planned(before: Applied, objects: Sequence[Object]) -> list[Change]:
 
 async def apply_app(
     client: "Client", places: Places, objects: Sequence[Object], on_wait: Callable[[str], None] = lambda _: None
-) -> list[Change]:
+) -> list[ObjectChange]:
     """Applies the objects of an app to a session and returns the changes. Calls `on_wait` with the name of each object
     that must be deleted first. Raises APIError, TransportError, OSError.
     """
@@ -86,11 +86,11 @@ async def apply_app(
         return found
 
 
-def _goes(change: Change) -> bool:
+def _goes(change: ObjectChange) -> bool:
     return change.what == "removed" or change.effect in ("recreate", "rerun")
 
 
-def _is_asked_for(change: Change) -> bool:
+def _is_asked_for(change: ObjectChange) -> bool:
     """Returns True if a restart must be requested, because no field of the object causes one."""
     return change.effect == "restart" or (change.effect == "rolling" and not change.fields)
 

@@ -21,7 +21,7 @@ from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.process.identity import Identity, identity_of
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.session import is_dead
 from setpoint.workload.records import Records, records_path
 
@@ -117,7 +117,7 @@ class Cleaning:
         if plan.kept:
             removed, wrong_kept = await self._remove_kept(plan)
             problems += wrong_kept
-        checked = {"process": await asyncio.to_thread(lambda: len(Table().stats)), **await self._in_engine()}
+        checked = {"process": await asyncio.to_thread(lambda: len(ProcessTable().stats)), **await self._in_engine()}
         return Cleaned(left, removed, checked, await self._leftovers.look(), tuple(problems))
 
     def _directories(self, meant: list[Session], everything: bool) -> list[Directory]:

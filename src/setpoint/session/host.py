@@ -61,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _alone(places):
             _begin(places, given.attendant)
-            host = Host(given.app, given.file, tuple(given.profile), places)
+            host = SessionHost(given.app, given.file, tuple(given.profile), places)
             return process.run(host.serve)
     except HostError as error:
         say(str(error))
         return 1
 
 
-class Host:
+class SessionHost:
     """The host of one app."""
 
     def __init__(self, app: str, file: Path, profiles: tuple[str, ...], places: Places) -> None:

@@ -28,7 +28,7 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.engine_lookup import NAMESPACE, is_left, pid_namespace
 from setpoint.workload.process.command import StartError
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.process.session import GUARDIAN, is_dead
 from setpoint.workload.process.termination import program_of
@@ -211,7 +211,7 @@ def _alone(directory: Path) -> AbstractContextManager[bool]:
 
 def _carried() -> dict[str, set[int]]:
     """Returns all cookies with the processes that carry them."""
-    return Table().cookies()
+    return ProcessTable().cookies()
 
 
 def _names(table: Iterable[str], session: Session | None) -> list[str]:

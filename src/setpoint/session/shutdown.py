@@ -38,7 +38,7 @@ SECONDS = 140.0
 _GUARDIAN_SECONDS = 15.0
 
 
-class Progress(NamedTuple):
+class ShutdownProgress(NamedTuple):
     """The progress of a shutdown: the number of objects, and of the deleted ones."""
 
     objects: int
@@ -72,7 +72,7 @@ class Ended(NamedTuple):
 async def end(
     session: Session,
     client: "Client",
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[ShutdownProgress], None],
     *,
     seconds: float = SECONDS,
     environ: Mapping[str, str] = os.environ,
@@ -135,7 +135,7 @@ def _is_kept(spec: Object) -> bool:
     return bool(spec.get("persistent")) or spec.get("mode", "session") in ("persistent", "existing")
 
 
-async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> None:
+async def _follow(client: "Client", on_progress: Callable[[ShutdownProgress], None]) -> None:
     """Reports the progress until the host stops answering."""
     while True:
         try:
@@ -145,5 +145,5 @@ async def _follow(client: "Client", on_progress: Callable[[Progress], None]) -> 
             return
         if told and told["objects"]:  # not counted yet before
             going = tuple(name for kind, _, name in (each.partition(" ") for each in told["going"]) if kind in _RUN)
-            on_progress(Progress(told["objects"], told["gone"], going, tuple(told["left"])))
+            on_progress(ShutdownProgress(told["objects"], told["gone"], going, tuple(told["left"])))
         await client.clock.sleep(_LOOK_SECONDS)

@@ -23,7 +23,7 @@ from setpoint.store.files import write_private
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
 
 _READ_ONLY = "a stored run is read-only"
 
@@ -54,7 +54,7 @@ def stored_runs(session: Session) -> list[StoredRun]:
 
 async def purge_stored(
     run: StoredRun,
-    find: "Callable[[Client], Awaitable[Place]]",
+    find: "Callable[[Client], Awaitable[ObjectReference]]",
     reason: str,
     through: int | None,
     environ: Mapping[str, str] = os.environ,
@@ -92,7 +92,7 @@ async def purge_stored(
         await store.close()
 
 
-def _forget_applied(places: Places, place: "Place") -> None:
+def _forget_applied(places: Places, place: "ObjectReference") -> None:
     """Removes an object from the record of applied objects."""
     from setpoint.session.app_apply import read_applied
 

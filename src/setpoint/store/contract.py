@@ -123,7 +123,7 @@ class PurgedPage(NamedTuple):
     after: str | None
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One entry of the log: the change of one key in one revision, with its actor and its cause."""
 
     revision: int
@@ -141,7 +141,7 @@ class Event(NamedTuple):
     """An event for a watcher: an entry, and the value that the entry replaced. An event that lost one of its values in
     a purge is never sent to a watcher."""
 
-    entry: Entry
+    entry: LogEntry
     previous_value: bytes | None
 
 
@@ -238,11 +238,11 @@ class Store(Protocol):
         """Follows the keys with a prefix, starting after the given revision or after the current one. `next` raises
         TooLate; for a revision that does not exist yet, the watch waits."""
 
-    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         """Returns the kept entries of a key, including those before its deletions, newest first; with `before`, only
         the entries older than that revision."""
 
-    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         """Returns the kept entries of all keys after a revision, oldest first. The limit is extended to the end of a
         revision. Of the entries at or before `oldest`, only those that were not superseded by then are kept."""
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Entry, StoreError
+from setpoint.store.contract import LogEntry, StoreError
 
 _HEADING = b"setpoint snapshot 1\n"
 
@@ -22,7 +22,7 @@ class Contents(msgspec.Struct, frozen=True, array_like=True):
     """The contents of a snapshot: the bounds, every kept entry in the order of the log, and the expiry times by key."""
 
     bounds: Bounds
-    entries: Sequence[Entry]
+    entries: Sequence[LogEntry]
     deadlines: Mapping[str, float]
 
 

@@ -40,7 +40,7 @@ def whole_revisions(events: Sequence[Event], start: int, limit: int) -> Sequence
     return events[start:end]
 
 
-class Source(Protocol):
+class LogSource(Protocol):
     """The log as a cursor sees it."""
 
     @property
@@ -71,7 +71,7 @@ class Source(Protocol):
 class Cursor:
     """A watch. Its revision advances only when events are returned, or when no event so far matched its prefix."""
 
-    def __init__(self, source: Source, followers: "Followers", prefix: str, after: int | None) -> None:
+    def __init__(self, source: LogSource, followers: "Followers", prefix: str, after: int | None) -> None:
         bounds = source.bounds
         self.prefix = prefix
         self._source = source

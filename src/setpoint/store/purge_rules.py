@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from setpoint.store.contract import Entry, Purge, Selection
+from setpoint.store.contract import LogEntry, Purge, Selection
 
 
 def is_selected(selection: Selection, revision: int, replaced_at: float) -> bool:
@@ -12,7 +12,7 @@ def is_selected(selection: Selection, revision: int, replaced_at: float) -> bool
     return selection.before is None or replaced_at <= selection.before
 
 
-def selected(selection: Selection, versions: Sequence[Entry], later: Sequence[Entry] | None = None) -> list[int]:
+def selected(selection: Selection, versions: Sequence[LogEntry], later: Sequence[LogEntry] | None = None) -> list[int]:
     """Returns the indexes of the values to remove among the versions of one key, oldest first.
 
     The versions end with the current one, unless `later` is given: then they are those of an older snapshot, and
@@ -28,17 +28,17 @@ def selected(selection: Selection, versions: Sequence[Entry], later: Sequence[En
     return found
 
 
-def _after(entry: Entry, later: Sequence[Entry]) -> Entry | None:
+def _after(entry: LogEntry, later: Sequence[LogEntry]) -> LogEntry | None:
     """Returns the kept version that replaced an entry, or None."""
     return next((each for each in later if each.revision > entry.revision), None)
 
 
-def emptied(entry: Entry, purge: Purge) -> Entry:
+def emptied(entry: LogEntry, purge: Purge) -> LogEntry:
     """Returns the entry with the tombstone instead of its value."""
     return entry._replace(value=None, purged=purge)
 
 
-def last_purged(entries: Iterable[Entry]) -> int:
+def last_purged(entries: Iterable[LogEntry]) -> int:
     """Returns the last revision of a log that lost a value: that of a purged entry, or of the entry that replaced a
     purged one."""
     last = 0

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.client.client import Client
 from setpoint.controller.predicate import Predicate
 from setpoint.controller.request import Request
@@ -14,7 +14,7 @@ from setpoint.objects.tree import Object
 ACTIVE = Predicate(lambda change: change.old is None and change.held.meta.deletion_timestamp is None, "active")
 
 
-def for_namespace(held: Held[Any]) -> tuple[Request]:
+def for_namespace(held: CachedObject[Any]) -> tuple[Request]:
     """Maps an object to its namespace."""
     return (Request(held.meta.namespace),)
 

@@ -28,10 +28,10 @@ from setpoint.system.graph import (
     FOREGROUND,
     ORPHAN,
     Coordinates,
-    Graph,
-    Node,
-    Reference,
-    Seen,
+    ObservedObject,
+    OwnerReference,
+    OwnershipGraph,
+    OwnershipNode,
     Steps,
     Work,
     references_of,
@@ -57,10 +57,10 @@ _log = logging.getLogger(__name__)
 class _Owners(NamedTuple):
     """The owner references of an object, by the state of the owners."""
 
-    solid: list[Reference]
-    dangling: list[Reference]
+    solid: list[OwnerReference]
+    dangling: list[OwnerReference]
     # The owner exists, and waits for the deletion of its dependents.
-    waiting: list[Reference]
+    waiting: list[OwnerReference]
 
 
 class GarbageCollector:
@@ -81,7 +81,7 @@ class GarbageCollector:
         self._warn = warn
         self._finished = finished
         self._workers = workers
-        self.graph = Graph()
+        self.graph = OwnershipGraph()
         self.queue: Queue[Work] = Queue(clock=client.clock, limiter=Exponential(limit=LONGEST_WAIT_SECONDS))
 
     async def run(self) -> None:
@@ -98,10 +98,10 @@ class GarbageCollector:
         self.graph.clear()
         self.queue.clear()
 
-    async def seen(self, seen: Seen) -> None:
+    async def seen(self, seen: ObservedObject) -> None:
         await self._follow(self.graph.observe(seen))
 
-    async def gone(self, seen: Seen) -> None:
+    async def gone(self, seen: ObservedObject) -> None:
         await self._follow(self.graph.gone(seen.uid))
 
     async def _follow(self, steps: Steps[list[Work]]) -> None:
@@ -193,7 +193,7 @@ class GarbageCollector:
         found = await self._client.list(kind, fields={"metadata.name": at.name})
         return any(each["metadata"]["uid"] == uid for each in found.items)
 
-    async def _attempt(self, node: Node, seen: Seen) -> None:
+    async def _attempt(self, node: OwnershipNode, seen: ObservedObject) -> None:
         """Deletes an object without remaining owners, or removes the references to missing owners."""
         metadata = await self._find(seen.uid, seen.at)
         if metadata is None:
@@ -221,7 +221,7 @@ class GarbageCollector:
             policy = "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
         await self._delete(seen, metadata, policy)
 
-    async def _classify(self, seen: Seen, references: list[Reference]) -> _Owners | None:
+    async def _classify(self, seen: ObservedObject, references: list[OwnerReference]) -> _Owners | None:
         """Classifies the owners. Returns None if one of them can never be resolved."""
         owners = _Owners([], [], [])
         for number, reference in enumerate(references):
@@ -244,7 +244,7 @@ class GarbageCollector:
                 owners.solid.append(reference)
         return owners
 
-    async def _delete(self, seen: Seen, metadata: Object, policy: str) -> None:
+    async def _delete(self, seen: ObservedObject, metadata: Object, policy: str) -> None:
         """Deletes an object, if its owner references have not changed since the decision."""
         kind, name, namespace = _kind(seen.at), seen.at.name, seen.at.namespace
         version = metadata["resourceVersion"]
@@ -267,7 +267,7 @@ class GarbageCollector:
                 version = latest["resourceVersion"]
         raise Conflict(f"{name} was changed during every attempt")
 
-    async def _wait_for_dependents(self, node: Node, seen: Seen) -> None:
+    async def _wait_for_dependents(self, node: OwnershipNode, seen: ObservedObject) -> None:
         """Removes the finalizer of an object without blocking dependents, or queues those dependents."""
         blocking = await in_steps(node.blocking())
         if not blocking:
@@ -275,7 +275,7 @@ class GarbageCollector:
             return
         await self._add([Work(dependent.uid) for dependent in blocking if not dependent.waits_for_dependents])
 
-    async def _orphan(self, node: Node, seen: Seen) -> None:
+    async def _orphan(self, node: OwnershipNode, seen: ObservedObject) -> None:
         """Removes the owner references of the dependents, then the finalizer of the object."""
         for dependent in list(node.dependents.values()):
             await asyncio.sleep(0)
@@ -283,7 +283,7 @@ class GarbageCollector:
                 await self._change(dependent.seen, _without_owners({seen.uid}))
         await self._change(seen, _without_finalizer(ORPHAN))
 
-    async def _change(self, seen: Seen, change: Callable[[Object], Object]) -> None:
+    async def _change(self, seen: ObservedObject, change: Callable[[Object], Object]) -> None:
         """Changes the metadata of an object, if the object still exists."""
         for last in [False] * (_TRIES - 1) + [True]:
             metadata = await self._find(seen.uid, seen.at)
@@ -303,7 +303,7 @@ class GarbageCollector:
                 if last:
                     raise
 
-    def _report(self, dependent: Node, uid: str, at: Coordinates) -> None:
+    def _report(self, dependent: OwnershipNode, uid: str, at: Coordinates) -> None:
         """Records an event for an object with an owner in another namespace."""
         if self._warn is None or dependent.seen is None:
             return

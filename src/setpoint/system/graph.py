@@ -34,7 +34,7 @@ class Coordinates(NamedTuple):
     name: str
 
 
-class Reference(NamedTuple):
+class OwnerReference(NamedTuple):
     """An owner reference."""
 
     api_version: str
@@ -45,7 +45,7 @@ class Reference(NamedTuple):
     blocks: bool = False
 
     @classmethod
-    def of(cls, tree: dict[str, Any]) -> "Reference":
+    def of(cls, tree: dict[str, Any]) -> "OwnerReference":
         return cls(
             tree.get("apiVersion", ""),
             tree.get("kind", ""),
@@ -59,29 +59,29 @@ class Reference(NamedTuple):
         return Coordinates(self.api_version, self.kind, namespace, self.name)
 
 
-def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[Reference]]:
+def references_of(trees: Sequence[dict[str, Any]]) -> Steps[list[OwnerReference]]:
     """Parses the owner references of an object."""
-    found: list[Reference] = []
+    found: list[OwnerReference] = []
     for number, tree in enumerate(trees):
         if number % STEP == STEP - 1:
             yield
-        found.append(Reference.of(tree))
+        found.append(OwnerReference.of(tree))
     return found
 
 
-class Seen(NamedTuple):
+class ObservedObject(NamedTuple):
     """An observed object."""
 
     uid: str
     at: Coordinates
-    owners: tuple[Reference, ...] = ()
+    owners: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_being_deleted: bool = False
     # The indexes of the references to owners that the observer found.
     found: Collection[int] = ()
 
     @classmethod
-    def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Steps[Seen]":
+    def of(cls, tree: dict[str, Any], found: Collection[int] = ()) -> "Steps[ObservedObject]":
         """Reads an object, or its metadata with its apiVersion and kind."""
         meta = tree["metadata"]
         owners = yield from references_of(meta.get("ownerReferences") or ())
@@ -119,7 +119,7 @@ class Work(NamedTuple):
         return self.owner_at.namespace if self.owner_at is not None else ""
 
 
-class Node:
+class OwnershipNode:
     """An object, or a uid that is named as an owner."""
 
     __slots__ = ("_places", "dependents", "found_at", "named", "seen", "uid")
@@ -127,12 +127,12 @@ class Node:
     def __init__(self, uid: str) -> None:
         self.uid = uid
         # The last observation; None for a uid that is only known from references.
-        self.seen: Seen | None = None
+        self.seen: ObservedObject | None = None
         # The references by uid: an object may have tens of thousands, and each owner needs its own.
-        self.named: dict[str, list[Reference]] = {}
+        self.named: dict[str, list[OwnerReference]] = {}
         # Computed on first use: observing an object with very many references is already slow.
         self._places: set[tuple[str, Coordinates]] | None = None
-        self.dependents: dict[str, Node] = {}
+        self.dependents: dict[str, OwnershipNode] = {}
         # The coordinates at which the object was found.
         self.found_at: set[Coordinates] = set()
 
@@ -140,7 +140,7 @@ class Node:
     def waits_for_dependents(self) -> bool:
         return self.seen is not None and self.seen.waits_for_dependents
 
-    def see(self, seen: Seen | None, named: dict[str, list[Reference]]) -> None:
+    def see(self, seen: ObservedObject | None, named: dict[str, list[OwnerReference]]) -> None:
         """Records the last observation with its references by uid, or the deletion of the object."""
         self.seen = seen
         self.named, self._places = named, None
@@ -154,9 +154,9 @@ class Node:
             self._places = {(reference.uid, reference.seen_from(namespace)) for reference in owners}
         return self._places
 
-    def blocking(self) -> Steps[list["Node"]]:
+    def blocking(self) -> Steps[list["OwnershipNode"]]:
         """Finds the dependents that block the foreground deletion, except the object itself."""
-        found: list[Node] = []
+        found: list[OwnershipNode] = []
         for number, dependent in enumerate(list(self.dependents.values())):
             if number % STEP == STEP - 1:
                 yield
@@ -166,11 +166,11 @@ class Node:
         return found
 
 
-class Graph:
+class OwnershipGraph:
     """The objects by uid. Every update returns the resulting work."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, OwnershipNode] = {}
         # Deleted uids, and coordinates without the expected owner; the oldest are dropped.
         self._gone: dict[str, None] = {}
         self._absent: dict[tuple[str, Coordinates], None] = {}
@@ -178,7 +178,7 @@ class Graph:
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def get(self, uid: str) -> Node | None:
+    def get(self, uid: str) -> OwnershipNode | None:
         return self._nodes.get(uid)
 
     def clear(self) -> None:
@@ -191,10 +191,10 @@ class Graph:
         """Returns True if an owner is known not to exist."""
         return uid in self._gone or (uid, at) in self._absent
 
-    def dependents_at(self, uid: str, at: Coordinates) -> Steps[list[Node]]:
+    def dependents_at(self, uid: str, at: Coordinates) -> Steps[list[OwnershipNode]]:
         """Finds the objects that reference this owner at these coordinates."""
         node = self._nodes.get(uid)
-        found: list[Node] = []
+        found: list[OwnershipNode] = []
         for number, dependent in enumerate(list(node.dependents.values()) if node is not None else ()):
             if number % STEP == STEP - 1:
                 yield
@@ -202,16 +202,16 @@ class Graph:
                 found.append(dependent)
         return found
 
-    def observe(self, seen: Seen) -> Steps[list[Work]]:
+    def observe(self, seen: ObservedObject) -> Steps[list[Work]]:
         """Records a new or changed object."""
         node = self._nodes.get(seen.uid)
         before = node.seen if node is not None else None
         if node is None:
             if not _matters(seen):
                 return []
-            node = self._nodes[seen.uid] = Node(seen.uid)
+            node = self._nodes[seen.uid] = OwnershipNode(seen.uid)
         work: dict[Work, None] = {}
-        named: dict[str, list[Reference]] = {}
+        named: dict[str, list[OwnerReference]] = {}
         yield from self._follow_owners(node, before, seen, named, work)
         if seen.orphans and not (before is not None and before.orphans):
             work[Work(seen.uid)] = None
@@ -263,10 +263,10 @@ class Graph:
 
     def _follow_owners(
         self,
-        node: Node,
-        before: Seen | None,
-        seen: Seen,
-        named: dict[str, list[Reference]],
+        node: OwnershipNode,
+        before: ObservedObject | None,
+        seen: ObservedObject,
+        named: dict[str, list[OwnerReference]],
         work: dict[Work, None],
     ) -> Steps[None]:
         """Links an object to its owners, and unlinks it from former owners."""
@@ -283,7 +283,7 @@ class Graph:
                 continue
             owner = self._nodes.get(reference.uid)
             if owner is None:
-                owner = self._nodes[reference.uid] = Node(reference.uid)
+                owner = self._nodes[reference.uid] = OwnershipNode(reference.uid)
             owner.dependents[node.uid] = node
             at = reference.seen_from(namespace)
             if self.is_absent(reference.uid, at) or owner.waits_for_dependents:
@@ -295,7 +295,11 @@ class Graph:
         yield from self._leave(node, list(stale), work, named.keys())
 
     def _leave(
-        self, node: Node, references: Sequence[Reference], work: dict[Work, None], kept: Collection[str] = ()
+        self,
+        node: OwnershipNode,
+        references: Sequence[OwnerReference],
+        work: dict[Work, None],
+        kept: Collection[str] = (),
     ) -> Steps[None]:
         """Unlinks an object from owners; owners that waited for the object may be deleted now."""
         for number, reference in enumerate(references):
@@ -310,17 +314,17 @@ class Graph:
                 work[Work(owner.uid)] = None
             self._prune(owner)
 
-    def _prune(self, node: Node) -> None:
+    def _prune(self, node: OwnershipNode) -> None:
         """Removes a node without relevance."""
         if not node.dependents and (node.seen is None or not _matters(node.seen)):
             self._nodes.pop(node.uid, None)
 
 
-def _matters(seen: Seen) -> bool:
+def _matters(seen: ObservedObject) -> bool:
     return bool(seen.owners) or seen.orphans or seen.waits_for_dependents
 
 
-def _look_at(owner: Node, work: dict[Work, None]) -> Steps[None]:
+def _look_at(owner: OwnershipNode, work: dict[Work, None]) -> Steps[None]:
     """Adds all dependents of an owner to the work."""
     for number, uid in enumerate(list(owner.dependents)):
         if number % STEP == STEP - 1:
@@ -328,8 +332,8 @@ def _look_at(owner: Node, work: dict[Work, None]) -> Steps[None]:
         work[Work(uid)] = None
 
 
-def _collected(references: Sequence[Reference]) -> Steps[dict[Reference, None]]:
-    found: dict[Reference, None] = {}
+def _collected(references: Sequence[OwnerReference]) -> Steps[dict[OwnerReference, None]]:
+    found: dict[OwnerReference, None] = {}
     for start in range(0, len(references), STEP):
         if start:
             yield

@@ -24,7 +24,7 @@ from setpoint.objects.errors import APIError, Conflict, MethodNotAllowed, NotFou
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Object
-from setpoint.system.graph import Seen
+from setpoint.system.graph import ObservedObject
 from setpoint.system.namespace_conditions import Outcome, judged
 
 NAME = "namespace-controller"
@@ -62,10 +62,10 @@ class NamespaceDeletion:
         for namespace in self._ending:
             self.controller.enqueue(Request(namespace))
 
-    async def seen(self, seen: Seen) -> None:
+    async def seen(self, seen: ObservedObject) -> None:
         """Ignores existing objects."""
 
-    async def gone(self, seen: Seen) -> None:
+    async def gone(self, seen: ObservedObject) -> None:
         if seen.at.namespace in self._ending:
             self.controller.enqueue(Request(seen.at.namespace), Trigger("deleted", object=seen.at.name))
 

@@ -16,7 +16,7 @@ from setpoint.client.transport import Call, TransportError
 from setpoint.client.watch import BOOKMARK, DELETED, raw_events
 from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Expired, Gone
-from setpoint.system.graph import Seen, Steps
+from setpoint.system.graph import ObservedObject, Steps
 
 # The first and the longest delay after a failure; the delay doubles.
 FIRST_SECONDS, LONGEST_SECONDS = 0.1, 30.0
@@ -27,16 +27,16 @@ _decode = msgspec.json.Decoder(dict).decode
 _log = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
+class OwnershipListener(Protocol):
     """Receives the events in the order of the log."""
 
     def begin(self) -> None:
         """Discards all earlier events: the existing objects follow."""
 
-    async def seen(self, seen: Seen) -> None:
+    async def seen(self, seen: ObservedObject) -> None:
         """An object exists. A cancelled call is repeated with the same object."""
 
-    async def gone(self, seen: Seen) -> None:
+    async def gone(self, seen: ObservedObject) -> None:
         """An object was deleted. A cancelled call is repeated with the same object."""
 
 
@@ -54,7 +54,7 @@ async def in_steps(steps: Steps[T]) -> T:
 class OwnershipFeed:
     """Follows the watch until cancelled."""
 
-    def __init__(self, client: Client, listeners: Sequence[Listener]) -> None:
+    def __init__(self, client: Client, listeners: Sequence[OwnershipListener]) -> None:
         self._client = client
         self._listeners = listeners
         self._backoff = Exponential(FIRST_SECONDS, LONGEST_SECONDS)
@@ -117,11 +117,11 @@ class OwnershipFeed:
                 if event.type == BOOKMARK:
                     has_begun = True
                 else:
-                    await self._tell(event.type, await in_steps(Seen.of(tree, tree.get("found", ()))))
+                    await self._tell(event.type, await in_steps(ObservedObject.of(tree, tree.get("found", ()))))
                 if has_begun:  # before that, the watch can only start from the beginning
                     self._advance(tree["metadata"]["resourceVersion"])
 
-    async def _tell(self, event: str, seen: Seen) -> None:
+    async def _tell(self, event: str, seen: ObservedObject) -> None:
         for listener in self._listeners:
             if event == DELETED:
                 await listener.gone(seen)

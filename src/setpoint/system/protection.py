@@ -15,7 +15,7 @@ from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
-from setpoint.system.graph import Seen
+from setpoint.system.graph import ObservedObject
 
 CLAIM, VOLUME = "v1/PersistentVolumeClaim", "v1/PersistentVolume"
 CLAIM_FINALIZER, VOLUME_FINALIZER = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
@@ -67,10 +67,10 @@ class Protection:
     def begin(self) -> None:
         """Does nothing: waiting objects are checked periodically."""
 
-    async def seen(self, seen: Seen) -> None:
+    async def seen(self, seen: ObservedObject) -> None:
         """Ignores existing objects."""
 
-    async def gone(self, seen: Seen) -> None:
+    async def gone(self, seen: ObservedObject) -> None:
         if seen.at.kind == "Pod":
             for name in self._waiting.get(seen.at.namespace, ()):
                 self.controller.enqueue(Request(name, seen.at.namespace))

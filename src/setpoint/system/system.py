@@ -30,7 +30,7 @@ from setpoint.system.controller_names import (
 from setpoint.system.finished_jobs import finished_jobs
 from setpoint.system.garbage_collector import GarbageCollector
 from setpoint.system.namespaces import NamespaceDeletion
-from setpoint.system.ownership_feed import Listener, OwnershipFeed
+from setpoint.system.ownership_feed import OwnershipFeed, OwnershipListener
 from setpoint.system.pod_garbage_collector import PodGarbageCollector
 from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.quotas import keep_counting
@@ -40,7 +40,7 @@ from setpoint.system.tokens import token_controller
 
 if TYPE_CHECKING:
     from setpoint.controller.recorder import Events
-    from setpoint.controller.run_record import Run
+    from setpoint.controller.run_record import ReconcileRecord
 
 MANAGER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
@@ -68,7 +68,7 @@ class System:
 
     async def start(self) -> None:
         """Starts the controllers that depend only on the server."""
-        listeners: list[Listener] = []
+        listeners: list[OwnershipListener] = []
         if GARBAGE_COLLECTOR in self._names:
             account = self._account("generic-garbage-collector")
             self._collector = GarbageCollector(account, warn=self._warn, finished=self._moved.set)
@@ -183,10 +183,10 @@ class System:
 
     # The observer of the controllers: `controller.options.Observer`.
 
-    def started(self, run: "Run") -> None:
+    def started(self, run: "ReconcileRecord") -> None:
         """Ignored."""
 
-    def finished(self, run: "Run") -> None:
+    def finished(self, run: "ReconcileRecord") -> None:
         # The queue is updated just after this call.
         asyncio.get_running_loop().call_soon(self._moved.set)
 

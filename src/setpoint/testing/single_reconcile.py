@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.controller.request import Trigger
-from setpoint.controller.run_record import Run, Write
+from setpoint.controller.run_record import ReconcileRecord, Write
 from setpoint.flow.plan import Plan
 from setpoint.objects.tree import Object
 from setpoint.testing.recorder import Told
@@ -21,7 +21,7 @@ class Ran:
     assert ran.conditions["Ready"]["status"] == "True"
     """
 
-    run: Run
+    run: ReconcileRecord
     # The object after the reconcile, in the controller's type; None if deleted.
     object: Any
     # All requests to the server in order, without reads from the cache.

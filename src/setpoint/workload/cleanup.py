@@ -23,8 +23,8 @@ from setpoint.workload.logs.store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
-from setpoint.workload.records import Kept, Records, records_path
-from setpoint.workload.runtime import World
+from setpoint.workload.records import PersistentWorkload, Records, records_path
+from setpoint.workload.runtime import Machine
 
 _AT_ONCE = 8
 # A network can be removed only after its containers.
@@ -55,7 +55,7 @@ class CleanUp:
     """Removes the recorded resources of a workload. `connect` connects to the container engine, and is called only if
     needed."""
 
-    def __init__(self, world: World, connect: Callable[[], Awaitable[Engine | Unavailable]]) -> None:
+    def __init__(self, world: Machine, connect: Callable[[], Awaitable[Engine | Unavailable]]) -> None:
         self._world, self._connect = world, connect
         self._engine: asyncio.Future[Engine | Unavailable] | None = None
 
@@ -64,7 +64,7 @@ class CleanUp:
         kept = self._world.records.all_kept(workload)
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(each: Kept) -> None:
+        async def one(each: PersistentWorkload) -> None:
             async with slots:
                 try:
                     await self._remove(each)
@@ -89,7 +89,7 @@ class CleanUp:
         report.failures.sort(key=lambda each: (each["kind"], each["resourceKey"]))
         return report
 
-    async def _remove(self, kept: Kept) -> None:
+    async def _remove(self, kept: PersistentWorkload) -> None:
         records = self._world.records
         if holder := records.take(kept.kind, kept.name):
             raise CleanUpError(f"{holder} manages this resource: stop that control plane first")
@@ -127,7 +127,7 @@ async def clean_up(workload: str, environ: Mapping[str, str], clock: Clock, ids:
     try:
         if records.problem:
             raise CleanUpError(records.problem)
-        world = World(
+        world = Machine(
             clock=clock,
             ids=ids,
             processes=processes,
@@ -143,5 +143,5 @@ async def clean_up(workload: str, environ: Mapping[str, str], clock: Clock, ids:
         records.close()
 
 
-def _id(kept: Kept) -> str:
+def _id(kept: PersistentWorkload) -> str:
     return str(kept.record.get("id") or kept.record.get("identity", "").partition(":")[0])

@@ -35,7 +35,7 @@ _NAMED_CLASSES = {
 }
 
 
-class Rule(NamedTuple):
+class IgnorePattern(NamedTuple):
     """One pattern."""
 
     pattern: re.Pattern[str]
@@ -46,7 +46,7 @@ class Rule(NamedTuple):
 class Ignored(NamedTuple):
     """The patterns of a file, in order. Paths are relative to the directory of the file, with slashes."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[IgnorePattern, ...] = ()
     # As in git: files below an ignored directory cannot be included again.
     is_final: bool = False
 
@@ -85,7 +85,7 @@ def path_pattern(glob: str) -> re.Pattern[str]:
     return _compiled(glob, _git_parts(glob, is_path=True))
 
 
-def _git_rule(line: str) -> Rule | None:
+def _git_rule(line: str) -> IgnorePattern | None:
     stripped = line.rstrip()
     glob = f"{stripped} " if stripped.endswith("\\") and len(line) > len(stripped) else stripped
     if not glob or glob.startswith("#"):
@@ -99,10 +99,10 @@ def _git_rule(line: str) -> Rule | None:
     if not glob:
         return None
     parts = chain(() if is_path else ("(?:.*/)?",), _git_parts(glob, is_path=is_path))
-    return Rule(_compiled(line, parts), ignores, directories_only)
+    return IgnorePattern(_compiled(line, parts), ignores, directories_only)
 
 
-def _docker_rule(line: str) -> Rule | None:
+def _docker_rule(line: str) -> IgnorePattern | None:
     glob = "" if line.startswith("#") else line.strip()
     if not glob:
         return None
@@ -111,7 +111,7 @@ def _docker_rule(line: str) -> Rule | None:
     if not glob:
         raise ValueError(f"{line.strip()!r} has no pattern; add one after the exclamation mark")
     glob = posixpath.normpath(glob).lstrip("/")
-    return Rule(_compiled(line, chain(_docker_parts(glob), ("(?:/.*)?",))), ignores)
+    return IgnorePattern(_compiled(line, chain(_docker_parts(glob), ("(?:/.*)?",))), ignores)
 
 
 def _compiled(text: str, parts: Iterable[str]) -> re.Pattern[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from setpoint.workload.kinds.parts import DependencyCondition
 
 
-class Progress(NamedTuple):
+class WorkloadConditions(NamedTuple):
     """The conditions of an object, and a description of its state."""
 
     started: bool
@@ -26,12 +26,14 @@ class Progress(NamedTuple):
         return bool(getattr(self, condition.lower()))
 
 
-def progress(tree: Object) -> Progress:
+def progress(tree: Object) -> WorkloadConditions:
     """Returns the progress of an object by its kind and status."""
     kind, status = tree["kind"], tree.get("status") or {}
     if is_suspended(tree):
         # A suspended object has not finished, whatever its exit code.
-        return Progress(status.get("state") in ("Running", "Stopping"), False, False, False, "it is suspended")
+        return WorkloadConditions(
+            status.get("state") in ("Running", "Stopping"), False, False, False, "it is suspended"
+        )
     if kind in ("Executable", "ContainerExec"):
         return _process(kind, status)
     if kind == "Container":
@@ -45,9 +47,9 @@ def progress(tree: Object) -> Progress:
         done = state in ("Succeeded", "Failed")
         # A task is ready when it has succeeded, which dependents wait for.
         good = state == "Succeeded"
-        return Progress(done or state == "Running", good, done, good, _state(state))
+        return WorkloadConditions(done or state == "Running", good, done, good, _state(state))
     up = state in ("Running", "Ready")
-    return Progress(up, up, False, False, _state(state))
+    return WorkloadConditions(up, up, False, False, _state(state))
 
 
 def is_suspended(tree: Object) -> bool:
@@ -64,7 +66,7 @@ def _ended(status: Mapping[str, object]) -> str:
     return "it ended" if code is None else f"it ended with exit code {code}"
 
 
-def _process(kind: str, status: Object) -> Progress:
+def _process(kind: str, status: Object) -> WorkloadConditions:
     state = status.get("state", "")
     finished = state in ("Finished", "Terminated")
     running = state == "Running"
@@ -72,16 +74,16 @@ def _process(kind: str, status: Object) -> Progress:
     well = kind == "ContainerExec" or status.get("healthStatus") == "Healthy"
     says = _ended(status) if finished else _unwell(running and not well, status) or _state(state)
     succeeded = finished and status.get("exitCode") == 0
-    return Progress(running or finished or state == "Stopping", running and well, finished, succeeded, says)
+    return WorkloadConditions(running or finished or state == "Stopping", running and well, finished, succeeded, says)
 
 
-def _container(status: Object) -> Progress:
+def _container(status: Object) -> WorkloadConditions:
     state = status.get("state", "")
     finished, running = state == "Exited", state == "Running"
     well = status.get("healthStatus") == "Healthy"
     says = _ended(status) if finished else _unwell(running and not well, status) or _state(state)
     started = running or finished or state in ("Paused", "Stopping")
-    return Progress(started, running and well, finished, finished and status.get("exitCode") == 0, says)
+    return WorkloadConditions(started, running and well, finished, finished and status.get("exitCode") == 0, says)
 
 
 def _unwell(is_unwell: bool, status: Object) -> str:
@@ -92,17 +94,17 @@ def _unwell(is_unwell: bool, status: Object) -> str:
     return f"it is running but not healthy{why}"
 
 
-def _replicas(spec: Object, status: Object) -> Progress:
+def _replicas(spec: Object, status: Object) -> WorkloadConditions:
     wanted = spec.get("replicas", 1)
     running, failed, finished = (status.get(f"{key}Replicas", 0) for key in ("running", "failed", "finished"))
     done = 0 < status.get("observedReplicas", 0) <= failed + finished
     ready = status.get("healthStatus") == "Healthy" and running >= wanted
     says = f"{running} of {wanted} replicas are running" + (f", {failed} failed to start" if failed else "")
-    return Progress(running > 0 or done, ready, done, done and not failed, says)
+    return WorkloadConditions(running > 0 or done, ready, done, done and not failed, says)
 
 
-def _service(status: Object) -> Progress:
+def _service(status: Object) -> WorkloadConditions:
     has_address = bool(status.get("effectivePort")) and bool(status.get("effectiveAddress"))
     ready = status.get("state") == "Ready"
     says = "no workload serves it" if has_address else "its address is unknown"
-    return Progress(has_address, ready, False, False, says)
+    return WorkloadConditions(has_address, ready, False, False, says)

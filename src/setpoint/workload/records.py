@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS ports (owner TEXT PRIMARY KEY, port INTEGER);
 """
 
 
-class Kept(NamedTuple):
+class PersistentWorkload(NamedTuple):
     """A persistent workload with its record."""
 
     kind: str
@@ -72,12 +72,14 @@ class Records:
             return found
         return None
 
-    def all_kept(self, workload: str = "") -> list[Kept]:
+    def all_kept(self, workload: str = "") -> list[PersistentWorkload]:
         """Returns all records, or those of one workload id."""
         rows = self.run(
             "SELECT kind, name, workload, record FROM kept WHERE ? IN ('', workload) ORDER BY 1, 2", workload
         )
-        return [Kept(kind, name, owner, msgspec.json.decode(record)) for kind, name, owner, record in rows]
+        return [
+            PersistentWorkload(kind, name, owner, msgspec.json.decode(record)) for kind, name, owner, record in rows
+        ]
 
     def keep(self, kind: str, name: str, record: Mapping[str, object], workload: str = "") -> bool:
         """Records a workload, and replaces its previous record. Returns False on failure."""

@@ -23,7 +23,7 @@ from setpoint.workload.records import Records
 
 
 @dataclass
-class World:
+class Machine:
     """One machine, as the controllers of a control plane see it."""
 
     clock: Clock

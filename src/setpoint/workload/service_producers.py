@@ -41,7 +41,7 @@ def _annotated(tree: Object) -> list[Producer]:
     if not text.strip():
         return []
     try:
-        entries = msgspec.json.decode(text, type=list[_Entry])
+        entries = msgspec.json.decode(text, type=list[_ProducerEntry])
     except msgspec.DecodeError as error:
         raise ValueError(f"annotation {SERVICE_PRODUCER} is invalid: {error}; expected e.g. {_EXAMPLE}") from None
     for entry in entries:
@@ -74,7 +74,7 @@ def cannot_listen(service: Object) -> str:
     return next((str(each.get("message", "")) for each in conditions if each.get("reason") == CANNOT_LISTEN), "")
 
 
-class _Entry(msgspec.Struct, rename="camel"):
+class _ProducerEntry(msgspec.Struct, rename="camel"):
     """An entry of the annotation; namespaces are ignored, because Services have none."""
 
     service_name: str = ""

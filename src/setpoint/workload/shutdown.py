@@ -49,7 +49,7 @@ class Shutdown:
     def __init__(self) -> None:
         self.status: Status = "Running"
         self.clean_up: CleanUp = "Full"
-        self.progress: Progress | None = None
+        self.progress: CleanupProgress | None = None
         self._client: Client | None = None
         self._seconds = TIMEOUT_SECONDS
         self._cleaning: asyncio.Task[None] | None = None
@@ -110,7 +110,7 @@ class Shutdown:
 
 
 @dataclass
-class Progress:
+class CleanupProgress:
     """The progress of a cleanup: the number of objects and of deleted objects, the terminating objects, and those that
     could not be deleted, each with the reason."""
 
@@ -136,7 +136,7 @@ class Cleaning:
         self._client, self._clock = client, client.clock
         self._deadline = self._clock.monotonic() + seconds
         self._stuck: set[str] = set()
-        self.progress = Progress()
+        self.progress = CleanupProgress()
 
     async def run(self) -> None:
         """Returns when all objects are deleted, or the time is over."""

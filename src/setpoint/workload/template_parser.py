@@ -31,7 +31,7 @@ class Literal(NamedTuple):
     at: int
 
 
-class Field(NamedTuple):
+class FieldNode(NamedTuple):
     """A field of the object, e.g. `.Spec.Env`; without names, the object itself."""
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Pipeline(NamedTuple):
     at: int
 
 
-Operand: TypeAlias = Literal | Field | Call | Pipeline
+Operand: TypeAlias = Literal | FieldNode | Call | Pipeline
 Part: TypeAlias = str | Pipeline
 Template: TypeAlias = tuple[Part, ...]
 
@@ -138,7 +138,7 @@ def _action(text: str, start: int) -> tuple[Pipeline, int, bool]:
         at = max(found.end() - 1, at + 1) if kind == "space" and found.end() - at > 1 else found.end()
     if not tokens:
         raise TemplateError("empty action between {{ and }}; write a function, or remove the action", text, start)
-    return _Reader(text, tokens, at).everything(), at, trim
+    return _OperandReader(text, tokens, at).everything(), at, trim
 
 
 def _check_apart(text: str, tokens: list[_Token], kind: str, at: int) -> None:
@@ -158,7 +158,7 @@ def _unexpected(text: str, start: int, at: int) -> TemplateError:
     return TemplateError(f"unexpected {text[at]!r}", text, at)
 
 
-class _Reader:
+class _OperandReader:
     """Converts the tokens of one action to operands."""
 
     def __init__(self, text: str, tokens: list[_Token], end: int) -> None:
@@ -220,7 +220,7 @@ class _Reader:
             self._next += 1
             return inner
         if token.kind == "field":
-            return Field(tuple(token.text[1:].split(".")) if token.text != "." else (), token.at)
+            return FieldNode(tuple(token.text[1:].split(".")) if token.text != "." else (), token.at)
         if token.kind == "word":
             if token.text in _CONSTANTS:
                 return Literal(_CONSTANTS[token.text], token.at)

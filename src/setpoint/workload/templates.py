@@ -16,16 +16,16 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.goformat import format_v
 from setpoint.objects.tree import Json, Object
 from setpoint.workload.template_functions import FUNCTIONS, MASK, Asking, Lookup, Needed, NotYet, service_name
-from setpoint.workload.template_parser import Call, Field, Literal, Operand, Pipeline, TemplateError, parse
+from setpoint.workload.template_parser import Call, FieldNode, Literal, Operand, Pipeline, TemplateError, parse
 
 __all__ = [
     "MASK",
     "Lookup",
     "Needed",
     "NotYet",
-    "Reference",
     "Rendered",
     "TemplateError",
+    "TemplateReference",
     "escaped",
     "go_field",
     "references",
@@ -40,7 +40,7 @@ class Rendered(NamedTuple):
     shown: str
 
 
-class Reference(NamedTuple):
+class TemplateReference(NamedTuple):
     """An object that a template refers to, with the function and its further arguments."""
 
     function: str
@@ -61,7 +61,7 @@ def escaped(text: str) -> str:
     return text.replace("{{", '{{ "{{" }}')
 
 
-def references(text: str) -> list[Reference]:
+def references(text: str) -> list[TemplateReference]:
     """Returns the objects that a template needs, without duplicates. Raises TemplateError."""
     if "{{" not in text:
         return []
@@ -69,7 +69,7 @@ def references(text: str) -> list[Reference]:
     return list(dict.fromkeys(found))
 
 
-def _references(operand: Operand) -> Iterator[Reference]:
+def _references(operand: Operand) -> Iterator[TemplateReference]:
     if isinstance(operand, Pipeline):
         for command in operand.commands:
             yield from _references(command)
@@ -78,10 +78,10 @@ def _references(operand: Operand) -> Iterator[Reference]:
         function = FUNCTIONS.get(operand.function)
         if function is not None and function.kind and len(texts) == len(operand.arguments) >= function.least:
             if function.kind == "*":
-                yield Reference(operand.function, texts[0], texts[1], texts[2:])
+                yield TemplateReference(operand.function, texts[0], texts[1], texts[2:])
             else:
                 name = service_name(texts[0]) if function.kind == "Service" else texts[0]
-                yield Reference(operand.function, function.kind, name, texts[1:])
+                yield TemplateReference(operand.function, function.kind, name, texts[1:])
         for argument in operand.arguments:
             yield from _references(argument)
 
@@ -113,7 +113,7 @@ class _Rendering(Asking):
     def _value(self, operand: Operand) -> Json:
         if isinstance(operand, Literal):
             return operand.value
-        if isinstance(operand, Field):
+        if isinstance(operand, FieldNode):
             return self._field(operand)
         if isinstance(operand, Call):
             return self._call(operand, [])
@@ -132,7 +132,7 @@ class _Rendering(Asking):
             raise self.error(f"wrong number of arguments for {call.function}; usage: {function.usage}", call.at)
         return function.body(self, call, arguments)
 
-    def _field(self, field: Field) -> Json:
+    def _field(self, field: FieldNode) -> Json:
         if not field.names:
             return thaw(self.subject)
         try:

@@ -48,7 +48,7 @@ from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.terminal.terminals import Terminals
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Workloads:
         # The versions of the objects at the last computation of dependency cycles, and the cycles.
         self._judged: tuple[tuple[str, int, str | None], ...] = ()
         self._circles: list[Deadlock] = []
-        self.world = World(
+        self.world = Machine(
             clock=clock,
             ids=ids,
             processes=processes,
@@ -229,7 +229,7 @@ class Workloads:
         )
 
 
-def _ide(world: World, wake: Callable[[str], None]) -> "IdeRunner | None":
+def _ide(world: Machine, wake: Callable[[str], None]) -> "IdeRunner | None":
     """Returns the runner for an IDE if one is configured; otherwise its modules are not imported."""
     if not is_offered(world.environ):
         return None

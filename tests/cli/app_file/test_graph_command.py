@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cli.app_file.conftest import SHOP, Command
 from tests.cli.app_file.looks import check_looks
 
-from setpoint.cli.app.graph_formats import Edge, Graph, Node, dot, mermaid, tree_lines
+from setpoint.cli.app.graph_formats import AppGraph, AppGraphNode, Edge, dot, mermaid, tree_lines
 from setpoint.cli.output.terminal import Terminal, width_of
 
 
@@ -62,19 +62,19 @@ def test_without_an_app_file_and_a_session_there_is_nothing_to_draw(setpoint: Co
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> Graph:
+def graphs(draw: st.DrawFn) -> AppGraph:
     """Any graph, also one in which some wait for each other."""
     count = draw(st.integers(1, 8))
     texts = st.text('ab "<é漢', min_size=1, max_size=9)
-    nodes = [Node(f"n{number}", draw(texts), draw(texts)) for number in range(count)]
+    nodes = [AppGraphNode(f"n{number}", draw(texts), draw(texts)) for number in range(count)]
     numbers = st.integers(0, count - 1)
     pairs = draw(st.lists(st.tuples(numbers, numbers), max_size=12, unique=True))
     edges = [Edge(f"n{one}", f"n{two}", "", draw(st.booleans())) for one, two in pairs if one != two]
-    return Graph(nodes, edges)
+    return AppGraph(nodes, edges)
 
 
 @given(graphs())
-def test_every_part_of_any_graph_stands_in_the_tree_once(graph: Graph) -> None:
+def test_every_part_of_any_graph_stands_in_the_tree_once(graph: AppGraph) -> None:
     lines = tree_lines(graph, Terminal())
     names = [re.search(r"n\d+", line).group() for line in lines]  # type: ignore[union-attr]
     assert sorted(names) == sorted(node.name for node in graph.nodes)

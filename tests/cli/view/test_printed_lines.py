@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.cli.app.view.log_lines import Line
+from setpoint.cli.app.view.log_lines import LogLine
 from setpoint.cli.app.view.output_lines import Printed, cleaned
 from setpoint.cli.output.terminal import Terminal
 
@@ -40,9 +40,9 @@ def test_whatever_is_written_no_command_but_a_colour_gets_through(written: str) 
 def test_a_line_says_when_who_and_which_output() -> None:
     printed = Printed(Terminal(), ["api", "migrate"], UTC)
     printed.make_room(["api.1", "migrate"])
-    assert printed.line(Line("api.1", "api", NOON, "listening")) == "12:00:05 api.1   │ listening"
-    assert printed.line(Line("migrate", "migrate", NOON, "careful", is_error=True)) == "12:00:05 migrate ┃ careful"
-    assert printed.line(Line("api.1", "api", NOON, "", skipped=12345)) == (
+    assert printed.line(LogLine("api.1", "api", NOON, "listening")) == "12:00:05 api.1   │ listening"
+    assert printed.line(LogLine("migrate", "migrate", NOON, "careful", is_error=True)) == "12:00:05 migrate ┃ careful"
+    assert printed.line(LogLine("api.1", "api", NOON, "", skipped=12345)) == (
         "12:00:05 api.1   ┆ … 12,345 lines skipped (printed too fast) · setpoint logs api"
     )
 
@@ -50,7 +50,7 @@ def test_a_line_says_when_who_and_which_output() -> None:
 def test_the_replicas_of_a_part_have_its_colour() -> None:
     printed = Printed(Terminal(80, True), ["api", "web"], UTC)
     first, second, other = (
-        printed.line(Line(name, name.partition(".")[0], NOON, "x")).split("\x1b[")[3].partition("m")[0]
+        printed.line(LogLine(name, name.partition(".")[0], NOON, "x")).split("\x1b[")[3].partition("m")[0]
         for name in ("api.1", "api.2", "web")
     )
     assert first == second != other

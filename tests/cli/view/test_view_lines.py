@@ -8,7 +8,7 @@ import pytest
 from tests.workload.app import App, app
 
 from setpoint.cli.app.view import log_lines as module
-from setpoint.cli.app.view.log_lines import MOST_LINES, Line, Lines
+from setpoint.cli.app.view.log_lines import MOST_LINES, Lines, LogLine
 from setpoint.cli.app.view.object_watch import Objects
 
 COUNTS = """
@@ -21,9 +21,9 @@ for number in range({lines}):
 """
 
 
-async def collected(world: App, lines: Lines, enough: Callable[[list[Line]], bool]) -> list[Line]:
+async def collected(world: App, lines: Lines, enough: Callable[[list[LogLine]], bool]) -> list[LogLine]:
     """What is printed until it is enough."""
-    found: list[Line] = []
+    found: list[LogLine] = []
 
     def changed(tree: object) -> None:
         lines.attend(tree)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ async def test_no_more_is_held_than_there_is_room_for_and_nothing_is_lost(tmp_pa
         lines = Lines(world.client, lambda: None)
         most = 0
 
-        def enough(found: list[Line]) -> bool:
+        def enough(found: list[LogLine]) -> bool:
             nonlocal most
             most = max(most, len(lines._held))
             return len(found) >= 20_000

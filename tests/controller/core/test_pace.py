@@ -13,7 +13,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.pace import HOT_RUNS, Pace
 from setpoint.controller.request import Request, Trigger
-from setpoint.controller.run_record import Run, Write
+from setpoint.controller.run_record import ReconcileRecord, Write
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.gvk import GroupVersionKind
 
@@ -21,8 +21,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 WRITE = Write("patch", GroupVersionKind("", "v1", "ConfigMap"), "default/a")
 
 
-def ended(clock: ManualClock, *writes: Write, why: tuple[Trigger, ...] = ()) -> Run:
-    return Run("id", "c", named("a"), why, 0, 0, 0, 0.0, clock.now(), clock.monotonic(), writes=list(writes))
+def ended(clock: ManualClock, *writes: Write, why: tuple[Trigger, ...] = ()) -> ReconcileRecord:
+    return ReconcileRecord(
+        "id", "c", named("a"), why, 0, 0, 0, 0.0, clock.now(), clock.monotonic(), writes=list(writes)
+    )
 
 
 def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field_and_slowed_down(

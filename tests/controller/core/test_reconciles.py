@@ -13,10 +13,10 @@ from setpoint.controller.reconciles import remembered
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.run_record import MOST_READS
 from setpoint.objects.errors import BadRequest, MethodNotAllowed, NotFound
-from setpoint.objects.reconcile_report import PATH, Reconciled, Reconciles, Seen, Wanted
+from setpoint.objects.reconcile_report import PATH, ObservedRead, Reconciled, ReconcileQuery, Reconciles
 
 A = Request("a", "default")
-OF_A = Wanted("ConfigMap", "default/a")
+OF_A = ReconcileQuery("ConfigMap", "default/a")
 
 
 async def started(found: World, reconcile: Any, **settings: Any) -> Controller:
@@ -26,7 +26,7 @@ async def started(found: World, reconcile: Any, **settings: Any) -> Controller:
     return controller
 
 
-def reads(controller: Controller) -> list[Seen]:
+def reads(controller: Controller) -> list[ObservedRead]:
     [told, *_] = remembered([controller], OF_A)
     return list(told.reads)
 
@@ -44,9 +44,9 @@ async def test_what_is_read_from_the_cache_is_told_with_its_revision() -> None:
         controller = await started(found, reconcile)
         await controller.run_once(A)
         first, nobody, other, listed = reads(controller)
-        assert first == Seen("ConfigMap", "default/a", a["metadata"]["resourceVersion"])
-        assert nobody == Seen("ConfigMap", "default/nobody")
-        assert other == Seen("ConfigMap", "default/b", b["metadata"]["resourceVersion"])
+        assert first == ObservedRead("ConfigMap", "default/a", a["metadata"]["resourceVersion"])
+        assert nobody == ObservedRead("ConfigMap", "default/nobody")
+        assert other == ObservedRead("ConfigMap", "default/b", b["metadata"]["resourceVersion"])
         assert (listed.namespace, listed.selector, listed.count, listed.source) == ("default", "app=x", 1, "cache")
         await controller.stop()
 
@@ -63,8 +63,8 @@ async def test_what_is_read_from_the_server_is_told_to_be() -> None:
         controller = await started(found, reconcile)
         await controller.run_once(A)
         first, nobody, listed = reads(controller)
-        assert first == Seen("ConfigMap", "default/a", a["metadata"]["resourceVersion"], "server")
-        assert nobody == Seen("ConfigMap", "default/nobody", "", "server")
+        assert first == ObservedRead("ConfigMap", "default/a", a["metadata"]["resourceVersion"], "server")
+        assert nobody == ObservedRead("ConfigMap", "default/nobody", "", "server")
         assert (listed.kind, listed.selector, listed.count, listed.source) == ("Secret", "app=x", 0, "server")
         await controller.stop()
 
@@ -117,7 +117,11 @@ async def test_of_each_object_the_last_is_remembered_though_others_are_reconcile
         assert len(controller.runs) == 3
         [told] = remembered([controller], OF_A)
         assert (told.number, [each.object for each in told.reads]) == (1, ["default/a"])
-        assert [each.number for each in remembered([controller], Wanted("ConfigMap", "default/busy"))] == [10, 9, 8]
+        assert [each.number for each in remembered([controller], ReconcileQuery("ConfigMap", "default/busy"))] == [
+            10,
+            9,
+            8,
+        ]
         await controller.stop()
 
 
@@ -146,11 +150,15 @@ async def test_one_is_found_by_what_it_wrote_and_by_its_id() -> None:
     async with world() as found:
         controller = await started(found, reconcile)
         run = await controller.run_once(A)
-        for wanted in (Wanted("ConfigMap", "default/child"), Wanted(ids=(run.id,)), Wanted(ids=(run.id[:6],))):
+        for wanted in (
+            ReconcileQuery("ConfigMap", "default/child"),
+            ReconcileQuery(ids=(run.id,)),
+            ReconcileQuery(ids=(run.id[:6],)),
+        ):
             [told] = remembered([controller], wanted)
             assert told.id == run.id
             assert [(each.verb, each.object) for each in told.writes] == [("create", "default/child")]
-        assert remembered([controller], Wanted("Secret", "default/child")) == []
+        assert remembered([controller], ReconcileQuery("Secret", "default/child")) == []
         await controller.stop()
 
 
@@ -159,7 +167,7 @@ async def test_a_server_tells_of_its_own_controllers_and_of_those_that_others_ad
         mine = Reconciled(id="r1", controller="mine", object="default/a", began="2030-01-01T00:00:00.000000Z",
                           seconds=0.1, result="success")  # fmt: skip
 
-        async def tell(wanted: Wanted) -> Reconciles:
+        async def tell(wanted: ReconcileQuery) -> Reconciles:
             return Reconciles([mine] if "r1" in wanted.ids else [], ["mine"])
 
         found.plane.reconciles.sources.append(tell)

@@ -13,7 +13,7 @@ from setpoint.api.apps.v1 import Deployment, DeploymentSpec
 from setpoint.api.core.v1 import PodTemplateSpec
 from setpoint.api.meta.v1 import LabelSelector
 from setpoint.flow.summary.summary import Summary, summarize
-from setpoint.flow.summary.summary_rules import RuleError, Rules, builtin
+from setpoint.flow.summary.summary_rules import RuleError, SummaryRules, builtin
 from setpoint.objects.frozen import FrozenDict
 from setpoint.objects.tree import Object
 
@@ -190,4 +190,4 @@ def test_any_json_has_a_summary(kind: str, tree: Any, now: datetime | None) -> N
 @given(tree=json_trees)
 def test_an_empty_table_finds_everything_active(tree: Any) -> None:
     if isinstance(tree, dict) and not isinstance(tree.get("status"), dict):
-        assert summarize(tree, rules=Rules()) == Summary("ready", "active")
+        assert summarize(tree, rules=SummaryRules()) == Summary("ready", "active")

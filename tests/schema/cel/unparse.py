@@ -5,7 +5,7 @@ from typing import Any
 from setpoint.schema.cel.ast import (
     Call,
     Comprehension,
-    Entry,
+    EntryExpr,
     Expr,
     Ident,
     ListExpr,
@@ -55,7 +55,7 @@ def _literal(value: Any) -> str:
     return f"({value})" if value < 0 else repr(value)
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: EntryExpr) -> str:
     key = entry.field if entry.key is None else unparse(entry.key)
     return f"{'?' if entry.optional else ''}{key}: {unparse(entry.value)}"
 
@@ -89,7 +89,7 @@ def structure(node: Any) -> Any:
     """A tree without its places in the text, to compare."""
     if isinstance(node, list):
         return [structure(item) for item in node]
-    if not isinstance(node, Expr | Entry):
+    if not isinstance(node, Expr | EntryExpr):
         return (type(node).__name__, node)
     names = [name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ())]
     kept = [name for name in names if name not in ("offset", "type", "overloads", "macro", "denotes")]

@@ -10,7 +10,7 @@ from tests.schema.crd.tables import named, steps, table
 
 from setpoint.objects.duration import human_duration
 from setpoint.schema.crd.definition import Column, CustomResourceDefinition
-from setpoint.schema.crd.printer_columns import Table
+from setpoint.schema.crd.printer_columns import PrinterColumns
 from setpoint.schema.jsonpath import JSONPath, JSONPathError
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -22,7 +22,7 @@ _CELLS = table("cells")
 @pytest.mark.parametrize("case", named(_CELLS["cases"]))
 def test_cells(case: Any) -> None:
     columns = [Column(name=kind, type=kind, json_path=case["path"]) for kind in TYPES]
-    shown = Table(columns)
+    shown = PrinterColumns(columns)
     if case.get("unreadable"):
         assert [header["name"] for header in shown.headers] == ["Name"]
         return
@@ -36,14 +36,14 @@ def test_ages(case: Any) -> None:
 
 
 def test_a_date_column_shows_how_long_ago_it_was() -> None:
-    shown = Table([Column(name="When", type="date", json_path=".at")])
+    shown = PrinterColumns([Column(name="When", type="date", json_path=".at")])
     assert shown.cells({"at": "2026-01-31T11:55:00Z"}, NOW) == ["", "5m"]
     assert shown.cells({"at": "2026-01-31T12:00:00.5+01:00"}, NOW) == ["", "60m"]
     assert shown.cells({"at": "2999-01-01T00:00:00Z"}, NOW) == ["", "<invalid>"]
 
 
 def test_without_columns_a_table_shows_the_age() -> None:
-    shown = Table([])
+    shown = PrinterColumns([])
     assert [header["name"] for header in shown.headers] == ["Name", "Age"]
     made = (NOW - timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert shown.cells({"metadata": {"name": "w", "creationTimestamp": made}}, NOW) == ["w", "3h"]
@@ -52,7 +52,7 @@ def test_without_columns_a_table_shows_the_age() -> None:
 def test_recorded_tables_have_the_same_headers_and_cells() -> None:
     first, *_ = found = steps("crd-printer-columns")
     version = CustomResourceDefinition.parse(first["body"]).spec.versions[0]
-    shown = Table(version.additional_printer_columns)
+    shown = PrinterColumns(version.additional_printer_columns)
     objects = {step["body"]["metadata"]["name"]: step["body"] for step in found[1:] if step.get("method") == "POST"}
     tables = [step["expect"]["body"] for step in found if step.get("method") == "GET"]
     assert tables

@@ -10,7 +10,7 @@ from tests.server.write.api import Answer, Api, run
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pod_security import PodSecurity
 from setpoint.server.admission.podsecurity.evaluate import told, violations
-from setpoint.server.admission.podsecurity.policy import LATEST, PREFIX, Policy, Standard
+from setpoint.server.admission.podsecurity.policy import LATEST, PREFIX, PodSecurityLevels, Standard
 from setpoint.server.options import ServerSettings
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "pod_security.yaml").read_text())
@@ -161,7 +161,7 @@ def test_those_who_are_exempt_are_not_held_to_anything() -> None:
         await api("POST", "/api/v1/namespaces", {"metadata": {"name": "strict"}})
         assert (await api("POST", "/api/v1/namespaces/strict/pods", pod(hostPID=True))).status == 403
 
-    plugin = PodSecurity(Policy(enforce=Standard("baseline")), exempt_namespaces=("default",))
+    plugin = PodSecurity(PodSecurityLevels(enforce=Standard("baseline")), exempt_namespaces=("default",))
     run(scenario, admission=[plugin])
 
 

@@ -10,7 +10,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.server.access.audit.auditor import Auditor, EventSink
 from setpoint.server.access.audit.memory_log import Collected
-from setpoint.server.access.audit.policy import Level, Policy, everything
+from setpoint.server.access.audit.policy import AuditPolicy, Level, everything
 from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
@@ -75,10 +75,13 @@ class Audited:
 
 @asynccontextmanager
 async def audited(
-    policy: Policy | Level = "RequestResponse", *plugins: Plugin, sink: EventSink | None = None, strict: bool = False
+    policy: AuditPolicy | Level = "RequestResponse",
+    *plugins: Plugin,
+    sink: EventSink | None = None,
+    strict: bool = False,
 ) -> AsyncIterator[Audited]:
     clock, metrics, collected = ManualClock(START), Metrics(), Collected()
-    chosen = policy if isinstance(policy, Policy) else everything(policy)
+    chosen = policy if isinstance(policy, AuditPolicy) else everything(policy)
     auditor = Auditor(chosen, sink or collected, strict=strict)
     server = Server(
         MemoryStore(),

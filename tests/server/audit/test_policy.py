@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.objects.typedyaml import Mistakes
-from setpoint.server.access.audit.policy import Decision, Policy, load_policy
+from setpoint.server.access.audit.policy import AuditPolicy, Decision, load_policy
 from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo, request_info
 
@@ -138,7 +138,7 @@ REQUESTS = st.builds(request_info, st.sampled_from(["GET", "POST", "DELETE"]), s
 def test_the_level_of_a_request_is_what_a_naive_evaluator_says(
     tree: dict[str, Any], asked: list[tuple[User, RequestInfo]]
 ) -> None:
-    policy: Policy = load_policy(msgspec.json.encode(tree).decode(), "policy.yaml")
+    policy: AuditPolicy = load_policy(msgspec.json.encode(tree).decode(), "policy.yaml")
     for user, info in asked:
         decision: Decision = policy.decide(user, info)
         found = (decision.level, set(decision.omit_stages), decision.omit_managed_fields)

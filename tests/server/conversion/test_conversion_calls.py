@@ -14,7 +14,7 @@ from setpoint.server.message import Request
 from setpoint.server.options import Serving
 from setpoint.server.publish.nonresource.metrics import Metrics
 from setpoint.server.registry.conversion.cache import Memory, key_of
-from setpoint.server.registry.conversion.pending import Wanted
+from setpoint.server.registry.conversion.pending import RequiredConversion
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -173,7 +173,7 @@ def test_what_is_remembered_takes_the_metadata_of_whatever_is_converted() -> Non
 
 def test_an_object_is_known_again_whatever_its_revision_and_whoever_owns_it() -> None:
     def key(metadata: Object, to: str = V1, scope: bytes = b"s", **more: str) -> bytes:
-        return key_of(scope, Wanted({"metadata": metadata, **more}, "", to)).digest
+        return key_of(scope, RequiredConversion({"metadata": metadata, **more}, "", to)).digest
 
     one = key({"name": "a", "resourceVersion": "1", "managedFields": [{"manager": "m"}]})
     assert one == key({"name": "a", "resourceVersion": "2"})

@@ -10,7 +10,7 @@ import pytest
 from tests.server.edge.edge import Client, Edge, Handle, Silent, Ticking, echo, edge, run, soon
 
 from setpoint.objects.clock import SystemClock
-from setpoint.server.edge.connection import Connection
+from setpoint.server.edge.connection import ServerConnection
 from setpoint.server.edge.limits import Limits
 from setpoint.server.edge.listener import Listener
 from setpoint.server.message import Frame, Request, Response, Sink, Stream
@@ -325,7 +325,7 @@ def test_connections_that_come_and_go_leave_nothing_behind_even_without_the_coll
                     client.vanish()
                 await soon(lambda: not server.listener.connections)
                 await soon(lambda: len(asyncio.all_tasks()) <= 2)
-                assert not [found for found in gc.get_objects() if isinstance(found, Connection)]
+                assert not [found for found in gc.get_objects() if isinstance(found, ServerConnection)]
             finally:
                 gc.enable()
 

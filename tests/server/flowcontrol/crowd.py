@@ -12,7 +12,7 @@ from setpoint.objects.ids import SeededIds
 from setpoint.server.access.authentication.credentials import Trusting
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.access.authorization.modes import AlwaysAllow
-from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.access.flowcontrol.settings import FlowControlSettings
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
 from setpoint.server.options import AccessControl, ServerSettings, Serving
@@ -92,7 +92,7 @@ async def crowd(clock: Clock | None = None, **settings: Any) -> AsyncIterator[Cr
         admission=[slow],
         serving=Serving(pages=standard(metrics)),
         observer=metrics,
-        settings=ServerSettings(overload=Overload(**settings)),
+        settings=ServerSettings(overload=FlowControlSettings(**settings)),
     )
     await server.start()
     try:

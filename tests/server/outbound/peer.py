@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
 from setpoint.server.edge.certificates import Authority, Pair
-from setpoint.server.outbound.client import Endpoint
+from setpoint.server.outbound.client import OutboundTarget
 
 LONG_AGO = timedelta(days=3 * 365)
 
@@ -90,8 +90,8 @@ class Peer:
     def url(self) -> str:
         return f"https://127.0.0.1:{self.port}"
 
-    def endpoint(self, path: str = "/x") -> Endpoint:
-        return Endpoint(self.url + path, authority().pair.certificate)
+    def endpoint(self, path: str = "/x") -> OutboundTarget:
+        return OutboundTarget(self.url + path, authority().pair.certificate)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1

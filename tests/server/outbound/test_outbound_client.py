@@ -9,13 +9,13 @@ import pytest
 from tests.server.outbound.peer import Asked, Peer, authority, identity, response, saying, silence
 
 from setpoint.objects.clock import ManualClock, SystemClock
-from setpoint.server.outbound.client import AuthoritiesError, Client, Endpoint
+from setpoint.server.outbound.client import AuthoritiesError, Client, OutboundTarget
 from setpoint.server.outbound.failure import CallFailed
 
 OK = saying(response(b"fine"))
 
 
-async def _why(client: Client, endpoint: Endpoint, seconds: float = 20) -> str:
+async def _why(client: Client, endpoint: OutboundTarget, seconds: float = 20) -> str:
     with pytest.raises(CallFailed) as failed:
         await client.post(endpoint, b"{}", timeout=seconds)
     return str(failed.value)
@@ -245,9 +245,9 @@ def test_where_nobody_listens_the_reason_is_gos() -> None:
     async def scenario(client: Client) -> None:
         async with Peer(OK) as peer:
             port = peer.port
-        dead = await _why(client, Endpoint(f"https://127.0.0.1:{port}/x"))
+        dead = await _why(client, OutboundTarget(f"https://127.0.0.1:{port}/x"))
         assert dead == f'Post "https://127.0.0.1:{port}/x": dial tcp 127.0.0.1:{port}: connect: connection refused'
-        nowhere = await _why(client, Endpoint("https://nothing.invalid/x"))
+        nowhere = await _why(client, OutboundTarget("https://nothing.invalid/x"))
         assert nowhere.startswith('Post "https://nothing.invalid/x": dial tcp: lookup nothing.invalid: ')
 
     _run(scenario)
@@ -261,7 +261,7 @@ def test_a_server_without_tls_is_no_webhook() -> None:
     async def scenario(client: Client) -> None:
         server = await asyncio.start_server(plain, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        why = await _why(client, Endpoint(f"https://127.0.0.1:{port}/x"))
+        why = await _why(client, OutboundTarget(f"https://127.0.0.1:{port}/x"))
         assert why.endswith("http: server gave HTTP response to HTTPS client")
         server.close()
         gc.collect()
@@ -272,8 +272,8 @@ def test_a_server_without_tls_is_no_webhook() -> None:
 @pytest.mark.parametrize("host", ["x..y", "a" * 300, "hoäst", "nothing.invalid"])
 def test_a_host_that_cannot_be_is_one_that_is_not_found(host: str) -> None:
     async def scenario(client: Client) -> None:
-        assert f"lookup {host}: " in await _why(client, Endpoint(f"https://{host}/x"))
-        known = Endpoint(f"https://{host}/x", authority().pair.certificate, ("127.0.0.1", 1))
+        assert f"lookup {host}: " in await _why(client, OutboundTarget(f"https://{host}/x"))
+        known = OutboundTarget(f"https://{host}/x", authority().pair.certificate, ("127.0.0.1", 1))
         assert "Post " in await _why(client, known)
 
     _run(scenario)

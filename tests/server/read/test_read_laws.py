@@ -19,7 +19,7 @@ from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request import continuation
 from setpoint.server.request.continuation import Position
 from setpoint.server.watch.frames import Changes, event_frame
-from setpoint.store.contract import Entry, Event
+from setpoint.store.contract import Event, LogEntry
 
 from .reader import MAPS, MemorySink, names, reading
 
@@ -127,7 +127,7 @@ def test_only_so_many_frames_are_remembered_and_none_is_made_twice() -> None:
         return b"x" * 100_000
 
     def event(revision: int) -> Event:
-        return Event(Entry(revision, "/k", b"v", 0, revision, 0.0, None, None), None)  # type: ignore[arg-type]
+        return Event(LogEntry(revision, "/k", b"v", 0, revision, 0.0, None, None), None)  # type: ignore[arg-type]
 
     for revision in range(1, 200):
         assert changes.frame("object", "ADDED", event(revision), make) is changes.frame(

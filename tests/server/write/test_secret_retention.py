@@ -14,7 +14,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
 from setpoint.plane import ControlPlane
 from setpoint.server.history.secret_retention import SecretRetention
-from setpoint.store.contract import ANY, Entry, PurgedPage
+from setpoint.store.contract import ANY, LogEntry, PurgedPage
 from setpoint.store.memory import MemoryStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ def secret(name: str, value: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"v": value}}
 
 
-def kept(entries: Sequence[Entry]) -> list[bool]:
+def kept(entries: Sequence[LogEntry]) -> list[bool]:
     return [entry.value is not None for entry in entries]
 
 

@@ -14,7 +14,7 @@ from tests.session.controllers.hosting_app import program
 
 import setpoint as sp
 from setpoint.objects.clock import SystemClock
-from setpoint.session.controllers.entry import Entry
+from setpoint.session.controllers.entry import EntryPoint
 from setpoint.session.controllers.messages import Begin, Ran, Refused
 from setpoint.session.controllers.program import Program
 from setpoint.session.controllers.worker_slots import WorkerSlots
@@ -109,7 +109,7 @@ async def test_a_server_that_does_not_answer_yet_is_asked_again(tmp_path: Path) 
     async with sp.ControlPlane(system=False) as plane:
         await plane.listen()
         try:
-            entry = Entry("shop.py")
+            entry = EntryPoint("shop.py")
             await seats.set({entry: Begin(str(tmp_path), "shop.py", "", [str(kubeconfig)])})
             await told.heard("ControllersNotLoaded")
             assert [row.state for row in await seats.rows()] == ["Loading"]
@@ -128,14 +128,14 @@ class Told:
         self.said: list[tuple[str, str]] = []
         self._more = asyncio.Event()
 
-    def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
+    def happened(self, entry: EntryPoint, reason: str, text: str, *, bad: bool) -> None:
         self.said.append((reason, text))
         self._more.set()
 
-    def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
+    def printed(self, entry: EntryPoint, controller: str, text: str, *, error: bool) -> None:
         """What is printed is no matter here."""
 
-    def ran(self, entry: Entry, run: Ran) -> None:
+    def ran(self, entry: EntryPoint, run: Ran) -> None:
         """Nor is what runs."""
 
     async def heard(self, reason: str) -> None:

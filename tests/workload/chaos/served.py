@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.workload.process.stage import wait_for_end
 
 from setpoint.client.client import Client
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 
 _SECONDS = 60.0
 
@@ -89,7 +89,7 @@ class Served:
         self._process = None
 
     def _guardians(self, pid: int) -> Iterator[int]:
-        for cookie, carriers in Table().cookies().items():
+        for cookie, carriers in ProcessTable().cookies().items():
             session, _, who = cookie.partition("/")
             if f"{session}/{who}".startswith((f"{pid}-", f"kept/guardian-{pid}-")) and who.startswith("guardian"):
                 yield from carriers

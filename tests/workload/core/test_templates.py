@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.workload.core.template_world import WEB, World
 
 from setpoint.objects.frozen import freeze
-from setpoint.workload.templates import NotYet, Reference, TemplateError, references, render
+from setpoint.workload.templates import NotYet, TemplateError, TemplateReference, references, render
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "templates.yaml").read_text())
 
@@ -35,10 +35,10 @@ def test_a_template_has_its_value_or_says_what_it_waits_for_or_why_it_has_none(c
 def test_references_are_known_without_asking_anybody() -> None:
     text = '{{ portFor "ns/db" }}{{ urlFor "db" "https" }}{{ envOf "Container" "c" "X" | default (secret "s" "k") }}'
     assert references(text) == [
-        Reference("portFor", "Service", "db"),
-        Reference("urlFor", "Service", "db", ("https",)),
-        Reference("envOf", "Container", "c", ("X",)),
-        Reference("secret", "Secret", "s", ("k",)),
+        TemplateReference("portFor", "Service", "db"),
+        TemplateReference("urlFor", "Service", "db", ("https",)),
+        TemplateReference("envOf", "Container", "c", ("X",)),
+        TemplateReference("secret", "Secret", "s", ("k",)),
     ]
     assert references("no { template } here") == []
 

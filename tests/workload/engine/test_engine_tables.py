@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from setpoint.workload.engine import errors, reference
-from setpoint.workload.engine.body import Place, create_body
+from setpoint.workload.engine.body import EngineNetwork, create_body
 from setpoint.workload.engine.run_args import BadArgument, apply_run_args
 from setpoint.workload.ignore_patterns import by_docker
 
@@ -58,7 +58,7 @@ def test_run_args_go_into_the_body(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("create_body"), ids=lambda case: case["name"])
 def test_a_container_is_asked_for_as_its_spec_says(case: dict[str, Any]) -> None:
     given = case.get("given") or {}
-    networks = [Place(each["network"], each.get("aliases") or ()) for each in given.pop("networks", ())]
+    networks = [EngineNetwork(each["network"], each.get("aliases") or ()) for each in given.pop("networks", ())]
     request = create_body(case["spec"], networks=networks, **given)
     assert request.body == {"Image": "", "Env": [], "Labels": {}, "HostConfig": {}, **case["body"]}
     assert request.platform == case.get("platform", "")

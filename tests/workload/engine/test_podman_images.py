@@ -11,7 +11,7 @@ import pytest
 from tests.workload.podman import IMAGE, Service, connected, require
 
 from setpoint.objects.clock import SystemClock
-from setpoint.workload.engine.body import Place, create_body
+from setpoint.workload.engine.body import EngineNetwork, create_body
 from setpoint.workload.engine.build_context import open_context
 from setpoint.workload.engine.build_options import build_options
 from setpoint.workload.engine.choice import connect
@@ -27,7 +27,7 @@ from setpoint.workload.engine.errors import (
 from setpoint.workload.engine.events import Event, Resync, Told
 from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.layers import DOCKERFILE, layered_name, layers_archive
-from setpoint.workload.engine.progress import Progress
+from setpoint.workload.engine.progress import ImageProgress
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ async def test_an_image_is_built_with_arguments_labels_and_a_stage(podman: Servi
     (tmp_path / "kept").touch()
     (tmp_path / "left").touch()
     (tmp_path / ".dockerignore").write_text("left\n")
-    told: list[Progress] = []
+    told: list[ImageProgress] = []
     options = BuildOptions(
         tags=["localhost/built:1", "localhost/built:2"], args={"COLOUR": "red"}, labels={"by": "test"}, stage="first"
     )
@@ -88,7 +88,7 @@ async def test_an_image_is_built_with_arguments_labels_and_a_stage(podman: Servi
 
 
 async def test_a_build_that_fails_says_what_failed(podman: Service) -> None:
-    told: list[Progress] = []
+    told: list[ImageProgress] = []
     async with connected(podman) as engine:
         context = archive(Dockerfile=f"FROM {IMAGE}\nRUN echo so far; exit 3\n")
         with pytest.raises(BuildFailed, match="exit 3"):
@@ -163,7 +163,9 @@ async def test_containers_find_each_other_in_a_network_by_their_aliases(podman: 
     async with connected(podman) as engine:
         front = await engine.networks.create("front", labels={"test": "1"}, subnet="10.217.1.0/24")
         await engine.networks.create("back", internal=True)
-        request = create_body({"image": IMAGE, "args": ["sleep", "60"]}, networks=[Place("front", ["web", "www"])])
+        request = create_body(
+            {"image": IMAGE, "args": ["sleep", "60"]}, networks=[EngineNetwork("front", ["web", "www"])]
+        )
         made = await engine.containers.create("in-front", request.body)
         try:
             await engine.containers.start(made.id)
@@ -175,7 +177,7 @@ async def test_containers_find_each_other_in_a_network_by_their_aliases(podman: 
             assert (await engine.networks.inspect("back")).internal
             with pytest.raises(NameTaken):
                 await engine.networks.create("front")
-            asks = create_body({"image": IMAGE, "args": ["nslookup", "www"]}, networks=[Place("front")])
+            asks = create_body({"image": IMAGE, "args": ["nslookup", "www"]}, networks=[EngineNetwork("front")])
             other = await engine.containers.create("asks", asks.body)
             await engine.containers.start(other.id)
             await engine.containers.wait(other.id)

@@ -8,7 +8,7 @@ import pytest
 from tests.workload.engine.scripted.engine import Ran, ScriptedEngine
 
 from setpoint.objects.clock import ManualClock
-from setpoint.workload.engine.body import Place, create_body
+from setpoint.workload.engine.body import EngineNetwork, create_body
 from setpoint.workload.engine.choice import Unavailable
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import (
@@ -24,8 +24,8 @@ from setpoint.workload.engine.errors import (
 )
 from setpoint.workload.engine.events import Event, Resync
 from setpoint.workload.engine.images import BuildOptions, whole
-from setpoint.workload.engine.output_stream import Output
-from setpoint.workload.engine.progress import Progress
+from setpoint.workload.engine.output_stream import OutputChunk
+from setpoint.workload.engine.progress import ImageProgress
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -69,7 +69,7 @@ async def test_what_a_container_prints_is_followed(scripted: ScriptedEngine) -> 
     id_ = await started(scripted)
     scripted.print("web", b"before\n")
 
-    async def follow() -> list[Output]:
+    async def follow() -> list[OutputChunk]:
         return [output async for output in scripted.engine.containers.logs(id_, follow=True)]
 
     following = asyncio.ensure_future(follow())
@@ -126,7 +126,7 @@ async def test_networks_know_their_members(scripted: ScriptedEngine) -> None:
     await networks.create("back")
     with pytest.raises(NameTaken):
         await networks.create("front")
-    body = create_body({"image": "web:1"}, networks=[Place("front", ["www"])]).body
+    body = create_body({"image": "web:1"}, networks=[EngineNetwork("front", ["www"])]).body
     id_ = (await scripted.engine.containers.create("web", body)).id
     await networks.connect("back", id_, ["db"])
     await networks.connect("back", id_, ["db"])
@@ -156,7 +156,7 @@ async def test_volumes_stay_while_they_are_used(scripted: ScriptedEngine) -> Non
 async def test_a_pull_asks_the_registry_only_as_the_policy_says(scripted: ScriptedEngine) -> None:
     images = scripted.engine.images
     scripted.offer("db:2")
-    told: list[Progress] = []
+    told: list[ImageProgress] = []
     with pytest.raises(NoSuchImage):
         await images.ensure("db:2", "never")
     assert (await images.ensure("db:2", "missing", watch=told.append)).tags == ("db:2",)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.workload.engine.errors import EngineError
-from setpoint.workload.engine.output_stream import Demultiplexer, Output
+from setpoint.workload.engine.output_stream import Demultiplexer, OutputChunk
 
 
 def frame(number: int, data: bytes) -> bytes:
@@ -18,7 +18,7 @@ def frame(number: int, data: bytes) -> bytes:
 )
 def test_any_cuts_give_the_same_outputs(frames: list[tuple[int, bytes]], cuts: list[int]) -> None:
     stream = b"".join(frame(number, data) for number, data in frames)
-    taken: list[Output] = []
+    taken: list[OutputChunk] = []
     apart = Demultiplexer()
     at = turn = 0
     while at < len(stream):

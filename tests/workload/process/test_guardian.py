@@ -19,7 +19,7 @@ from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.guardian import Removal
 from setpoint.workload.process.identity import Identity, is_alive, parse, stat
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.session import is_dead, owner_of
 
 
@@ -44,11 +44,11 @@ class Owner:
         assert self._lines.readline() == "ready\n"
 
     def guardians(self) -> list[int]:
-        return sorted(Table().cookies().get(f"{self.session}/guardian", ()))
+        return sorted(ProcessTable().cookies().get(f"{self.session}/guardian", ()))
 
     def keepers(self) -> list[int]:
         """The guardian of what is kept."""
-        return sorted(Table().cookies().get(f"kept/guardian-{self.session}", ()))
+        return sorted(ProcessTable().cookies().get(f"kept/guardian-{self.session}", ()))
 
     def kill(self) -> None:
         self._process.kill()
@@ -148,17 +148,17 @@ def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced() ->
     async def test(stage: Stage) -> None:
         await (await stage.start("true")).wait()
         guardian = stage.processes._links[False].pid
-        [watcher] = [pid for pid in Table().stats if parent_of(pid) == guardian]
+        [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == guardian]
         os.kill(watcher, signal.SIGKILL)
         await (await stage.start("true")).wait()
-        assert [pid for pid in Table().stats if parent_of(pid) == guardian] == []
+        assert [pid for pid in ProcessTable().stats if parent_of(pid) == guardian] == []
         # A guardian that is killed is replaced, and its watcher ends: the control plane lives.
         before = stage.processes._links[False]
         os.kill(guardian, signal.SIGKILL)
         await before.gone
         await (await stage.start("true")).wait()
         replaced = stage.processes._links[False].pid
-        [watcher] = [pid for pid in Table().stats if parent_of(pid) == replaced]
+        [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == replaced]
         await stage.processes.close()
         wait_for_end(watcher)
 

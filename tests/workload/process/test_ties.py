@@ -14,7 +14,7 @@ from tests.workload.process.stage import SORTS, Stage, asleep, new_nap, play
 from tests.workload.process.test_guardian import Engine
 
 from setpoint.workload.process.identity import Identity, identity_of
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.processes import Running
 from setpoint.workload.process.ties import Tie
 
@@ -46,7 +46,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 def keepers(stage: Stage) -> set[int]:
     """Who was left behind."""
-    return Table().cookies().get(f"kept/guardian-{stage.processes.session}", set())
+    return ProcessTable().cookies().get(f"kept/guardian-{stage.processes.session}", set())
 
 
 async def kept(stage: Stage, sort: str, nap: str, folder: Path) -> Running:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.workload.proxy.addresses import AddressMode, NoAddressError, Place, loopback_of, place_of
+from setpoint.workload.proxy.addresses import AddressMode, ListenAddresses, NoAddressError, loopback_of, place_of
 from setpoint.workload.proxy.ports import FIRST, LAST, TCP, UDP, PortBusyError, Ports
 
 LOCAL = ["127.0.0.1"]
@@ -76,19 +76,19 @@ def test_a_process_can_take_what_was_reserved_for_it() -> None:
 @pytest.mark.parametrize(
     ("mode", "address", "place"),
     [
-        ("Localhost", "", Place(("127.0.0.1", "::1"), "localhost")),
-        ("IPv4ZeroOne", "", Place(("127.0.0.1",), "127.0.0.1")),
-        ("IPv6ZeroOne", "", Place(("::1",), "::1")),
-        ("IPv4AllInterfaces", "", Place(("0.0.0.0",), "127.0.0.1")),
-        ("IPv6AllInterfaces", "", Place(("::",), "::1")),
-        ("AllInterfaces", "", Place(("0.0.0.0", "::"), "localhost")),
-        ("IPv4ZeroOne", "localhost", Place(("127.0.0.1", "::1"), "localhost")),
-        ("IPv4ZeroOne", "app.localhost", Place(("127.0.0.1", "::1"), "localhost")),
-        ("Localhost", "0.0.0.0", Place(("0.0.0.0",), "127.0.0.1")),
-        ("Localhost", "[::1]", Place(("::1",), "::1")),
+        ("Localhost", "", ListenAddresses(("127.0.0.1", "::1"), "localhost")),
+        ("IPv4ZeroOne", "", ListenAddresses(("127.0.0.1",), "127.0.0.1")),
+        ("IPv6ZeroOne", "", ListenAddresses(("::1",), "::1")),
+        ("IPv4AllInterfaces", "", ListenAddresses(("0.0.0.0",), "127.0.0.1")),
+        ("IPv6AllInterfaces", "", ListenAddresses(("::",), "::1")),
+        ("AllInterfaces", "", ListenAddresses(("0.0.0.0", "::"), "localhost")),
+        ("IPv4ZeroOne", "localhost", ListenAddresses(("127.0.0.1", "::1"), "localhost")),
+        ("IPv4ZeroOne", "app.localhost", ListenAddresses(("127.0.0.1", "::1"), "localhost")),
+        ("Localhost", "0.0.0.0", ListenAddresses(("0.0.0.0",), "127.0.0.1")),
+        ("Localhost", "[::1]", ListenAddresses(("::1",), "::1")),
     ],
 )
-def test_every_mode_means_its_addresses(mode: str, address: str, place: Place) -> None:
+def test_every_mode_means_its_addresses(mode: str, address: str, place: ListenAddresses) -> None:
     def resolve(name: str) -> list[str]:
         return ["127.0.0.1", "::1"] if name == "localhost" else []
 

@@ -17,7 +17,7 @@ from setpoint.cli.support.durations import seconds_option
 from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
-    from setpoint.session.archive.sources import Source
+    from setpoint.session.archive.sources import ArchiveSource
     from setpoint.session.archive.writer import Written
     from setpoint.session.registry import Session
 
@@ -110,7 +110,7 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
     from setpoint.cli.output.progress import progress
     from setpoint.cli.support.errors import explained
     from setpoint.objects.clock import SystemClock
-    from setpoint.session.archive.writer import Wanted, write_archive
+    from setpoint.session.archive.writer import ArchiveContents, write_archive
     from setpoint.store.contract import StoreError
 
     clock = SystemClock()
@@ -118,7 +118,7 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
         async with _opened(source, server) as found, progress(f"writing {path}", clock):
             begin = clock.now() - timedelta(seconds=since) if since else None
             identity = source.session.id if source.session is not None else ""
-            wanted = Wanted(source.name, identity, begin, logs, await _texts(source, server))
+            wanted = ArchiveContents(source.name, identity, begin, logs, await _texts(source, server))
             with explained():
                 return await write_archive(path, found, wanted, clock)
     except OSError as error:
@@ -128,7 +128,7 @@ async def _export(source: _From, path: Path, since: float | None, logs: bool, se
 
 
 @asynccontextmanager
-async def _opened(source: _From, server: Server) -> "AsyncIterator[Source]":
+async def _opened(source: _From, server: Server) -> "AsyncIterator[ArchiveSource]":
     from setpoint.objects.clock import SystemClock
     from setpoint.session.archive.sources import ServerSource, StoreSource
     from setpoint.session.paths import Places

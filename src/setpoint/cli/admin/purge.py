@@ -17,7 +17,7 @@ from setpoint.cli.support.errors import NO_SERVER, NOT_FOUND, USAGE, Failure, ex
 if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
     from setpoint.session.stored_runs import StoredRun
 
 _CLUSTER_WIDE = "confirmClusterWide"
@@ -87,7 +87,7 @@ def _meant(server: Server) -> "tuple[bool, list[StoredRun]]":
     return True, stored_runs(found.session) if found.session is not None else []
 
 
-async def _at_server(client: "Client", place: "Place", reason: str, through: str, yes: bool) -> "Object":
+async def _at_server(client: "Client", place: "ObjectReference", reason: str, through: str, yes: bool) -> "Object":
     from setpoint.objects.errors import BadRequest
     from setpoint.past.queries import purge
 
@@ -114,9 +114,9 @@ async def _in_run(
     from setpoint.session.stored_runs import purge_stored
     from setpoint.store.contract import StoreError
 
-    places: list[Place] = []
+    places: list[ObjectReference] = []
 
-    async def meant(client: "Client") -> "Place":
+    async def meant(client: "Client") -> "ObjectReference":
         client.namespace = server.namespace or client.namespace or "default"
         places.append(await target.find(client, what))
         return places[-1]

@@ -16,7 +16,7 @@ import click
 from setpoint import process
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
-from setpoint.config.fields import Field, all_fields
+from setpoint.config.fields import ConfigField, all_fields
 from setpoint.config.settings import Config
 
 # `_serve` imports all slow modules, so that --help and usage errors need not wait for them.
@@ -31,7 +31,7 @@ def _flags(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _option(field: Field) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _option(field: ConfigField) -> Callable[[Callable[..., None]], Callable[..., None]]:
     name = _parameter(field)
     default = "" if field.default in ("", (), {}, None) else f" [default: {_shown(field.default)}]"
     text = f"{field.description}{default}"
@@ -44,7 +44,7 @@ def _option(field: Field) -> Callable[[Callable[..., None]], Callable[..., None]
     )
 
 
-def _parameter(field: Field) -> str:
+def _parameter(field: ConfigField) -> str:
     return "__".join(field.path).lower()
 
 

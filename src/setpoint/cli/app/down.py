@@ -71,12 +71,12 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
     import asyncio
 
     from setpoint.cli.output.progress import progress
-    from setpoint.session.shutdown import SECONDS, Progress, end
+    from setpoint.session.shutdown import SECONDS, ShutdownProgress, end
 
     try:
         async with progress(f"stopping {session.app}", client.clock) as shown:
 
-            def tell(reached: Progress) -> None:
+            def tell(reached: ShutdownProgress) -> None:
                 going = f", waiting for {', '.join(reached.going)}" if reached.going else ""
                 stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
                 shown.text = f"stopping {session.app}: {reached.gone} of {reached.objects}{going}{stuck}"

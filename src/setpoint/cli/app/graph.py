@@ -12,7 +12,7 @@ from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.errors import NO_SERVER, Failure
 
 if TYPE_CHECKING:
-    from setpoint.cli.app.graph_formats import Graph, Node
+    from setpoint.cli.app.graph_formats import AppGraph, AppGraphNode
     from setpoint.cli.workloads.inventory import Workload
     from setpoint.objects.tree import Object
 
@@ -55,7 +55,7 @@ def graph(file: str, profiles: tuple[str, ...], form: str, server: Server) -> No
         echo(graph_formats.dot(found) if form == "dot" else graph_formats.mermaid(found))
 
 
-def _as_it_runs(server: Server) -> "Graph":
+def _as_it_runs(server: Server) -> "AppGraph":
     """Returns the graph of the running app, or of this directory's app file if no app is running. Raises Failure."""
     try:
         return run(_live(server))
@@ -65,7 +65,7 @@ def _as_it_runs(server: Server) -> "Graph":
     return _by_file("", ())
 
 
-async def _live(server: Server) -> "Graph":
+async def _live(server: Server) -> "AppGraph":
     from setpoint.cli.workloads.inventory import SERVICE, read_workloads, ref
 
     async with connect(server) as client:
@@ -74,16 +74,16 @@ async def _live(server: Server) -> "Graph":
     return graph_of([*(each.tree for each in workloads), *others], {each.name: each for each in workloads})
 
 
-def _by_file(file: str, profiles: tuple[str, ...]) -> "Graph":
+def _by_file(file: str, profiles: tuple[str, ...]) -> "AppGraph":
     from setpoint.cli.support.object_status import is_workload
 
     loaded = read_file(find_file(file), os.environ, profiles, on_this_machine=False)
     return graph_of(list(filter(is_workload, loaded.objects)), {})
 
 
-def graph_of(objects: "Sequence[Object]", running: "Mapping[str, Workload]") -> "Graph":
+def graph_of(objects: "Sequence[Object]", running: "Mapping[str, Workload]") -> "AppGraph":
     """Returns the parts among the objects in start order, and their dependencies."""
-    from setpoint.cli.app.graph_formats import Edge, Graph
+    from setpoint.cli.app.graph_formats import AppGraph, Edge
     from setpoint.cli.workloads.inventory import RUNNING
     from setpoint.workload.dependencies import needed, stop_order
 
@@ -103,7 +103,7 @@ def graph_of(objects: "Sequence[Object]", running: "Mapping[str, Workload]") -> 
     layers = stop_order(objects)
     order = {tree["metadata"]["name"]: -number for number, layer in enumerate(layers) for tree in layer}
     nodes = [_node(tree, running.get(tree["metadata"]["name"])) for tree in parts]
-    return Graph(sorted(nodes, key=lambda node: (order.get(node.name, 0), node.name)), edges)
+    return AppGraph(sorted(nodes, key=lambda node: (order.get(node.name, 0), node.name)), edges)
 
 
 def _waits(tree: "Object") -> "list[Object]":
@@ -112,12 +112,14 @@ def _waits(tree: "Object") -> "list[Object]":
     return [*(spec.get("dependsOn") or ()), *(inner.get("dependsOn") or ())]
 
 
-def _node(tree: "Object", workload: "Workload | None") -> "Node":
-    from setpoint.cli.app.graph_formats import Node
+def _node(tree: "Object", workload: "Workload | None") -> "AppGraphNode":
+    from setpoint.cli.app.graph_formats import AppGraphNode
 
     judgement = workload.judgement if workload is not None else None
     state = judgement.state if judgement is not None else ""
-    return Node(tree["metadata"]["name"], _what(tree), state, judgement.meaning if judgement is not None else "")
+    return AppGraphNode(
+        tree["metadata"]["name"], _what(tree), state, judgement.meaning if judgement is not None else ""
+    )
 
 
 def _what(tree: "Object") -> str:
@@ -130,7 +132,7 @@ def _what(tree: "Object") -> str:
     return f"process ×{spec.get('replicas', 1)}" if tree["kind"] == "ExecutableReplicaSet" else "process"
 
 
-def _tree(found: "Graph") -> Any:
+def _tree(found: "AppGraph") -> Any:
     return {
         "nodes": [{"name": node.name, "what": node.what, "state": node.state} for node in found.nodes],
         "edges": [{"from": edge.before, "to": edge.after, "how": edge.how, "uses": edge.uses} for edge in found.edges],

@@ -26,7 +26,7 @@ class Edge(NamedTuple):
     uses: bool = False
 
 
-class Node(NamedTuple):
+class AppGraphNode(NamedTuple):
     """A part of an app."""
 
     name: str
@@ -36,14 +36,14 @@ class Node(NamedTuple):
     meaning: Meaning = ""
 
 
-class Graph(NamedTuple):
+class AppGraph(NamedTuple):
     """The parts of an app and their dependencies."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[AppGraphNode]
     edges: Sequence[Edge]
 
 
-def tree_lines(graph: Graph, place: Terminal) -> list[str]:
+def tree_lines(graph: AppGraph, place: Terminal) -> list[str]:
     """Returns the lines of the tree, no wider than the terminal."""
     tree = _Tree(graph)
     rows = list(tree.rows())
@@ -74,7 +74,7 @@ def _filled(text: str, width: int) -> str:
 class _Tree:
     """A graph as a tree: each part below its last dependency."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: AppGraph) -> None:
         self._nodes = graph.nodes
         self._before: dict[str, list[Edge]] = {node.name: [] for node in graph.nodes}
         for edge in graph.edges:
@@ -104,15 +104,15 @@ class _Tree:
         waited = [edge for edge in edges if not edge.uses] or edges
         return max(waited, key=lambda edge: depths[edge.before], default=None)
 
-    def rows(self) -> Iterator[tuple[str, Node]]:
+    def rows(self) -> Iterator[tuple[str, AppGraphNode]]:
         """Yields each part once, below its parent. A cycle of dependencies starts at its first part."""
-        below: dict[str, list[Node]] = {}
+        below: dict[str, list[AppGraphNode]] = {}
         for node in self._nodes:
             edge = self._parents[node.name]
             below.setdefault(edge.before if edge is not None else "", []).append(node)
         drawn: set[str] = set()
 
-        def walk(nodes: Sequence[Node], indent: str) -> Iterator[tuple[str, Node]]:
+        def walk(nodes: Sequence[AppGraphNode], indent: str) -> Iterator[tuple[str, AppGraphNode]]:
             left = [node for node in nodes if node.name not in drawn]
             drawn.update(node.name for node in left)
             for node in left:
@@ -145,7 +145,7 @@ def _how(edge: Edge) -> str:
     return f" ({edge.how})" if edge.how else ""
 
 
-def dot(graph: Graph) -> str:
+def dot(graph: AppGraph) -> str:
     """Returns the graph in the DOT language of Graphviz."""
     lines = ["digraph app {", "  rankdir=LR;", "  node [shape=box, style=rounded];"]
     for node in graph.nodes:
@@ -162,7 +162,7 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def mermaid(graph: Graph) -> str:
+def mermaid(graph: AppGraph) -> str:
     """Returns the graph as a Mermaid flowchart, which Markdown pages can show."""
     ids = {node.name: f"n{number}" for number, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]

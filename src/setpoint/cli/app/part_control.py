@@ -15,7 +15,7 @@ from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 from setpoint.objects import conditions
 
 if TYPE_CHECKING:
-    from setpoint.cli.output.progress import Progress
+    from setpoint.cli.output.progress import ProgressLine
     from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
 
@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.1
 HowFar: TypeAlias = Literal["there", "under way", "failed"]
 
 
-class How(NamedTuple):
+class ControlOptions(NamedTuple):
     """The options of the command line besides the names."""
 
     everything: bool
@@ -56,7 +56,7 @@ def steering_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def inner(names: tuple[str, ...], everything: bool, waits: bool, seconds: float | None, server: Server) -> Any:
         if bool(names) == everything:
             raise Failure("specify NAME... or --all", USAGE)
-        return command(names, How(everything, waits, seconds), server)
+        return command(names, ControlOptions(everything, waits, seconds), server)
 
     inner.__doc__, inner.__name__ = command.__doc__, command.__name__
     inner = server_options(inner)
@@ -66,7 +66,7 @@ def steering_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=workload_names)(inner)
 
 
-async def steer(server: Server, names: Sequence[str], how: How, deed: Deed) -> "list[Workload]":
+async def steer(server: Server, names: Sequence[str], how: ControlOptions, deed: Deed) -> "list[Workload]":
     """Performs the action on the parts and returns the affected ones. Raises Failure if some do not reach the wanted
     state.
     """
@@ -87,7 +87,7 @@ async def steer(server: Server, names: Sequence[str], how: How, deed: Deed) -> "
         return [each.workload for each in doings if not each.idle]
 
 
-async def _in_turn(client: "Client", deed: Deed, doings: "Sequence[_Doing]", how: How) -> None:
+async def _in_turn(client: "Client", deed: Deed, doings: "Sequence[_Doing]", how: ControlOptions) -> None:
     from setpoint.cli.output.progress import progress
     from setpoint.objects.clock import timeout
     from setpoint.workload.dependencies import stop_order
@@ -117,7 +117,7 @@ class _Doing:
         # The error message if the action failed, and its exit code.
         self.trouble, self.code = "", FAILED
 
-    async def run(self, shown: "Progress") -> None:
+    async def run(self, shown: "ProgressLine") -> None:
         clock, place, called = self._client.clock, terminal(), self.workload.called
         if self.idle:
             place.echo(f"{called} {self.idle}")

@@ -13,7 +13,7 @@ from setpoint.cli.support.errors import USAGE, Failure
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from setpoint.app.changes import Change
+    from setpoint.app.changes import ObjectChange
     from setpoint.objects.tree import Object
 
 _MEANINGS: dict[str, Meaning] = {"added": "good", "removed": "bad", "changed": "pending"}
@@ -76,7 +76,7 @@ def _compare(app: str, file: "Path", objects: "list[Object]", form: Form) -> Non
         _tell(changes)
 
 
-def _tell(changes: "list[Change]") -> None:
+def _tell(changes: "list[ObjectChange]") -> None:
     from setpoint.cli.output.table import Cell, render_with_texts
 
     place = terminal()
@@ -88,7 +88,7 @@ def _tell(changes: "list[Change]") -> None:
     place.echo("\n".join(render_with_texts(("NAME", "KIND", "CHANGE"), rows, texts, place)))
 
 
-def _follows(change: "Change") -> str:
+def _follows(change: "ObjectChange") -> str:
     """Returns the effect of a change on a running part, as text."""
     from setpoint.app.changes import EFFECTS
     from setpoint.cli.workloads.inventory import RUNNING
@@ -96,7 +96,7 @@ def _follows(change: "Change") -> str:
     return EFFECTS[change.effect] if change.what == "changed" and change.kind in RUNNING else ""
 
 
-def _tree(change: "Change") -> "Object":
+def _tree(change: "ObjectChange") -> "Object":
     """Returns a change for JSON output. The values are left out, because some may be secret."""
     return {
         "kind": change.kind,

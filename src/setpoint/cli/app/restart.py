@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from setpoint.cli.app.part_control import Deed, How, is_up, refuse_stopped, steer, steering_options
+from setpoint.cli.app.part_control import ControlOptions, Deed, is_up, refuse_stopped, steer, steering_options
 from setpoint.cli.support.connection import Server, run
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _LOOK_SECONDS = 0.05
 
 @click.command()
 @steering_options
-def restart(names: tuple[str, ...], how: How, server: Server) -> None:
+def restart(names: tuple[str, ...], how: ControlOptions, server: Server) -> None:
     """Restart parts of the app.
 
     Replicas restart one after the other, each when the previous one is ready; api.2 names a single replica. Stopped or

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.app.part_control import (
+    ControlOptions,
     Deed,
-    How,
     has_stopped_for_good,
     is_over,
     is_up,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @steering_options
-def start(names: tuple[str, ...], how: How, server: Server) -> None:
+def start(names: tuple[str, ...], how: ControlOptions, server: Server) -> None:
     """Start parts of the app that were stopped or have exited.
 
     Each part starts after its dependencies. api.2 names a single replica of api. A task runs once, or resumes its

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.app.part_control import (
+    ControlOptions,
     Deed,
-    How,
     HowFar,
     has_seen,
     has_stopped_for_good,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @steering_options
-def stop(names: tuple[str, ...], how: How, server: Server) -> None:
+def stop(names: tuple[str, ...], how: ControlOptions, server: Server) -> None:
     """Stop parts of the app and leave the rest running.
 
     The parts stay stopped, with their logs and addresses, until `setpoint start` or `setpoint up`. api.2 names a single
@@ -41,7 +41,7 @@ def stop(names: tuple[str, ...], how: How, server: Server) -> None:
     run(_stop(names, how, server))
 
 
-async def _stop(names: tuple[str, ...], how: How, server: Server) -> None:
+async def _stop(names: tuple[str, ...], how: ControlOptions, server: Server) -> None:
     stopped = await steer(server, names, how, STOP)
     if stopped and not how.everything:
         await _tell_who_needs(server, stopped)

@@ -23,7 +23,7 @@ from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from setpoint.app.changes import Change
+    from setpoint.app.changes import ObjectChange
     from setpoint.app.loader import LoadedApp
     from setpoint.cli.app.view.app_view import Outcome
     from setpoint.client.client import Client
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _LAST_SECONDS = 10.0
 
 
-class How(NamedTuple):
+class UpOptions(NamedTuple):
     """The display options of `setpoint up`."""
 
     detached: bool
@@ -76,7 +76,7 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
                 f"{found} defines no services, tasks or controllers; `setpoint init` can propose services", USAGE
             )
         clear_dead(patience=UNTIL_GONE)
-        sys.exit(run(_up(found, loaded, profiles, How(detached, logs, seconds), standby)))
+        sys.exit(run(_up(found, loaded, profiles, UpOptions(detached, logs, seconds), standby)))
 
 
 @contextmanager
@@ -92,7 +92,9 @@ def _standby(file: Path) -> "Iterator[Standby | None]":
         yield standby
 
 
-async def _up(file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: How, standby: "Standby | None") -> int:
+async def _up(
+    file: Path, loaded: "LoadedApp", profiles: tuple[str, ...], how: UpOptions, standby: "Standby | None"
+) -> int:
     from setpoint.cli.app.view.app_view import watch_app
     from setpoint.cli.app.view.view_settings import settings_of
     from setpoint.cli.output.progress import progress
@@ -190,7 +192,7 @@ async def _with_controllers(client: "Client", app: "LoadedApp", seconds: float) 
         )
 
 
-async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[Change]":
+async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") -> "list[ObjectChange]":
     """Applies the objects and returns the changes. On failure, stops a session that was started for them. Raises
     Failure.
     """
@@ -218,7 +220,7 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
         raise
 
 
-async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: How) -> int:
+async def _concluded(client: "Client", started: "Started", outcome: "Outcome", how: UpOptions) -> int:
     """Detaches or stops the session and prints the result. Returns the exit code."""
     from setpoint.cli.app.down import end_session
     from setpoint.session.attachment import attendant, detach

@@ -18,7 +18,7 @@ from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 
 if TYPE_CHECKING:
     from setpoint.objects.clock import Clock
-    from setpoint.session.controllers.entry import Entry
+    from setpoint.session.controllers.entry import EntryPoint
     from setpoint.session.controllers.messages import Ran
     from setpoint.session.controllers.worker_slots import WorkerSlots
 
@@ -53,19 +53,19 @@ def dev(modules: tuple[str, ...], once: bool, timeout: float | None, install: bo
     raise SystemExit(run(_dev(entries, server, once=once, seconds=timeout, install=install)))
 
 
-def _entry(text: str) -> "Entry":
-    from setpoint.session.controllers.entry import Entry
+def _entry(text: str) -> "EntryPoint":
+    from setpoint.session.controllers.entry import EntryPoint
 
     module, _, name = text.partition(":")
     if module.endswith(".py") and not Path(module).is_file():
         raise Failure(f"file {module} not found in {Path.cwd()}", USAGE)
     if not module.endswith(".py") and not all(part.isidentifier() for part in module.split(".")):
         raise Failure(f"{module} is neither a Python file, such as controllers/shop.py, nor a module name", USAGE)
-    return Entry(module, name)
+    return EntryPoint(module, name)
 
 
 async def _dev(
-    entries: "list[Entry]", server: Server, *, once: bool, seconds: float | None, install: bool | None
+    entries: "list[EntryPoint]", server: Server, *, once: bool, seconds: float | None, install: bool | None
 ) -> int:
     from setpoint.objects.clock import SystemClock
     from setpoint.session.controllers.messages import Begin
@@ -76,7 +76,7 @@ async def _dev(
         await _warn_of_others(entries, server, Path(found.session.directory))
     installs = install if install is not None else not found.is_given
     clock, here = SystemClock(), Path.cwd()
-    told = Told(terminal(), clock)
+    told = EventPrinter(terminal(), clock)
     seats = WorkerSlots(here, told, clock, os.environ, at_terminal=True)
     paths = [str(path.absolute()) for path in found.paths]
     where = server.kubeconfig or found.by
@@ -101,7 +101,7 @@ async def _dev(
         await seats.close()
 
 
-async def _warn_of_others(entries: "list[Entry]", server: Server, directory: Path) -> None:
+async def _warn_of_others(entries: "list[EntryPoint]", server: Server, directory: Path) -> None:
     """Warns if the session runs the same modules, because both copies would act."""
     from setpoint.cli.controllers.controller_status import read_controllers
 
@@ -129,20 +129,20 @@ async def _settled(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", s
     return True
 
 
-class Told:
+class EventPrinter:
     """Prints one line per event; implements `Teller`. `failing` holds the objects with a failed last reconcile."""
 
     def __init__(self, place: Terminal, clock: "Clock") -> None:
         self._place, self._clock = place, clock
         self.failing: set[tuple[str, str]] = set()
 
-    def happened(self, entry: "Entry", reason: str, text: str, *, bad: bool) -> None:
+    def happened(self, entry: "EntryPoint", reason: str, text: str, *, bad: bool) -> None:
         self._line(self._place.paint(text, "bad" if bad else "quiet"))
 
-    def printed(self, entry: "Entry", controller: str, text: str, *, error: bool) -> None:
+    def printed(self, entry: "EntryPoint", controller: str, text: str, *, error: bool) -> None:
         self._line(f"{controller} | {text}")
 
-    def ran(self, entry: "Entry", run: "Ran") -> None:
+    def ran(self, entry: "EntryPoint", run: "Ran") -> None:
         from setpoint.objects.duration import measured
 
         about = (run.controller, run.object)

@@ -124,7 +124,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
             raise Failure(f"{error.filename or kubeconfig}: {error.strerror or error}") from error
 
 
-def _logs(session: variables.Session) -> "Sequence[Extension]":
+def _logs(session: variables.SessionFolder) -> "Sequence[Extension]":
     """Returns the extension that shows the logs of controllers in another process."""
     from setpoint.workload.subresources.external_log import LogElsewhere
 

@@ -23,7 +23,7 @@ _IPV6 = ("ipv6", "v6", "6")
 _FALSE = ("", "0", "false", "no")
 
 
-class Session(NamedTuple):
+class SessionFolder(NamedTuple):
     """The folder of an instance. With `own`, the instance created the folder and removes it at the end."""
 
     folder: Path
@@ -31,7 +31,7 @@ class Session(NamedTuple):
 
 
 @contextmanager
-def session(environ: Mapping[str, str]) -> Iterator[Session]:
+def session(environ: Mapping[str, str]) -> Iterator[SessionFolder]:
     """Yields the folder of an instance. Removes temporary files at the end."""
     import shutil
     import tempfile
@@ -40,7 +40,7 @@ def session(environ: Mapping[str, str]) -> Iterator[Session]:
     given = environ.get(SESSION_FOLDER)
     if given:
         make_directory(Path(given))
-    found = Session(Path(given or tempfile.mkdtemp(prefix="setpoint-dcp-")), not given)
+    found = SessionFolder(Path(given or tempfile.mkdtemp(prefix="setpoint-dcp-")), not given)
     try:
         yield found
     finally:

@@ -15,7 +15,7 @@ _SETPOINT = "setpoint "
 _PATIENCE = "--timeout=30s"
 
 
-class Step(NamedTuple):
+class TourStep(NamedTuple):
     """A step: its description, its command, and a command to run silently before."""
 
     says: str
@@ -24,25 +24,25 @@ class Step(NamedTuple):
 
 
 _STEPS = (
-    Step("Start the app of this directory and wait until all parts are ready:", "setpoint up --detach"),
-    Step("List the workloads:", "setpoint ps"),
-    Step(
+    TourStep("Start the app of this directory and wait until all parts are ready:", "setpoint up --detach"),
+    TourStep("List the workloads:", "setpoint ps"),
+    TourStep(
         "Run a task of the app. The task places an order and waits until the worker has packed the order:",
         "setpoint run test",
     ),
-    Step(
+    TourStep(
         "Break the API. Its file is watched, so that an edit restarts the API:",
         """sed -i '1i raise RuntimeError("out of milk")' api.py""",
     ),
-    Step(
+    TourStep(
         "Show the failure and its cause:",
         "setpoint why api",
         f"setpoint wait exe -l setpoint.dev/part=api --for=jsonpath={{.status.lastExitCode}}=1 {_PATIENCE}",
     ),
-    Step("Undo the edit:", "sed -i 1d api.py"),
-    Step("", "setpoint ps", f"setpoint wait exers/api {_PATIENCE}"),
+    TourStep("Undo the edit:", "sed -i 1d api.py"),
+    TourStep("", "setpoint ps", f"setpoint wait exers/api {_PATIENCE}"),
 )
-_DOWN = Step("Stop the app and check that no process is left:", "setpoint down")
+_DOWN = TourStep("Stop the app and check that no process is left:", "setpoint down")
 
 
 def take(place: Path) -> int:
@@ -60,7 +60,7 @@ def take(place: Path) -> int:
     return failed
 
 
-def _run(step: Step, place: Path) -> int:
+def _run(step: TourStep, place: Path) -> int:
     if step.first:
         subprocess.run(_words(step.first), cwd=place, stdout=subprocess.DEVNULL)
     _tell(step)
@@ -69,7 +69,7 @@ def _run(step: Step, place: Path) -> int:
     return code
 
 
-def _tell(step: Step) -> None:
+def _tell(step: TourStep) -> None:
     if step.says:
         echo(f"# {step.says}")
     echo(f"$ {step.command}")

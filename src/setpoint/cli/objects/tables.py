@@ -35,7 +35,7 @@ class Look(NamedTuple):
     sort: Callable[[Object], Any] | None = None
 
 
-class Table(NamedTuple):
+class ServerTable(NamedTuple):
     """The columns and rows as sent by the server."""
 
     columns: list[Object]
@@ -47,13 +47,13 @@ def table_query(look: Look) -> list[tuple[str, str]]:
     return [*look.query, *([("includeObject", "Object")] if look.sort is not None else [])]
 
 
-async def read_table(client: Client, resource: APIResource, look: Look, name: str = "") -> Table:
+async def read_table(client: Client, resource: APIResource, look: Look, name: str = "") -> ServerTable:
     """Returns the table of one object, or of a list with all its pages."""
     path = resource.path(quote(look.namespace), quote(name))
     query = table_query(look)
     if not name:
         query.append(("limit", _PAGE))
-    found: Table | None = None
+    found: ServerTable | None = None
     while True:
         tree = decode((await client.send(Call("GET", path, query, {"accept": ACCEPT}))).body)
         page = table_of(tree, client.clock.now())
@@ -64,18 +64,18 @@ async def read_table(client: Client, resource: APIResource, look: Look, name: st
         query = [*table_query(look), ("limit", _PAGE), ("continue", following)]
 
 
-def table_of(tree: Object, now: datetime) -> Table:
+def table_of(tree: Object, now: datetime) -> ServerTable:
     """Returns the table of a response. For servers without table support, builds one with names and ages."""
     metadata = tree.get("metadata") or {}
     version = metadata.get("resourceVersion", "")
     if tree.get("kind") == "Table":
-        return Table(tree.get("columnDefinitions") or [], tree.get("rows") or [], version)
+        return ServerTable(tree.get("columnDefinitions") or [], tree.get("rows") or [], version)
     items = tree["items"] if isinstance(tree.get("items"), list) else [tree]
     rows = [
         {"cells": [each["metadata"]["name"], age(each["metadata"].get("creationTimestamp"), now)], "object": each}
         for each in items
     ]
-    return Table([{"name": "Name"}, {"name": "Age"}], rows, version)
+    return ServerTable([{"name": "Name"}, {"name": "Age"}], rows, version)
 
 
 def age(created: str | None, now: datetime) -> str:
@@ -83,7 +83,7 @@ def age(created: str | None, now: datetime) -> str:
     return human_duration((now - parse_time(created)).total_seconds()) if created else "<unknown>"
 
 
-def table_lines(selection: Selection, table: Table, look: Look, terminal: Terminal) -> list[str]:
+def table_lines(selection: Selection, table: ServerTable, look: Look, terminal: Terminal) -> list[str]:
     """Returns the lines of the table."""
     shown = [index for index, column in enumerate(table.columns) if look.wide or not column.get("priority")]
     headers = [str(table.columns[index]["name"]).upper() for index in shown]
@@ -117,11 +117,11 @@ def _text(cell: Any) -> str:
     return str(cell)
 
 
-def same_columns(one: Table, two: Table) -> bool:
+def same_columns(one: ServerTable, two: ServerTable) -> bool:
     """Returns True if both tables have the same columns."""
     return [column["name"] for column in one.columns] == [column["name"] for column in two.columns]
 
 
-def rows_before(table: Table, others: Sequence[Table]) -> Table:
+def rows_before(table: ServerTable, others: Sequence[ServerTable]) -> ServerTable:
     """Returns the rows of several tables of one resource as one table."""
     return table._replace(rows=[row for each in (table, *others) for row in each.rows])

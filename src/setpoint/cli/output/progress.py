@@ -14,7 +14,7 @@ _SIGNS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _CLEAR = "\r\x1b[K"
 
 
-class Progress:
+class ProgressLine:
     """The text of a progress line; callers may update the text."""
 
     def __init__(self, text: str) -> None:
@@ -22,9 +22,9 @@ class Progress:
 
 
 @asynccontextmanager
-async def progress(text: str, clock: Clock) -> AsyncIterator[Progress]:
+async def progress(text: str, clock: Clock) -> AsyncIterator[ProgressLine]:
     """Shows the text with the elapsed seconds, after one second, if stderr is a terminal."""
-    shown = Progress(text)
+    shown = ProgressLine(text)
     if not sys.stderr.isatty():
         yield shown
         return
@@ -36,7 +36,7 @@ async def progress(text: str, clock: Clock) -> AsyncIterator[Progress]:
         await asyncio.wait((showing,))
 
 
-async def _show(shown: Progress, clock: Clock) -> None:
+async def _show(shown: ProgressLine, clock: Clock) -> None:
     started = clock.monotonic()
     await clock.sleep(_LATE_SECONDS)
     try:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from setpoint.cli.past.target import Times
     from setpoint.client.client import Client
-    from setpoint.past.blame import Line, Setter
+    from setpoint.past.blame import BlameLine, Setter
     from setpoint.past.moment import Moment
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
 
 
 @click.command()
@@ -56,7 +56,9 @@ async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -
         write_tree({"kind": "Blame", "object": place.to_json(), "lines": [_json(line, me) for line in lines]}, form)
 
 
-async def _lines(client: "Client", place: "Place", moment: "Moment | None", times: "Times") -> "list[Line]":
+async def _lines(
+    client: "Client", place: "ObjectReference", moment: "Moment | None", times: "Times"
+) -> "list[BlameLine]":
     from setpoint.past.blame import blame, blame_by_managers
     from setpoint.past.queries import NoPast, read_history
 
@@ -75,7 +77,7 @@ async def _lines(client: "Client", place: "Place", moment: "Moment | None", time
     return blame(found)
 
 
-def _write(lines: "Sequence[Line]", times: "Times", me: "Collection[str]") -> None:
+def _write(lines: "Sequence[BlameLine]", times: "Times", me: "Collection[str]") -> None:
     from setpoint.cli.output.terminal import harmless, shortened, terminal
     from setpoint.past.who import told
 
@@ -101,7 +103,7 @@ def _head(setter: "Setter | None", times: "Times", who: str) -> str:
     return f"{revision}{times.shown(setter.time)}  {who}"
 
 
-def _json(line: "Line", me: "Collection[str]") -> dict[str, object]:
+def _json(line: "BlameLine", me: "Collection[str]") -> dict[str, object]:
     from setpoint.past.who import told
 
     found: dict[str, object] = {"text": line.text}

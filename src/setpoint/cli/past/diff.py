@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setpoint.cli.past.target import Times
     from setpoint.client.client import Client
     from setpoint.past.moment import Moment
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
 
 
 @click.command()
@@ -71,7 +71,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
     return bool(changes)
 
 
-async def _last_change(client: "Client", place: "Place") -> "tuple[Moment, Moment]":
+async def _last_change(client: "Client", place: "ObjectReference") -> "tuple[Moment, Moment]":
     """Returns the moments before and after the last significant revision."""
     from setpoint.past.moment import Moment
     from setpoint.past.queries import read_history
@@ -83,7 +83,7 @@ async def _last_change(client: "Client", place: "Place") -> "tuple[Moment, Momen
 
 
 async def _state(
-    client: "Client", place: "Place", moment: "Moment", times: "Times"
+    client: "Client", place: "ObjectReference", moment: "Moment", times: "Times"
 ) -> "tuple[dict[str, object] | None, str]":
     """Returns the object at a moment, and a label of that moment."""
     from setpoint.past.queries import read_at, revision_at

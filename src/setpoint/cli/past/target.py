@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.client.discovery import APIResource
     from setpoint.past.moment import Moment
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
 
 # The kinds that run processes.
 _RUNNING = frozenset({"Executable", "ExecutableReplicaSet", "Container", "ContainerExec", "Task"})
@@ -70,7 +70,7 @@ def told() -> Iterator[None]:
         raise Failure(str(error), FAILED) from None
 
 
-async def find(client: "Client", words: Sequence[str]) -> "Place":
+async def find(client: "Client", words: Sequence[str]) -> "ObjectReference":
     """Returns the object that `KIND/NAME`, `KIND NAME` or the bare `NAME` of a workload selects. Raises Failure."""
     from setpoint.cli.support.resource_args import Kinds
     from setpoint.past.object_ref import place_of
@@ -89,20 +89,20 @@ async def find(client: "Client", words: Sequence[str]) -> "Place":
     return place_of(found, rest[0], client.namespace)
 
 
-async def _by_name(client: "Client", kinds: Any, name: str) -> "Place":
+async def _by_name(client: "Client", kinds: Any, name: str) -> "ObjectReference":
     """Returns the workload of this name. Raises Failure."""
-    from setpoint.past.object_ref import WORKLOADS, Place
+    from setpoint.past.object_ref import WORKLOADS, ObjectReference
 
     workloads = [each for each in kinds.listable() if WORKLOADS in each.categories]
     known: list[str] = []
-    found: list[Place] = []
+    found: list[ObjectReference] = []
     # A Service often has the name of its workload: kinds that run processes take precedence.
     for runs in (True, False):
         for each in workloads:
             if (each.gvk.kind in _RUNNING) is runs:
                 names = await _names(client, each)
                 known += names
-                found += [Place(each, name)] if name in names else []
+                found += [ObjectReference(each, name)] if name in names else []
         if found:
             break
     if len(found) == 1:

@@ -12,7 +12,7 @@ from setpoint.cli.support.connection import Server, connect, run, server_options
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
 
 
 @click.command()
@@ -58,7 +58,7 @@ async def _timeline(
         write_tree({"kind": "Timeline", "items": [revision.to_json() for revision in found]}, form)
 
 
-async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool) -> "list[Place]":
+async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool) -> "list[ObjectReference]":
     from setpoint.objects.errors import NotFound
     from setpoint.past.related_objects import Related
 
@@ -67,7 +67,7 @@ async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool)
         return await related.of_app(app)
     if not what:
         return await related.workloads()
-    found: list[Place] = []
+    found: list[ObjectReference] = []
     for words in _split(what):
         place = await target.find(client, words)
         found.append(place)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from setpoint.cli.past.target import Times
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
     from setpoint.past.why.story import Story
     from setpoint.past.why.story_text import Meaning
 
@@ -72,7 +72,7 @@ async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> 
     return NOT_FOUND if story.verdict == "gone" else 0
 
 
-async def _hampered(client: "Client", place: "Place") -> list[str]:
+async def _hampered(client: "Client", place: "ObjectReference") -> list[str]:
     """Returns the problems of the controllers of this kind, as far as the server reports them."""
     from setpoint.objects.errors import APIError
     from setpoint.past.trace import kind_name

@@ -50,7 +50,7 @@ class Broken(Exception):  # noqa: N818 - named for the event
         self.text = text
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """The client's side of one socket."""
 
     def __init__(self, max_body_bytes: int | None = None) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from setpoint.client.http.connection import Broken, Connection
+from setpoint.client.http.connection import Broken, HttpConnection
 from setpoint.client.transport import Answer
 
 K = TypeVar("K", bound=Hashable)
@@ -19,11 +19,11 @@ class Pool(Generic[K]):
         self._max_idle = max_idle
         self._idle_seconds = idle_seconds
         # Idle connections, the most recently used last.
-        self._idle: dict[K, list[Connection]] = {}
-        self.open: set[Connection] = set()
+        self._idle: dict[K, list[HttpConnection]] = {}
+        self.open: set[HttpConnection] = set()
         self.closed = False
 
-    def take(self, key: K, *, surely_open: bool = False) -> Connection | None:
+    def take(self, key: K, *, surely_open: bool = False) -> HttpConnection | None:
         """Returns an idle connection, or None. With `surely_open`, also checks that the server has not just closed the
         connection, for a request that must not be sent twice."""
         waiting = self._idle.get(key)
@@ -40,12 +40,12 @@ class Pool(Generic[K]):
         self,
         key: K,
         request: bytes,
-        dial: Callable[[], Awaitable[Connection]],
+        dial: Callable[[], Awaitable[HttpConnection]],
         *,
         may_repeat: bool,
         stream: bool = False,
-        on: Callable[[Connection], None] | None = None,
-    ) -> tuple[Connection, Answer]:
+        on: Callable[[HttpConnection], None] | None = None,
+    ) -> tuple[HttpConnection, Answer]:
         """Sends a request over an idle connection, or a new one from `dial`, and calls `on` with the connection. The
         caller must give the connection back. Raises Broken.
 
@@ -70,7 +70,7 @@ class Pool(Generic[K]):
                 if not is_stale or not may_repeat or self.closed:
                     raise
 
-    def give_back(self, key: K, connection: Connection) -> None:
+    def give_back(self, key: K, connection: HttpConnection) -> None:
         """Returns a connection to the pool after an exchange, if the connection can be reused, and closes connections
         that were idle for too long."""
         if not connection.keeps or self.closed:
@@ -88,7 +88,7 @@ class Pool(Generic[K]):
             if not waiting:
                 del self._idle[key]
 
-    def drop(self, connection: Connection) -> None:
+    def drop(self, connection: HttpConnection) -> None:
         """Closes a connection."""
         connection.close()
         self.open.discard(connection)

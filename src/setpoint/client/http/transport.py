@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias, TypeVar
 
 from setpoint.client.agent import user_agent as own_name
-from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, Connection, Loss
+from setpoint.client.http.connection import MAX_HEAD_BYTES, Broken, HttpConnection, Loss
 from setpoint.client.http.dial import P, dial, reason_of
 from setpoint.client.http.endpoint import Endpoint
 from setpoint.client.http.hijack import Hijacked
@@ -38,7 +38,7 @@ Credentials: TypeAlias = Callable[[Mapping[str, str] | None], Awaitable[Mapping[
 class Flow:
     """An answer that is read as a stream."""
 
-    def __init__(self, answer: Answer, connection: Connection) -> None:
+    def __init__(self, answer: Answer, connection: HttpConnection) -> None:
         self.answer = answer
         self._connection = connection
 
@@ -115,7 +115,7 @@ class HttpTransport:
         """Sends a request with a streamed body. The answer is read as it arrives, possibly before the whole body is
         sent. Errors of the body's iterator are raised here."""
         who = await self._who(None)
-        connection = await self._dial(Connection)
+        connection = await self._dial(HttpConnection)
         self._pool.open.add(connection)
 
         async def send() -> None:
@@ -184,7 +184,7 @@ class HttpTransport:
             self._pool.give_back(key, connection)
             return answer
 
-    async def _as_somebody(self, call: Call, *, stream: bool) -> tuple[ssl.SSLContext | None, Connection, Answer]:
+    async def _as_somebody(self, call: Call, *, stream: bool) -> tuple[ssl.SSLContext | None, HttpConnection, Answer]:
         """Sends the request, and repeats the request once if the server answers 401 and other credentials are
         available."""
         who = await self._who(None)
@@ -203,13 +203,13 @@ class HttpTransport:
 
     async def _ask(
         self, call: Call, who: Mapping[str, str], *, stream: bool
-    ) -> tuple[ssl.SSLContext | None, Connection, Answer]:
+    ) -> tuple[ssl.SSLContext | None, HttpConnection, Answer]:
         key = self._key()
         try:
             connection, answer = await self._pool.ask(
                 key,
                 self._request(call, who),
-                lambda: self._dial(Connection),
+                lambda: self._dial(HttpConnection),
                 may_repeat=call.method in _HARMLESS,
                 stream=stream,
             )

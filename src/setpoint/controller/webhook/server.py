@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.controller.metrics import WebhookMetrics
-from setpoint.controller.page_server import TEXT, Address, Kept, PageServer
+from setpoint.controller.page_server import TEXT, Address, PageServer, RenewedCertificate
 from setpoint.controller.webhook.admission import AdmissionWebhook
 from setpoint.controller.webhook.certificates import LOOK_SECONDS, OwnCertificates
 from setpoint.controller.webhook.conversion import PATH, ConversionWebhook, answer
@@ -75,7 +75,7 @@ class WebhookServer:
         self._service_port = service_port
         self._installs = install and certificates is None
         self._own = None if certificates is not None else self._certificates(Address.parse(address).host)
-        tls: Certificates | Kept | None = certificates if self._own is None else self._own
+        tls: Certificates | RenewedCertificate | None = certificates if self._own is None else self._own
         assert tls is not None
         self._pages = PageServer(
             address,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Unpack, overload
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, Obj, R, kind_of
@@ -24,11 +24,11 @@ from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watched
 from setpoint.flow.chain import metrics
-from setpoint.flow.chain.handler import DELETE, REMOVE, Handler, HandlerContext
+from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, HandlerContext
 from setpoint.flow.chain.order import RegistrationError, before, ordered
 from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, registration
 from setpoint.flow.chain.todo import AnyHandler, Departed, Todo
-from setpoint.flow.chain.walk import Walk
+from setpoint.flow.chain.walk import ChainReconcile
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
@@ -124,7 +124,7 @@ class Chain(Controller, Registrar[Obj]):
     def _chain(self) -> "Chain[Obj]":
         return self
 
-    def _take(self, handler: Handler[Any]) -> None:
+    def _take(self, handler: ChainHandler[Any]) -> None:
         self.check([handler])
         self.adopt([handler])
 
@@ -246,7 +246,7 @@ class Chain(Controller, Registrar[Obj]):
             self._departs(Request(old.meta.name, old.meta.namespace, cluster), old, change.unseen)
         super().looked_up(kind, change, trigger, cluster)
 
-    def _departs(self, request: Request, held: Held[Any], unseen: bool) -> None:
+    def _departs(self, request: Request, held: CachedObject[Any], unseen: bool) -> None:
         waiting = {handler for handler in self.order if handler.settings.what == DELETE}
         if not waiting:
             return
@@ -298,7 +298,7 @@ class Chain(Controller, Registrar[Obj]):
             for handler in self.order:
                 if handler.settings.what != DELETE:
                     todo.put(handler, now)
-        walk = Walk(self, ctx, todo)
+        walk = ChainReconcile(self, ctx, todo)
         try:
             await walk.run()
         finally:

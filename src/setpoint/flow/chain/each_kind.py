@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.informer import Informer
 from setpoint.controller.context import Context
@@ -45,7 +45,7 @@ _ALL = Request("all")
 _log = logging.getLogger(__name__)
 
 
-def _all(held: Held[Any]) -> tuple[Request]:
+def _all(held: CachedObject[Any]) -> tuple[Request]:
     return (_ALL,)
 
 

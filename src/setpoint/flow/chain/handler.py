@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from setpoint.client.kinds import Obj
-from setpoint.controller.context import Context, Host
+from setpoint.controller.context import Context, ContextHost
 from setpoint.controller.ratelimit import Exponential, RateLimiter
-from setpoint.controller.run_record import Run
+from setpoint.controller.run_record import ReconcileRecord
 from setpoint.controller.status import Status
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.objects.clock import Clock
@@ -79,7 +79,9 @@ class HandlerContext(Context):
             return None
     """
 
-    def __init__(self, chain: Host, outer: Context, handler: "Handler[Any]", deadline: float | None) -> None:
+    def __init__(
+        self, chain: ContextHost, outer: Context, handler: "ChainHandler[Any]", deadline: float | None
+    ) -> None:
         super().__init__(chain, outer.run, deadline)
         self.handler = handler
         # The seconds until the requested next call.
@@ -113,14 +115,14 @@ class HandlerChain(Protocol):
     name: str
     finalizer: str
 
-    def check(self, handlers: "Iterable[Handler[Any]]") -> None: ...
+    def check(self, handlers: "Iterable[ChainHandler[Any]]") -> None: ...
 
-    def adopt(self, handlers: "Sequence[Handler[Any]]") -> None: ...
+    def adopt(self, handlers: "Sequence[ChainHandler[Any]]") -> None: ...
 
-    def drop(self, handler: "Handler[Any]") -> None: ...
+    def drop(self, handler: "ChainHandler[Any]") -> None: ...
 
 
-class Handler(Generic[A]):
+class ChainHandler(Generic[A]):
     """A handler. `await handler.remove()`, or the end of `async with handler`, removes the handler from its chain."""
 
     def __init__(
@@ -183,12 +185,12 @@ class Handler(Generic[A]):
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
 
-    def begin(self, run: Run, task: "asyncio.Task[Any]") -> float | None:
+    def begin(self, run: ReconcileRecord, task: "asyncio.Task[Any]") -> float | None:
         """Registers a call, and returns its deadline."""
         self._calls[task] = asyncio.Event()
         return None if self.watchdog is None else self.watchdog.begin(run, task)
 
-    def end(self, run: Run, task: "asyncio.Task[Any]") -> bool:
+    def end(self, run: ReconcileRecord, task: "asyncio.Task[Any]") -> bool:
         """Unregisters a call, and returns True if the call exceeded its timeout."""
         over = self._calls.pop(task, None)
         if over is not None:

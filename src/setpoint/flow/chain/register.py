@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias
 
 from setpoint.client.kinds import Obj
 from setpoint.controller.ratelimit import Exponential, RateLimiter
-from setpoint.flow.chain.handler import DELETE, REMOVE, Gone, Handler, HandlerChain, HandlerContext, Settings
+from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, Gone, HandlerChain, HandlerContext, Settings
 from setpoint.flow.chain.order import RegistrationError
 from setpoint.objects.names import qualified_name
 
@@ -34,7 +34,7 @@ class Registrar(ABC, Generic[Obj]):
         """Returns the chain of the handlers."""
 
     @abstractmethod
-    def _take(self, handler: Handler[Any]) -> None:
+    def _take(self, handler: ChainHandler[Any]) -> None:
         """Adds a handler. Raises RegistrationError."""
 
     def on_change(
@@ -46,7 +46,7 @@ class Registrar(ABC, Generic[Obj]):
         backoff: Callable[[], RateLimiter] = Exponential,
         deleting: bool = False,
         field_manager: str = "",
-    ) -> "Callable[[OnChange[Obj]], Handler[Obj]]":
+    ) -> "Callable[[OnChange[Obj]], ChainHandler[Obj]]":
         """Calls a function for every existing object, and on every change.
 
         The next handler gets the returned object; None passes the object unchanged. `after` names handlers that must
@@ -73,7 +73,7 @@ class Registrar(ABC, Generic[Obj]):
         after: Sequence[str] = (),
         timeout: float | None = TIMEOUT_SECONDS,
         backoff: Callable[[], RateLimiter] = Exponential,
-    ) -> "Callable[[OnDelete[Obj]], Handler[Gone[Obj]]]":
+    ) -> "Callable[[OnDelete[Obj]], ChainHandler[Gone[Obj]]]":
         """Calls a function for every deleted object, with its last known state.
 
         Deletions while this process does not run are not reported: use `on_remove` for required cleanup.
@@ -93,7 +93,7 @@ class Registrar(ABC, Generic[Obj]):
         timeout: float | None = TIMEOUT_SECONDS,
         backoff: Callable[[], RateLimiter] = Exponential,
         field_manager: str = "",
-    ) -> "Callable[[OnChange[Obj]], Handler[Obj]]":
+    ) -> "Callable[[OnChange[Obj]], ChainHandler[Obj]]":
         """Calls a function for every terminating object, which stays until the function succeeds.
 
         The finalizer is added to every object before any handler is called. Default is the finalizer of the chain; a
@@ -121,7 +121,9 @@ class Registrar(ABC, Generic[Obj]):
         )
         return lambda function: self._register(function, settings)
 
-    def _register(self, function: Callable[[HandlerContext, Any], Awaitable[Any]], settings: Settings) -> Handler[Any]:
+    def _register(
+        self, function: Callable[[HandlerContext, Any], Awaitable[Any]], settings: Settings
+    ) -> ChainHandler[Any]:
         if not settings.name:
             raise RegistrationError("a handler needs a name: on_change('label-zone')")
         if settings.timeout is not None and settings.timeout <= 0:
@@ -130,7 +132,7 @@ class Registrar(ABC, Generic[Obj]):
             raise RegistrationError(f"{settings.name}: `after` must be a list of handler names")
         if not any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
             raise TypeError(f"the handler {settings.name} is not a coroutine function: define it with `async def`")
-        handler: Handler[Any] = Handler(self._chain(), function, settings)
+        handler: ChainHandler[Any] = ChainHandler(self._chain(), function, settings)
         self._take(handler)
         return handler
 
@@ -146,12 +148,12 @@ class Staged(Registrar[Obj]):
 
     def __init__(self, chain: HandlerChain) -> None:
         self.chain = chain
-        self.handlers: list[Handler[Any]] = []
+        self.handlers: list[ChainHandler[Any]] = []
 
     def _chain(self) -> HandlerChain:
         return self.chain
 
-    def _take(self, handler: Handler[Any]) -> None:
+    def _take(self, handler: ChainHandler[Any]) -> None:
         self.handlers.append(handler)
 
 

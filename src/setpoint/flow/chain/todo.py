@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.controller.read_tracker import Look
-from setpoint.flow.chain.handler import DELETE, Handler
+from setpoint.flow.chain.handler import DELETE, ChainHandler
 
-AnyHandler: TypeAlias = Handler[Any]
+AnyHandler: TypeAlias = ChainHandler[Any]
 
 # The tolerance for rounding errors of float sums.
 HAIR_SECONDS = 1e-9
@@ -29,7 +29,7 @@ class Due(NamedTuple):
 class Departed(NamedTuple):
     """A deleted object, and the handlers that are still to be called."""
 
-    held: Held[Any]
+    held: CachedObject[Any]
     unseen: bool
     waiting: set[AnyHandler]
 

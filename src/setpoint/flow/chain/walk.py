@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Protocol
 
 from setpoint.client.kinds import KindRef
 from setpoint.client.mapper import NoMatch
-from setpoint.controller.context import Context, Host
+from setpoint.controller.context import Context, ContextHost
 from setpoint.controller.queue import Queue
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.recording_client import placed
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
-from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, Run
+from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, ReconcileRecord
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_terminating
 from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, HandlerContext, Skip
 from setpoint.flow.chain.todo import AnyHandler, Due, Todo
@@ -41,7 +41,7 @@ class _Called(NamedTuple):
     wrote: bool = False
 
 
-class WalkedChain(Host, Protocol):
+class WalkedChain(ContextHost, Protocol):
     """The chain whose handlers are called."""
 
     order: tuple[AnyHandler, ...]
@@ -60,7 +60,7 @@ class WalkedChain(Host, Protocol):
     async def report(self, ctx: Context, *, final: bool) -> None: ...
 
 
-class Walk:
+class ChainReconcile:
     """One reconcile of a chain."""
 
     def __init__(self, chain: WalkedChain, ctx: Context, todo: Todo) -> None:
@@ -217,7 +217,7 @@ class Walk:
         task, run, chain = asyncio.current_task(), self._ctx.run, self._chain
         assert task is not None
         began, writes = self._now, len(run.writes)
-        call = Run(
+        call = ReconcileRecord(
             id=run.id,
             controller=f"{chain.name}/{handler.name}",
             request=run.request,

@@ -17,17 +17,17 @@ from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.watch import Watch, for_nobody
 from setpoint.flow.fsm import report
-from setpoint.flow.fsm.graph import Graph, GraphError, graph_of
-from setpoint.flow.fsm.members import Members, Rules, set_name
+from setpoint.flow.fsm.graph import GraphError, StateGraph, graph_of
+from setpoint.flow.fsm.members import Members, OutputPolicies, set_name
 from setpoint.flow.fsm.metrics import Measures
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Wait
 from setpoint.flow.fsm.state import Function, Next, State
-from setpoint.flow.fsm.walk import Walk
+from setpoint.flow.fsm.walk import StateWalk
 from setpoint.flow.marks import SET_LABEL
 from setpoint.flow.policy import AS_THE_SET, PRUNE, How, Prune, Replace
 from setpoint.flow.summary.summary import summarize
-from setpoint.flow.summary.summary_rules import Rules as SummaryRules
+from setpoint.flow.summary.summary_rules import SummaryRules as SummaryRules
 from setpoint.objects import meta
 from setpoint.objects.errors import AlreadyExists
 from setpoint.objects.frozen import thaw
@@ -106,10 +106,10 @@ class FSM:
         self._replaced[kind_of(kind)] = replace
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> OutputPolicies:
         """The write policies of outputs. By default, fields of other managers are taken over."""
         how = self._how.over(_FORCED)
-        return Rules(how, self._prune, self._kept, self._ignored, self._replaced, self._namespace)
+        return OutputPolicies(how, self._prune, self._kept, self._ignored, self._replaced, self._namespace)
 
     # Declaring
 
@@ -182,13 +182,13 @@ class FSM:
 
     # Graphs and controller
 
-    def graph(self) -> Graph:
+    def graph(self) -> StateGraph:
         """Returns the graph of the states for existing objects. Raises GraphError."""
         found = graph_of(self.states)
         found.check()
         return found
 
-    def finalizer_graph(self) -> Graph | None:
+    def finalizer_graph(self) -> StateGraph | None:
         """Returns the graph of the finalizer states; None without any. Raises GraphError."""
         if not self.finalizers:
             return None
@@ -303,12 +303,12 @@ class FSMController(Controller):
     def _members(self, ctx: Context, owner: Object) -> Members:
         return Members(ctx, owner, self.name, self.options.field_manager or self.name, self._rules, self)
 
-    async def _walk(self, ctx: Context, found: Any, owner: Object, start: State, members: Members) -> Walk:
+    async def _walk(self, ctx: Context, found: Any, owner: Object, start: State, members: Members) -> StateWalk:
         """Walks the states, and takes over changes that states made in the status of their copy of the object."""
         await ctx.load_status(found)
         obj = editable(found)
         before = thaw(_status_in(obj)) if isinstance(obj, dict) else _status_in(obj)
-        walk = Walk(ctx, obj, owner, members, self.measures, self.options.tracer)
+        walk = StateWalk(ctx, obj, owner, members, self.measures, self.options.tracer)
         now = self.clock.monotonic
         self.measures.saw(ctx.request, meta.generation(owner), now())
         await walk.run(start)
@@ -362,7 +362,7 @@ def take_over(ctx: Context, before: Object, after: Object) -> None:
             ctx.status[field] = after[field]
 
 
-def _before_deadline(ctx: Context, walk: Walk, raises: Exception) -> Exception:
+def _before_deadline(ctx: Context, walk: StateWalk, raises: Exception) -> Exception:
     """Shortens a requeue to the deadline of the waiting state, so that the exceeded deadline is reported in time."""
     step = walk.stopped_at
     if step is None or step.state.deadline is None or not isinstance(raises, Requeue) or raises.after is None:

@@ -23,7 +23,7 @@ class GraphError(ValueError):
 
 
 @dataclass(frozen=True)
-class Graph:
+class StateGraph:
     """The transitions between states, and the ways in which each can end a walk."""
 
     states: Sequence[State]
@@ -65,7 +65,7 @@ class Graph:
         return f"{state.condition}{status} ({state.name}) -> {' | '.join(follows)}{f'  [{marks}]' if marks else ''}"
 
 
-def graph_of(states: Sequence[State]) -> Graph:
+def graph_of(states: Sequence[State]) -> StateGraph:
     """Returns the graph of states of one machine. Raises GraphError for transitions to other states."""
     named = {state.condition: state for state in states}
     edges, ends = {}, {}
@@ -85,7 +85,7 @@ def graph_of(states: Sequence[State]) -> Graph:
         )
         if not edges[state] and not ends[state]:
             ends[state] = frozenset({"done"})
-    return Graph(states, edges, ends)
+    return StateGraph(states, edges, ends)
 
 
 def _named(named: Mapping[str, State], state: State, target: State | str) -> State:

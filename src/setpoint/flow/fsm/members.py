@@ -11,12 +11,12 @@ from typing import NamedTuple, Protocol
 from setpoint.client.kinds import KindRef
 from setpoint.controller.context import Context
 from setpoint.controller.read_tracker import Look
-from setpoint.flow.apply_run import Run
+from setpoint.flow.apply_run import ApplyRun
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.desired_object import Desired
-from setpoint.flow.fsm.noop_check import Place, Settled
-from setpoint.flow.fsm.outputs import Output, Outputs, Unwanted
-from setpoint.flow.inventory import Entry, Identity
+from setpoint.flow.fsm.noop_check import OutputLocation, Settled
+from setpoint.flow.fsm.outputs import Outputs, StateOutput, Unwanted
+from setpoint.flow.inventory import Identity, InventoryEntry
 from setpoint.flow.marks import is_kept
 from setpoint.flow.policy import How, Prune, Replace
 from setpoint.flow.result import Result
@@ -31,7 +31,7 @@ _LONGEST_NAME, _HASH_CHARACTERS = 40, 8
 _ORPHAN = "orphan"
 
 
-class Rules(NamedTuple):
+class OutputPolicies(NamedTuple):
     """The write policies of a machine's outputs."""
 
     how: How
@@ -44,7 +44,7 @@ class Rules(NamedTuple):
     namespace: str
 
 
-class Host(Protocol):
+class MachineController(Protocol):
     """The controller, as seen by its sets."""
 
     finalizer: str
@@ -56,7 +56,9 @@ class Host(Protocol):
 class Members:
     """The apply set of one walk."""
 
-    def __init__(self, ctx: Context, owner: Object, name: str, manager: str, rules: Rules, host: Host) -> None:
+    def __init__(
+        self, ctx: Context, owner: Object, name: str, manager: str, rules: OutputPolicies, host: MachineController
+    ) -> None:
         self._ctx, self._owner, self._host, self.rules = ctx, owner, host, rules
         self._name, self._manager = name, manager
         self._memory = ctx.client.applied
@@ -66,9 +68,9 @@ class Members:
         self._settled: Settled | None = None
         if not meta.is_being_deleted(owner):
             self._settled = self._memory.note(self._about)
-        self._same: dict[Identity, Output] = {}
-        self._begun: tuple[ApplySet, Run] | None = None
-        self._given: dict[Identity, Output] = {}
+        self._same: dict[Identity, StateOutput] = {}
+        self._begun: tuple[ApplySet, ApplyRun] | None = None
+        self._given: dict[Identity, StateOutput] = {}
 
     async def put(self, out: Outputs) -> list[Object]:
         """Writes and deletes the outputs of one state. Returns the wanted objects as stored by the server.
@@ -87,7 +89,7 @@ class Members:
                 return found
         return await self._put(wanted)
 
-    async def _put(self, wanted: Sequence[Output]) -> list[Object]:
+    async def _put(self, wanted: Sequence[StateOutput]) -> list[Object]:
         members, run = await self._begin()
         for output in wanted:
             self._given[output.given.identity] = output
@@ -121,7 +123,7 @@ class Members:
             output = self._given[said]
             look = Look(cluster, output.given.gvk, identity.key)
             version = meta.resource_version(obj)
-            places[said] = Place(hash(output.given.body), output.how, version, look, identity.namespace)
+            places[said] = OutputLocation(hash(output.given.body), output.how, version, look, identity.namespace)
         return Settled(places)
 
     async def stopped(self) -> None:
@@ -132,7 +134,7 @@ class Members:
         elif self._settled is not None:
             self._settled.seen_by(self._ctx)
 
-    async def delete(self) -> list[Entry]:
+    async def delete(self) -> list[InventoryEntry]:
         """Deletes all outputs of the set in order. Returns those that are not deleted yet."""
         members = self._make()
         if _ORPHAN in meta.finalizers(self._owner):
@@ -143,7 +145,7 @@ class Members:
             await self._look(entry)
         return left
 
-    async def _begin(self) -> tuple[ApplySet, Run]:
+    async def _begin(self) -> tuple[ApplySet, ApplyRun]:
         """Starts the run of the apply set at the first output that may differ, with the outputs before."""
         if self._begun is None:
             self._memory.put_note(self._about, None)
@@ -170,7 +172,7 @@ class Members:
             found.on_immutable(kind, replace)
         return found
 
-    async def _look(self, entry: Entry) -> None:
+    async def _look(self, entry: InventoryEntry) -> None:
         await self._host.follow(self._ctx, entry.gvk, entry.identity.namespace)
         self._ctx.looked(Look(self._ctx.request.cluster, entry.gvk, entry.identity.key))
 

@@ -10,14 +10,14 @@ from setpoint.cache.informer import Informer
 from setpoint.client.kinds import KindRef
 from setpoint.controller.context import Context
 from setpoint.controller.read_tracker import Look
-from setpoint.flow.fsm.outputs import Output
+from setpoint.flow.fsm.outputs import StateOutput
 from setpoint.flow.inventory import Identity
 from setpoint.flow.policy import How
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 
 
-class Place(NamedTuple):
+class OutputLocation(NamedTuple):
     """One output as given, and its location."""
 
     body: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 class Settled:
     """All outputs of a walk, by their identity as given."""
 
-    def __init__(self, places: dict[Identity, Place]) -> None:
+    def __init__(self, places: dict[Identity, OutputLocation]) -> None:
         self.places = places
         self._looks = frozenset(place.look for place in places.values())
 
@@ -38,7 +38,7 @@ class Settled:
         """Records lookups of all outputs, including unreached ones, so that their changes trigger the object."""
         ctx.looked_again(self._looks)
 
-    def unchanged(self, ctx: Context, outputs: list[Output]) -> list[Object] | None:
+    def unchanged(self, ctx: Context, outputs: list[StateOutput]) -> list[Object] | None:
         """Returns the cached objects of unchanged outputs; None if any may have changed."""
         if ctx.client.has_doubts:
             return None

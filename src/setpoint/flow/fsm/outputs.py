@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
 from setpoint.flow.desired_object import Given
-from setpoint.flow.inventory import Entry, Identity
+from setpoint.flow.inventory import Identity, InventoryEntry
 from setpoint.flow.marks import PRUNE_MARK
 from setpoint.flow.policy import AS_THE_SET, How
 from setpoint.objects import meta
@@ -24,7 +24,7 @@ _LONGEST_NAME = 253
 _HASH_CHARACTERS = 8
 
 
-class Output(NamedTuple):
+class StateOutput(NamedTuple):
     """One object that a state wants to exist."""
 
     given: Given
@@ -54,21 +54,21 @@ class Outputs:
         applied: Sequence[Object] = (),
         *,
         kept: Collection[GroupKind] = (),
-        delete_children: Callable[[], Awaitable[list[Entry]]] | None = None,
+        delete_children: Callable[[], Awaitable[list[InventoryEntry]]] | None = None,
     ) -> None:
         self._owner = owner
         # The outputs of earlier states of the walk, as stored by the server.
         self.applied = applied
         self._kept = kept
         self._delete_children = delete_children
-        self._found: dict[Identity, Output | Unwanted] = {}
+        self._found: dict[Identity, StateOutput | Unwanted] = {}
         # The seconds until the next reconcile, although the walk continues.
         self.requeue_after: float | None = None
 
     @property
-    def wanted(self) -> list[Output]:
+    def wanted(self) -> list[StateOutput]:
         """The objects to write, in the order of the calls."""
-        return [each for each in self._found.values() if isinstance(each, Output)]
+        return [each for each in self._found.values() if isinstance(each, StateOutput)]
 
     @property
     def unwanted(self) -> list[Unwanted]:
@@ -102,7 +102,7 @@ class Outputs:
                 chosen = chosen._replace(owner_references=False)
             if not force:
                 chosen = chosen._replace(force=False)
-            self._put(given.identity, Output(given, chosen, needed))
+            self._put(given.identity, StateOutput(given, chosen, needed))
 
     def delete(self, target: AnyObject | Kind[Any], name: str = "", namespace: str = "") -> None:
         """Deletes an object, given itself or by kind and name."""
@@ -141,7 +141,7 @@ class Outputs:
         """Continues the walk, and requeues the object after some seconds; the earliest of several times counts."""
         self.requeue_after = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
 
-    def _put(self, identity: Identity, output: Output | Unwanted) -> None:
+    def _put(self, identity: Identity, output: StateOutput | Unwanted) -> None:
         if not identity.namespace:
             identity = identity._replace(namespace=meta.namespace(self._owner))
         if identity in self._found:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from setpoint.flow.fsm.graph import Graph
+from setpoint.flow.fsm.graph import StateGraph
 from setpoint.flow.fsm.state import State
 
 _HEIGHT, _ROW, _GAP, _MARGIN = 52.0, 104.0, 36.0, 24.0
@@ -58,7 +58,7 @@ class _Node:
         return _HEIGHT if self.state is not None else 30.0 if self.end else 0.0
 
 
-def svg(graphs: Sequence[tuple[str, Graph]], statuses: Mapping[str, str] | None = None) -> str:
+def svg(graphs: Sequence[tuple[str, StateGraph]], statuses: Mapping[str, str] | None = None) -> str:
     """Draws graphs below each other, each with its title."""
     parts: list[str] = []
     width, top = 0.0, _MARGIN
@@ -80,7 +80,7 @@ def svg(graphs: Sequence[tuple[str, Graph]], statuses: Mapping[str, str] | None 
 class _Layout:
     """The layout of one graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: StateGraph) -> None:
         self._graph = graph
         self._first = graph.states[0]
         self._nodes = {state: _Node(state) for state in graph.states}

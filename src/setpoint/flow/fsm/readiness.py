@@ -6,12 +6,12 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, Obj, ref_of, tree_of
 from setpoint.controller.suspension import READY
 from setpoint.flow.summary.summary import summarize
-from setpoint.flow.summary.summary_rules import Rules
+from setpoint.flow.summary.summary_rules import SummaryRules
 from setpoint.objects import conditions, meta
 from setpoint.objects.tree import Object
 
 
-def is_ready(obj: AnyObject, rules: Rules | None = None) -> bool:
+def is_ready(obj: AnyObject, rules: SummaryRules | None = None) -> bool:
     """Returns True if an object is in the state that its current spec requires, by the rules for its kind.
 
     A terminating object is not ready; an object without a status, like a ConfigMap, is ready.
@@ -21,7 +21,7 @@ def is_ready(obj: AnyObject, rules: Rules | None = None) -> bool:
     return summarize(obj, rules=rules).ready
 
 
-async def wait_ready(client: Client, obj: Obj, timeout: float | None = None, rules: Rules | None = None) -> Obj:
+async def wait_ready(client: Client, obj: Obj, timeout: float | None = None, rules: SummaryRules | None = None) -> Obj:
     """Waits until an object with a Ready condition is ready, and returns the object.
 
     Raises TimeoutError with the last status, and LookupError if the object is deleted meanwhile.

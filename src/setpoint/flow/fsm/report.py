@@ -11,7 +11,7 @@ from typing import Any
 from setpoint.controller.context import Context
 from setpoint.controller.suspension import READY, SUSPENDED
 from setpoint.flow.fsm.state import State
-from setpoint.flow.fsm.walk import CONFLICT, Step, Walk
+from setpoint.flow.fsm.walk import CONFLICT, StateResult, StateWalk
 from setpoint.objects import conditions
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
@@ -28,7 +28,7 @@ def conditions_of(ctx: Context) -> list[Object]:
     return found
 
 
-def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
+def tell(ctx: Context, obj: Any, walk: StateWalk, states: Iterable[State]) -> None:
     """Reports a walk of an existing object."""
     _tell_states(ctx, walk, states)
     stopped = walk.stopped_at
@@ -42,7 +42,7 @@ def tell(ctx: Context, obj: Any, walk: Walk, states: Iterable[State]) -> None:
 def tell_deleting(
     ctx: Context,
     obj: Any,
-    walk: Walk | None,
+    walk: StateWalk | None,
     states: Iterable[State],
     finalizers: Iterable[State],
     message: str = "the object is being deleted",
@@ -60,7 +60,7 @@ def tell_deleting(
     _tell_ready(ctx, obj, False, DELETING, message, failed=failed)
 
 
-def _tell_states(ctx: Context, walk: Walk, states: Iterable[State]) -> None:
+def _tell_states(ctx: Context, walk: StateWalk, states: Iterable[State]) -> None:
     steps = {step.state: step for step in walk.steps}
     at = walk.steps[-1].state.condition
     for state in states:
@@ -74,7 +74,7 @@ def _tell_states(ctx: Context, walk: Walk, states: Iterable[State]) -> None:
             ctx.status.condition(state.condition, None, NOT_REACHED, f"the walk stopped at {at}")
 
 
-def _with_deadline(ctx: Context, step: Step) -> Step:
+def _with_deadline(ctx: Context, step: StateResult) -> StateResult:
     """Returns the step, or one that reports an exceeded deadline, measured since the condition became False."""
     deadline = step.state.deadline
     if deadline is None or not step.waits:
@@ -109,7 +109,7 @@ def _tell_ready(ctx: Context, obj: Any, status: bool, reason: str, message: str,
         ctx.recorder.normal(obj, reason, message)
 
 
-def _named(step: Step) -> str:
+def _named(step: StateResult) -> str:
     return f"{step.state.condition}: {step.message or step.reason}"
 
 

@@ -23,7 +23,7 @@ LOOP, ERROR, CONFLICT, TIMED_OUT, APPLY_FAILED = "Loop", "Error", "Conflict", "T
 PRUNE_WITHHELD = "PruneWithheld"
 
 
-class Step(NamedTuple):
+class StateResult(NamedTuple):
     """The result of one state."""
 
     state: State
@@ -34,7 +34,7 @@ class Step(NamedTuple):
     waits: bool = False
 
 
-class Walk:
+class StateWalk:
     """One walk through the states."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Walk:
         self._members = members
         self._measures = measures
         self._tracer = tracer
-        self.steps: list[Step] = []
+        self.steps: list[StateResult] = []
         # The applied objects, as stored by the server.
         self.applied: list[Object] = []
         # True if the walk reached a `Done`.
@@ -67,7 +67,7 @@ class Walk:
         return self.complete and all(step.passed for step in self.steps)
 
     @property
-    def stopped_at(self) -> Step | None:
+    def stopped_at(self) -> StateResult | None:
         """The first state that did not succeed."""
         return next((step for step in self.steps if not step.passed), None)
 
@@ -101,7 +101,7 @@ class Walk:
         way = " -> ".join([*(step.state.condition for step in self.steps), state.condition])
         message = f"states form a cycle: {way}"
         self.steps = [step for step in self.steps if step.state is not state]
-        self.steps.append(Step(state, False, LOOP, message))
+        self.steps.append(StateResult(state, False, LOOP, message))
         self.raises = TerminalError(message)
 
     async def _pass(self, state: State) -> State | None:
@@ -149,7 +149,7 @@ class Walk:
     async def _conclude(self, state: State, result: "State | Done | Wait | Fail | Note", out: Outputs) -> State | None:
         if isinstance(result, Fail):
             message = f"{state.condition}: {result.reason}{f': {result.message}' if result.message else ''}"
-            self.steps.append(Step(state, False, result.reason, result.message))
+            self.steps.append(StateResult(state, False, result.reason, result.message))
             self.raises = TerminalError(message) if result.terminal else Failed(message)
             return None
         if not isinstance(result, Wait) or result.keep_outputs:
@@ -165,10 +165,10 @@ class Walk:
 
     def _go_on(self, state: State, result: "State | Done | Note", out: Outputs) -> State | None:
         if isinstance(result, Note):
-            self.steps.append(Step(state, False, result.reason, result.message))
+            self.steps.append(StateResult(state, False, result.reason, result.message))
             following = Done() if result.then is Done else result.then
         else:
-            self.steps.append(Step(state, True, state.reason, state.message))
+            self.steps.append(StateResult(state, True, state.reason, state.message))
             following = result
         self._come_again(out.requeue_after)
         if isinstance(following, State):
@@ -183,12 +183,12 @@ class Walk:
             self.requeue_after = seconds if self.requeue_after is None else min(self.requeue_after, seconds)
 
     def _stop_waiting(self, state: State, wait: Wait) -> None:
-        self.steps.append(Step(state, False, wait.reason, wait.message, waits=True))
+        self.steps.append(StateResult(state, False, wait.reason, wait.message, waits=True))
         self._come_again(wait.after)
         self.raises = Requeue(self.requeue_after, f"{state.condition}: {wait.message or wait.reason}")
 
     def _stop(self, state: State, reason: str, error: Exception) -> None:
-        self.steps.append(Step(state, False, reason, str(error) or type(error).__name__))
+        self.steps.append(StateResult(state, False, reason, str(error) or type(error).__name__))
         self.raises = error
 
 

@@ -11,7 +11,7 @@ from setpoint.controller.watch import Watch
 from setpoint.flow.apply_set import Transform
 from setpoint.flow.generate.generator import Choices, GeneratingHandler, StatusHandler
 from setpoint.flow.generate.remains import INVENTORIES
-from setpoint.flow.generate.rules import Rules
+from setpoint.flow.generate.rules import GeneratedKinds
 from setpoint.flow.generate.sources import Generated
 from setpoint.flow.marks import set_id
 from setpoint.flow.policy import PRUNE, Adopt, How, Prune, Replace
@@ -104,7 +104,7 @@ def generates(
         at = (namespace,) if namespace else tuple(settings.get("namespaces", ()))
         children.append(Generated(CONFIG_MAP, namespaces=at, labels=INVENTORIES, cluster=cluster))
     settings["owns"] = [*children, *settings.get("owns", ())]
-    rules = Rules(name, frozenset(each.gvk for each in declared), cross_namespace, cluster_scoped)
+    rules = GeneratedKinds(name, frozenset(each.gvk for each in declared), cross_namespace, cluster_scoped)
     choices = Choices(
         condition,
         How(force=force, owner_references=owner_references, adopt=adopt),

@@ -20,10 +20,10 @@ from setpoint.flow.fsm.results import Fail, Failed, Wait
 from setpoint.flow.generate.function import Function
 from setpoint.flow.generate.remains import Unowned, are_there
 from setpoint.flow.generate.report import StatusCopy, reason_of, tell
-from setpoint.flow.generate.rules import Rules
+from setpoint.flow.generate.rules import GeneratedKinds
 from setpoint.flow.marks import Owner, set_id
 from setpoint.flow.orphans import stand_in
-from setpoint.flow.plan import Step
+from setpoint.flow.plan import PlanStep
 from setpoint.flow.policy import How, Prune, Replace
 from setpoint.flow.record import ConfigMapRecord
 from setpoint.flow.result import PruneWithheld
@@ -93,7 +93,7 @@ class GeneratingHandler(Handler):
         self,
         function: Callable[..., Any],
         kind: KindRef,
-        rules: Rules,
+        rules: GeneratedKinds,
         choices: Choices,
         declaration: Declaration,
     ) -> None:
@@ -223,5 +223,5 @@ class StatusHandler(Handler):
         return None
 
 
-def _named(steps: Sequence[Step]) -> str:
+def _named(steps: Sequence[PlanStep]) -> str:
     return ", ".join(str(step.identity) for step in steps)

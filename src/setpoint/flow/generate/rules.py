@@ -16,7 +16,7 @@ from setpoint.flow.inventory import Identity
 from setpoint.objects.gvk import GroupVersionKind
 
 
-class Rules(NamedTuple):
+class GeneratedKinds(NamedTuple):
     """The declared kinds and scopes of a handler."""
 
     name: str

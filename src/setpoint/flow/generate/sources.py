@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from setpoint.cache.entry import Held
+from setpoint.cache.entry import CachedObject
 from setpoint.controller.handler import Owners
 from setpoint.controller.predicate import annotations_of
 from setpoint.controller.request import Request
-from setpoint.controller.source import Attached, Host
+from setpoint.controller.source import Attached, SourceHost
 from setpoint.controller.watch import Owned
 from setpoint.flow.marks import find_owner
 
@@ -20,7 +20,7 @@ class Parents(NamedTuple):
 
     owners: Owners
 
-    def __call__(self, held: Held[Any]) -> list[Request]:
+    def __call__(self, held: CachedObject[Any]) -> list[Request]:
         found = self.owners(held)
         said = find_owner({"metadata": {"annotations": annotations_of(held)}})
         if said is not None and said.gvk.group_kind == self.owners.owner:
@@ -32,6 +32,6 @@ class Parents(NamedTuple):
 class Generated(Owned):
     """A source of the children of a kind; a change triggers their parent."""
 
-    async def attach(self, host: Host) -> Attached:
+    async def attach(self, host: SourceHost) -> Attached:
         handler = await self.owners(host)
         return await self.with_handler(Parents(handler)).attach(host)

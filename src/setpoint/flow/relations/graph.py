@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from setpoint.client.kinds import AnyObject
 from setpoint.flow.paths import path
-from setpoint.flow.relations.link_rules import Rules, relation_rules
+from setpoint.flow.relations.link_rules import LinkRules, relation_rules
 from setpoint.flow.relations.links import OWNED_BY, Link, Ref, links_of, ref_of
 from setpoint.flow.summary.summary import Summary, summarize
-from setpoint.flow.summary.summary_rules import Rules as SummaryRules
+from setpoint.flow.summary.summary_rules import SummaryRules as SummaryRules
 from setpoint.objects.tree import Object
 from setpoint.schema.types.resource import Resource
 
@@ -63,7 +63,7 @@ class Graph:
     """
 
     def __init__(
-        self, nodes: Mapping[Ref, Node], edges: Iterable[Edge], rules: Rules, unread: Iterable[str] = ()
+        self, nodes: Mapping[Ref, Node], edges: Iterable[Edge], rules: LinkRules, unread: Iterable[str] = ()
     ) -> None:
         self.nodes = nodes
         self.edges = tuple(edges)
@@ -164,7 +164,7 @@ class Graph:
 def graph(
     objects: Iterable[AnyObject],
     *,
-    rules: Rules | None = None,
+    rules: LinkRules | None = None,
     summary_rules: SummaryRules | None = None,
     now: datetime | None = None,
     expected: Callable[[Ref], bool] = lambda _ref: True,
@@ -203,7 +203,7 @@ class _World:
         if uid := _uid(tree):
             self._by_uid[uid] = node.ref
 
-    def edges(self, ref: Ref, rules: Rules, expected: Callable[[Ref], bool]) -> Iterator[Edge]:
+    def edges(self, ref: Ref, rules: LinkRules, expected: Callable[[Ref], bool]) -> Iterator[Edge]:
         for link in links_of(self.nodes[ref].object, rules):
             if link.selector is not None:
                 for target in self._selected(link):

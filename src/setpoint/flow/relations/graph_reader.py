@@ -9,9 +9,9 @@ from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tre
 from setpoint.client.mapper import NoMatch
 from setpoint.flow.relations import links
 from setpoint.flow.relations.graph import DEPTH, Graph, graph
-from setpoint.flow.relations.link_rules import Rules
+from setpoint.flow.relations.link_rules import LinkRules
 from setpoint.flow.relations.links import Ref
-from setpoint.flow.summary.summary_rules import Rules as SummaryRules
+from setpoint.flow.summary.summary_rules import SummaryRules as SummaryRules
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object
@@ -22,7 +22,7 @@ async def read_graph(
     namespace: str = "",
     *,
     kinds: Iterable[Kind[Any]] | None = None,
-    rules: Rules | None = None,
+    rules: LinkRules | None = None,
     summary_rules: SummaryRules | None = None,
 ) -> Graph:
     """Returns the relations of all objects in a namespace and of cluster-scoped ones; without a namespace, of all.
@@ -58,7 +58,7 @@ async def read_graph_around(
     *,
     depth: int = DEPTH,
     kinds: Iterable[Kind[Any]] | None = None,
-    rules: Rules | None = None,
+    rules: LinkRules | None = None,
     summary_rules: SummaryRules | None = None,
 ) -> Graph:
     """Returns the relations around an object, within its namespace and with cluster-scoped objects.

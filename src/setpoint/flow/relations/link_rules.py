@@ -73,7 +73,7 @@ class LinkRule(msgspec.Struct, frozen=True):
     selector: str
 
 
-class Rules(msgspec.Struct, frozen=True):
+class LinkRules(msgspec.Struct, frozen=True):
     """A table of rules."""
 
     links: Mapping[GroupKind, tuple[LinkRule, ...]] = {}
@@ -82,7 +82,7 @@ class Rules(msgspec.Struct, frozen=True):
     cluster: frozenset[GroupKind] = frozenset()
     _given: tuple[_GivenTable, ...] = ()
 
-    def extended(self, table: str | Object) -> "Rules":
+    def extended(self, table: str | Object) -> "LinkRules":
         """Returns this table extended by another, given as YAML or as a tree.
 
         A kind that joins a shape gets the links of the shape, including those of the first table. Raises RuleError with
@@ -91,7 +91,7 @@ class Rules(msgspec.Struct, frozen=True):
         return _made((*self._given, _read(table)))
 
 
-def _made(tables: tuple[_GivenTable, ...]) -> Rules:
+def _made(tables: tuple[_GivenTable, ...]) -> LinkRules:
     shapes: dict[str, dict[str, str]] = {}
     verbs: dict[str, str] = {}
     cluster: set[GroupKind] = set()
@@ -105,7 +105,7 @@ def _made(tables: tuple[_GivenTable, ...]) -> Rules:
         for at, link in enumerate(table.links):
             for kind, path in _places(link, shapes):
                 links.setdefault(GroupKind.parse(kind), []).append(_rule(f"links[{at}]", link, path))
-    return Rules({kind: tuple(rules) for kind, rules in links.items()}, verbs, frozenset(cluster), tables)
+    return LinkRules({kind: tuple(rules) for kind, rules in links.items()}, verbs, frozenset(cluster), tables)
 
 
 def _read(table: str | Object) -> _GivenTable:
@@ -155,9 +155,11 @@ def _group_kind(where: str, text: str) -> GroupKind:
 
 
 @lru_cache(maxsize=1)
-def relation_rules() -> Rules:
+def relation_rules() -> LinkRules:
     """Returns the built-in rules for the kinds of Kubernetes.
 
     links_of(website, relation_rules().extended(table))
     """
-    return Rules().extended(importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8"))
+    return LinkRules().extended(
+        importlib.resources.files(__package__).joinpath("rules.yaml").read_text(encoding="utf-8")
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from setpoint.flow.paths import path
-from setpoint.flow.relations.link_rules import LinkRule, Rules, relation_rules
+from setpoint.flow.relations.link_rules import LinkRule, LinkRules, relation_rules
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.labels import Selector, from_labels, from_object
@@ -60,7 +60,7 @@ def ref_of(tree: Json) -> Ref:
     )
 
 
-def links_of(tree: Json, rules: Rules | None = None) -> list[Link]:
+def links_of(tree: Json, rules: LinkRules | None = None) -> list[Link]:
     """Returns the references of an object, each once per relation. Never raises, for any object.
 
     for link in links_of(deployment):
@@ -82,7 +82,7 @@ def links_of(tree: Json, rules: Rules | None = None) -> list[Link]:
     return list(dict.fromkeys(found))
 
 
-def _owners(tree: Json, me: Ref, rules: Rules) -> Iterator[Link]:
+def _owners(tree: Json, me: Ref, rules: LinkRules) -> Iterator[Link]:
     for reference in _OWNERS.find(tree):
         kind, name = _text(reference, "kind"), _text(reference, "name")
         if kind and name:
@@ -91,7 +91,7 @@ def _owners(tree: Json, me: Ref, rules: Rules) -> Iterator[Link]:
             yield Link(OWNED_BY, owner, _OWNERS.text, _text(reference, "uid"), controls)
 
 
-def _target(rule: LinkRule, node: Json, me: Ref, rules: Rules) -> Ref | None:
+def _target(rule: LinkRule, node: Json, me: Ref, rules: LinkRules) -> Ref | None:
     if rule.to is not None:
         kind = (rule.to.group, rule.to.kind)
     else:
@@ -105,7 +105,7 @@ def _target(rule: LinkRule, node: Json, me: Ref, rules: Rules) -> Ref | None:
     return _placed(kind, namespace or me.namespace, name, rules)
 
 
-def _placed(kind: tuple[str, str], namespace: str, name: str, rules: Rules) -> Ref:
+def _placed(kind: tuple[str, str], namespace: str, name: str, rules: LinkRules) -> Ref:
     return Ref(*kind, "" if GroupKind(*kind) in rules.cluster else namespace, name)
 
 

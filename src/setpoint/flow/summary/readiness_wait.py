@@ -7,7 +7,7 @@ from typing import Any
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, KindRef, ref_of, tree_of
 from setpoint.flow.summary.summary import Summary, summarize
-from setpoint.flow.summary.summary_rules import Rules
+from setpoint.flow.summary.summary_rules import SummaryRules
 from setpoint.objects import meta
 from setpoint.objects.clock import timeout as within
 
@@ -24,7 +24,7 @@ class NotReady(TimeoutError):  # noqa: N818 - named after the outcome
 class _Awaited:
     """One of the objects, with its last summary."""
 
-    def __init__(self, client: Client, obj: AnyObject, rules: Rules | None) -> None:
+    def __init__(self, client: Client, obj: AnyObject, rules: SummaryRules | None) -> None:
         tree = tree_of(obj)
         self._client = client
         self._kind = KindRef(ref_of(obj).gvk)
@@ -50,7 +50,7 @@ class _Awaited:
 
 
 async def wait_ready(
-    client: Client, objects: Iterable[AnyObject], *, timeout: float, rules: Rules | None = None
+    client: Client, objects: Iterable[AnyObject], *, timeout: float, rules: SummaryRules | None = None
 ) -> None:
     """Waits until all objects are ready, by watching them concurrently.
 

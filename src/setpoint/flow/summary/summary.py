@@ -14,7 +14,7 @@ import msgspec
 
 from setpoint.client.kinds import AnyObject
 from setpoint.flow.paths import path
-from setpoint.flow.summary.summary_rules import Rule, Rules, Verdict, builtin
+from setpoint.flow.summary.summary_rules import SummaryRule, SummaryRules, Verdict, builtin
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object
@@ -67,7 +67,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarize(
-    obj: AnyObject, *, rules: Rules | None = None, now: datetime | None = None, observes_generation: bool = False
+    obj: AnyObject, *, rules: SummaryRules | None = None, now: datetime | None = None, observes_generation: bool = False
 ) -> Summary:
     """Returns the state of an object, by the built-in rules unless others are given. Never raises, for any object.
 
@@ -116,14 +116,14 @@ def _unseen(seen: Object, observes_generation: bool) -> Summary | None:
     return _made("progressing", "pending", "NotObserved", ["no controller has seen this object yet"], "")
 
 
-def _by_rules(rules: Sequence[Rule], seen: Object, now: datetime | None) -> Summary | None:
+def _by_rules(rules: Sequence[SummaryRule], seen: Object, now: datetime | None) -> Summary | None:
     for rule in rules:
         if all(test(seen) for test in rule.tests) and _is_due(rule, seen, now):
             return _made(rule.verdict, rule.state(seen), rule.reason(seen), [rule.message(seen)], rule.name)
     return None
 
 
-def _is_due(rule: Rule, seen: Object, now: datetime | None) -> bool:
+def _is_due(rule: SummaryRule, seen: Object, now: datetime | None) -> bool:
     if rule.since is None:
         return True
     if now is None:
@@ -134,7 +134,7 @@ def _is_due(rule: Rule, seen: Object, now: datetime | None) -> bool:
         return False
 
 
-def _by_conditions(rules: Rules, conditions: Iterable[Object], tree: Object) -> Summary | None:
+def _by_conditions(rules: SummaryRules, conditions: Iterable[Object], tree: Object) -> Summary | None:
     """Returns the summary by well-known condition types. In one list, failed outweighs progressing, and that ready."""
     generation = path("metadata.generation").find(tree)
     for listed in rules.conditions:

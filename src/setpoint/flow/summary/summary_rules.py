@@ -70,7 +70,7 @@ class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
     last: list[_Given] = []
 
 
-class Rule(msgspec.Struct, frozen=True):
+class SummaryRule(msgspec.Struct, frozen=True):
     """One compiled rule."""
 
     # The position in the table: `Deployment.apps[2]`.
@@ -95,27 +95,27 @@ class ConditionTypes(msgspec.Struct, frozen=True):
     state: str = ""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class SummaryRules(msgspec.Struct, frozen=True):
     """A table of rules."""
 
-    first: tuple[Rule, ...] = ()
-    kinds: Mapping[GroupKind, tuple[Rule, ...]] = {}
+    first: tuple[SummaryRule, ...] = ()
+    kinds: Mapping[GroupKind, tuple[SummaryRule, ...]] = {}
     conditions: tuple[ConditionTypes, ...] = ()
-    last: tuple[Rule, ...] = ()
+    last: tuple[SummaryRule, ...] = ()
 
-    def extended(self, table: str | Object) -> "Rules":
+    def extended(self, table: str | Object) -> "SummaryRules":
         """Returns this table preceded by another, given as YAML or as a tree.
 
         Raises RuleError with the location of the mistake.
         """
         added = read(table)
         kinds = {kind: (*added.kinds.get(kind, ()), *self.kinds.get(kind, ())) for kind in {*added.kinds, *self.kinds}}
-        return Rules(
+        return SummaryRules(
             (*added.first, *self.first), kinds, (*added.conditions, *self.conditions), (*added.last, *self.last)
         )
 
 
-def read(table: str | Object) -> Rules:
+def read(table: str | Object) -> SummaryRules:
     """Reads a table from YAML or a tree. Raises RuleError."""
     try:
         tree = _from_yaml(table) if isinstance(table, str) else table
@@ -126,7 +126,7 @@ def read(table: str | Object) -> Rules:
     for kind, rules in given.kinds.items():
         kinds[GroupKind.parse(kind)] = _rules(kind, rules)
     lists = (_types(f"conditions[{at}]", each) for at, each in enumerate(given.conditions))
-    return Rules(_rules("first", given.first), kinds, tuple(lists), _rules("last", given.last))
+    return SummaryRules(_rules("first", given.first), kinds, tuple(lists), _rules("last", given.last))
 
 
 def _from_yaml(text: str) -> Json:
@@ -135,16 +135,16 @@ def _from_yaml(text: str) -> Json:
     return yamltext.load(text).tree
 
 
-def _rules(where: str, rules: Iterable[_Given]) -> tuple[Rule, ...]:
+def _rules(where: str, rules: Iterable[_Given]) -> tuple[SummaryRule, ...]:
     return tuple(_rule(f"{where}[{at}]", given) for at, given in enumerate(rules))
 
 
-def _rule(name: str, given: _Given) -> Rule:
+def _rule(name: str, given: _Given) -> SummaryRule:
     when = [given.when] if isinstance(given.when, str) else given.when
     if bool(given.after) is not bool(given.since):
         raise RuleError(f"{name}: `after` and `since` must be given together")
     try:
-        return Rule(
+        return SummaryRule(
             name,
             given.is_,
             tuple(map(compile_test, when)),
@@ -172,7 +172,7 @@ def _types(name: str, given: _GivenTypes) -> ConditionTypes:
 
 
 @lru_cache(maxsize=1)
-def builtin() -> Rules:
+def builtin() -> SummaryRules:
     """Returns the rules for the kinds of Kubernetes, and for custom resources that follow the conventions.
 
     The rules are written in `rules.yaml` and shipped as JSON, which loads faster (`tools.rule_tables`).

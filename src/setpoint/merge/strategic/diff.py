@@ -17,7 +17,7 @@ from setpoint.merge.strategic.directives import (
     item_keys,
 )
 from setpoint.merge.strategic.merge import element_type
-from setpoint.merge.strategic.schema import Field, PatchSchema
+from setpoint.merge.strategic.schema import MergeField, PatchSchema
 from setpoint.objects.errors import APIError
 from setpoint.objects.goformat import format_v
 from setpoint.objects.tree import Json, Object
@@ -88,7 +88,9 @@ def _diff_field(patch: Object, key: str, before: Json, value: Json, schema: Patc
         patch[key] = value
 
 
-def _diff_lists(patch: Object, key: str, before: list[Json], after: list[Json], field: Field, parts: Parts) -> None:
+def _diff_lists(
+    patch: Object, key: str, before: list[Json], after: list[Json], field: MergeField, parts: Parts
+) -> None:
     if not before:
         if after and parts.changes:
             patch[key] = after
@@ -100,7 +102,7 @@ def _diff_lists(patch: Object, key: str, before: list[Json], after: list[Json], 
 
 
 def _diff_lists_of_maps(
-    patch: Object, key: str, before: list[Json], after: list[Json], field: Field, parts: Parts
+    patch: Object, key: str, before: list[Json], after: list[Json], field: MergeField, parts: Parts
 ) -> None:
     merge_key = field.merge_key
     old_keys, new_keys = item_keys(before, merge_key), item_keys(after, merge_key)

@@ -23,7 +23,7 @@ from setpoint.merge.strategic.directives import (
     wrong_type,
 )
 from setpoint.merge.strategic.order import arrange
-from setpoint.merge.strategic.schema import Field, PatchSchema
+from setpoint.merge.strategic.schema import MergeField, PatchSchema
 from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.goformat import format_v, json_type
@@ -212,7 +212,7 @@ def _check_order(changes: list[Json], order: list[Json], merge_key: str) -> None
 def merge_lists(
     original: list[Json],
     patch: list[Json],
-    field: Field,
+    field: MergeField,
     combining: bool = False,
     deletes: bool = False,
     ordered: bool = True,
@@ -246,7 +246,7 @@ def element_type(*lists: list[Json]) -> type:
 
 
 def _merge_lists_of_maps(
-    original: list[Json], patch: list[Json], field: Field, combining: bool, ordered: bool
+    original: list[Json], patch: list[Json], field: MergeField, combining: bool, ordered: bool
 ) -> list[Json]:
     merge_key = field.merge_key
     if not merge_key:

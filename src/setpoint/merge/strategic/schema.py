@@ -16,7 +16,7 @@ Resolve = Callable[[str], Object]
 _GO_KINDS = {"string": "string", "boolean": "bool", "number": "float64", "array": "slice"}
 
 
-class Field(NamedTuple):
+class MergeField(NamedTuple):
     """The merge rule of one field. `schema` is that of its value, or of its items for a list."""
 
     merges: bool
@@ -34,7 +34,7 @@ class PatchSchema:
 
     def __init__(self, name: str, node: Object, schemas: "PatchSchemas") -> None:
         self.name = name
-        self.fields: dict[str, Field] = {}
+        self.fields: dict[str, MergeField] = {}
         self._node = node
         self._schemas = schemas
 
@@ -49,18 +49,18 @@ class PatchSchema:
             case kind:
                 return _GO_KINDS[kind]
 
-    def field(self, key: str) -> Field:
+    def field(self, key: str) -> MergeField:
         """Returns the field of that name. Raises BadPatch, with the real server's message, for an unknown field."""
         return self.fields.get(key) or self._look_up(key)
 
-    def list_field(self, key: str) -> Field:
+    def list_field(self, key: str) -> MergeField:
         """Returns the field of that name, which must be a list."""
         field = self.field(key)
         if not field.is_list:
             raise BadPatch("expected slice or array type, but got: struct")
         return field
 
-    def _look_up(self, key: str) -> Field:
+    def _look_up(self, key: str) -> MergeField:
         if self.kind != "struct":
             raise BadPatch(f"merging an object in json but data type is not struct, instead is: {self.kind}")
         node = self._node.get("properties", {}).get(key)
@@ -68,7 +68,7 @@ class PatchSchema:
             raise BadPatch(f"unable to find api field in struct {self.name} for the json field {quote(key)}")
         strategies = node.get("x-kubernetes-patch-strategy", "").split(",")
         is_list = node.get("type") == "array"
-        field = self.fields[key] = Field(
+        field = self.fields[key] = MergeField(
             merges="merge" in strategies,
             replaces="replace" in strategies,
             retains_keys="retainKeys" in strategies,

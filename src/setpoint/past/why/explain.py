@@ -12,7 +12,7 @@ from setpoint.past.who import told
 from setpoint.past.why.controller_runs import UNSEEN, failing, failing_since, failures, took
 from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
 from setpoint.past.why.hints import hints
-from setpoint.past.why.story import Step, Story, Verdict
+from setpoint.past.why.story import Story, StoryStep, Verdict
 from setpoint.past.why.times import ago, moment_of, span
 
 # The maximum number of similar details.
@@ -352,19 +352,19 @@ def _often_and_when(event: Object, now: datetime) -> str:
 # Steps
 
 
-def _steps(facts: Facts) -> Iterator[Step]:
+def _steps(facts: Facts) -> Iterator[StoryStep]:
     seen: set[tuple[int, str]] = set()
     for link in facts.chain:
         yield from _of_link(link, facts, 0, "", seen)
 
 
-def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[int, str]]) -> Iterator[Step]:
+def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[int, str]]) -> Iterator[StoryStep]:
     write = link.write
     key = write.number, str(write.place)
     if key in seen and not caused:
         return
     seen.add(key)
-    yield Step(
+    yield StoryStep(
         write.time,
         masked_text(_what(write)),
         told(write.actor, write.cause, facts.me),

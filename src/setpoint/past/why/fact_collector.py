@@ -16,11 +16,11 @@ from setpoint.flow.summary.summary import Summary, summarize
 from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.provenance import Reason
-from setpoint.objects.reconcile_report import Reconciled, Wanted
+from setpoint.objects.reconcile_report import Reconciled, ReconcileQuery
 from setpoint.objects.tree import Object
 from setpoint.past.as_of import as_of
 from setpoint.past.moment import Moment
-from setpoint.past.object_ref import WORKLOADS, Place, resource_of
+from setpoint.past.object_ref import WORKLOADS, ObjectReference, resource_of
 from setpoint.past.queries import NoPast, NotThere, read_history
 from setpoint.past.reconciles import read_reconciles
 from setpoint.past.related_objects import Related
@@ -43,7 +43,12 @@ _OWNLESS = frozenset({"ConfigMap", "Secret", "Pod", "Executable", "Container", "
 
 
 async def gather(
-    client: Client, place: Place, *, me: Collection[str] = (), at: int | None = None, now: datetime | None = None
+    client: Client,
+    place: ObjectReference,
+    *,
+    me: Collection[str] = (),
+    at: int | None = None,
+    now: datetime | None = None,
 ) -> Facts:
     """Collects the facts about an object, now or at a revision; `now` is the time of that revision. Raises NotThere if
     the object does not exist and never existed."""
@@ -61,12 +66,12 @@ class _Gathering:
         self._now = now
         self._until = Moment(revision=at) if at is not None else None
         self._resources = resources
-        self._histories: dict[Place, list[Revision]] = {}
+        self._histories: dict[ObjectReference, list[Revision]] = {}
         self._trees: dict[tuple[str, str], Object | None] = {}
         # One write may trigger many others: its causes are included once.
-        self._links: dict[tuple[Place, int], Link] = {}
+        self._links: dict[tuple[ObjectReference, int], Link] = {}
 
-    async def facts(self, place: Place, me: Collection[str]) -> Facts:
+    async def facts(self, place: ObjectReference, me: Collection[str]) -> Facts:
         tree = await self._get(place)
         history: list[Revision] = []
         no_past = ""
@@ -105,20 +110,20 @@ class _Gathering:
             reconciles=tuple(await self._reconciles(place)) if self._until is None else (),
         )
 
-    async def _reconciles(self, place: Place) -> list[Reconciled]:
-        wanted = Wanted(kind_name(place), place.key, limit=_MOST_RECONCILES)
+    async def _reconciles(self, place: ObjectReference) -> list[Reconciled]:
+        wanted = ReconcileQuery(kind_name(place), place.key, limit=_MOST_RECONCILES)
         return (await read_reconciles(self._client, wanted)).items
 
     def _summary(self, tree: Object) -> Summary:
         return summarize(tree, now=self._now)
 
-    async def _get(self, place: Place) -> Object | None:
+    async def _get(self, place: ObjectReference) -> Object | None:
         try:
             return await self._client.get(place.kind, place.name, place.namespace)
         except NotFound:
             return None
 
-    async def _history(self, place: Place) -> list[Revision]:
+    async def _history(self, place: ObjectReference) -> list[Revision]:
         if place not in self._histories:
             self._histories[place] = await read_history(self._client, place, until=self._until)
         return self._histories[place]
@@ -150,7 +155,7 @@ class _Gathering:
             return None
         namespace, _, name = reason.object.rpartition("/")
         try:
-            return written(reason, await self._history(Place(resource, name, namespace)))
+            return written(reason, await self._history(ObjectReference(resource, name, namespace)))
         except (NoPast, NotThere):
             return None
 
@@ -180,11 +185,11 @@ class _Gathering:
         if (kind, name) in self._trees:
             return
         found = [each for each in self._resources if each.gvk.kind == kind and WORKLOADS in each.categories]
-        self._trees[kind, name] = await self._get(Place(found[0], name)) if found else None
+        self._trees[kind, name] = await self._get(ObjectReference(found[0], name)) if found else None
 
     # Related data
 
-    async def _output(self, place: Place) -> tuple[str, ...]:
+    async def _output(self, place: ObjectReference) -> tuple[str, ...]:
         path = place.resource.path(place.namespace, place.name, "log")
         query = [("source", "all"), ("tail", str(_OUTPUT_LINES))]
         call = Call("GET", path, query, {"accept": "*/*"}, timeout=_OUTPUT_SECONDS)
@@ -195,7 +200,7 @@ class _Gathering:
             return ()
         return tuple(text.splitlines()[-_OUTPUT_LINES:])
 
-    async def _events(self, place: Place, tree: Object) -> tuple[Object, ...]:
+    async def _events(self, place: ObjectReference, tree: Object) -> tuple[Object, ...]:
         fields = {"involvedObject.uid": tree["metadata"].get("uid", "")}
         namespace = place.namespace or "default"
         try:
@@ -204,7 +209,7 @@ class _Gathering:
             return ()
         return tuple(sorted(listed.items, key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or ""))
 
-    async def _owned(self, related: Related, tree: Object, place: Place) -> tuple[Neighbour, ...]:
+    async def _owned(self, related: Related, tree: Object, place: ObjectReference) -> tuple[Neighbour, ...]:
         if place.gvk.kind == "Namespace" and tree["metadata"].get("deletionTimestamp"):
             left = await related.inside(place.name)
             return tuple(Neighbour(each, found, self._summary(found)) for each, found in left)

@@ -9,7 +9,7 @@ from setpoint.flow.summary.summary import Summary
 from setpoint.objects.provenance import Reason
 from setpoint.objects.reconcile_report import Reconciled
 from setpoint.objects.tree import Object
-from setpoint.past.object_ref import Place
+from setpoint.past.object_ref import ObjectReference
 from setpoint.past.revision import Revision
 
 
@@ -34,7 +34,7 @@ class Link(msgspec.Struct, frozen=True):
 class Neighbour(msgspec.Struct, frozen=True):
     """A related object; without a tree the object is deleted."""
 
-    place: Place
+    place: ObjectReference
     tree: Object | None = None
     summary: Summary | None = None
 
@@ -42,7 +42,7 @@ class Neighbour(msgspec.Struct, frozen=True):
 class Facts(msgspec.Struct, frozen=True):
     """All known facts. Unknown ones are empty."""
 
-    place: Place
+    place: ObjectReference
     now: datetime
     # The current object; None if the object does not exist.
     tree: Object | None = None

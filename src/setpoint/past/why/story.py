@@ -10,7 +10,7 @@ from setpoint.objects.tree import Object
 Verdict: TypeAlias = Literal["ready", "progressing", "failed", "gone"]
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change. `caused` describes its effect: the reconcile, and its write."""
 
     time: datetime
@@ -33,7 +33,7 @@ class Story(msgspec.Struct, frozen=True):
     # Details, the most important first: dependencies, failing probes, restarts.
     details: tuple[str, ...] = ()
     # The causes, the newest first.
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StoryStep, ...] = ()
     # The last lines of output.
     output: tuple[str, ...] = ()
     # Hints about the cause and the solution.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Literal, TypeAlias
 
-from setpoint.past.why.story import Step, Story
+from setpoint.past.why.story import Story, StoryStep
 
 Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading"]
 # Returns a text in the colour of its meaning.
@@ -41,7 +41,7 @@ def _lines(story: Story, width: int | None, zone: tzinfo, now: datetime, paint: 
 
 
 def _steps(
-    own: str, steps: Sequence[Step], width: int | None, zone: tzinfo, now: datetime, paint: Paint
+    own: str, steps: Sequence[StoryStep], width: int | None, zone: tzinfo, now: datetime, paint: Paint
 ) -> Iterator[str]:
     """Yields the steps, each with its effect below; the names of the writers form a column."""
     heads = [f" {clock_time(step.time, zone, now)}  rv {step.revision:<5} " for step in steps]

@@ -5,6 +5,6 @@ Policies build a `Program` over an `Environment` of their own variables.
 """
 
 from setpoint.schema.cel.acceptance import validate_rules
-from setpoint.schema.cel.rules import RuleError, Rules, compile_rules
+from setpoint.schema.cel.rules import RuleError, ValidationRules, compile_rules
 
-__all__ = ["RuleError", "Rules", "compile_rules", "validate_rules"]
+__all__ = ["RuleError", "ValidationRules", "compile_rules", "validate_rules"]

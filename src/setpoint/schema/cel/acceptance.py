@@ -28,7 +28,7 @@ _REMEDY = (
 )
 
 
-class _Place(NamedTuple):
+class _NodePosition(NamedTuple):
     """The position of a schema node: its path, its maximum occurrences, and the reason if `oldSelf` is not allowed."""
 
     path: str
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     occurrences: int | None
     uncorrelatable: str
 
-    def below(self, schema: Schema, path: str, *, uncorrelatable: bool = False) -> "_Place":
+    def below(self, schema: Schema, path: str, *, uncorrelatable: bool = False) -> "_NodePosition":
         most = None if self.occurrences is None else _max_elements(schema)
         return self._replace(
             path=path,
@@ -52,7 +52,7 @@ def validate_rules(schema: Schema, path: str) -> list[FieldError]:
         return []
     broken = _default_errors(schema, path, ruled, root=True)
     acceptance = _Acceptance(ruled, compiling=not broken)
-    form, expressions = acceptance.visit(schema, _Place(path, 1, ""), root=True)
+    form, expressions = acceptance.visit(schema, _NodePosition(path, 1, ""), root=True)
     return [*broken, *form, *expressions, *acceptance.total_cost_errors(path)]
 
 
@@ -88,7 +88,9 @@ class _Acceptance:
         self.total = 0
         self.expensive: list[tuple[int, str]] = []
 
-    def visit(self, schema: Schema, place: _Place, *, root: bool = False) -> tuple[list[FieldError], list[FieldError]]:
+    def visit(
+        self, schema: Schema, place: _NodePosition, *, root: bool = False
+    ) -> tuple[list[FieldError], list[FieldError]]:
         """Returns the form errors of the rules at and below a node, and the errors in their expressions."""
         form: list[FieldError] = []
         expressions: list[FieldError] = []
@@ -102,7 +104,7 @@ class _Acceptance:
             expressions.extend(self.compile(schema, place, root=root))
         return form, expressions
 
-    def compile(self, schema: Schema, place: _Place, *, root: bool) -> list[FieldError]:
+    def compile(self, schema: Schema, place: _NodePosition, *, root: bool) -> list[FieldError]:
         declaration = declare(schema, root=root or schema.embedded_resource)
         if declaration is None:
             text = (
@@ -171,12 +173,12 @@ def over_budget(words: str, cost: int, limit: int) -> str:
     return f"{words} exceeds budget by factor of {shown} {_REMEDY}"
 
 
-def _rule_path(place: _Place, position: int) -> str:
+def _rule_path(place: _NodePosition, position: int) -> str:
     return item(child(place.path, "x-kubernetes-validations"), position)
 
 
-def _children(schema: Schema, place: _Place, ruled: Set[int]) -> list[tuple[Schema, _Place]]:
-    found: list[tuple[Schema, _Place]] = []
+def _children(schema: Schema, place: _NodePosition, ruled: Set[int]) -> list[tuple[Schema, _NodePosition]]:
+    found: list[tuple[Schema, _NodePosition]] = []
     correlatable = schema.map_type in (None, "granular", "atomic")
     for below, at in _spine(schema, place.path, ruled):
         loose = schema.list_type != "map" if below is schema.items else not correlatable

@@ -90,7 +90,7 @@ class ListExpr(Expr):
         self.optional = optional
 
 
-class Entry:
+class EntryExpr:
     """An entry of a map (then `key` is an expression) or of a message (then `field` is the field's name)."""
 
     __slots__ = ("field", "key", "offset", "optional", "value")
@@ -106,7 +106,7 @@ class Entry:
 class MapExpr(Expr):
     __slots__ = ("entries",)
 
-    def __init__(self, offset: int, entries: list[Entry]) -> None:
+    def __init__(self, offset: int, entries: list[EntryExpr]) -> None:
         super().__init__(offset)
         self.entries = entries
 
@@ -116,7 +116,7 @@ class Struct(Expr):
 
     __slots__ = ("entries", "name")
 
-    def __init__(self, offset: int, name: str, entries: list[Entry]) -> None:
+    def __init__(self, offset: int, name: str, entries: list[EntryExpr]) -> None:
         super().__init__(offset)
         self.name = name
         self.entries = entries

@@ -22,7 +22,7 @@ _ATOMIC = frozenset(
 )
 
 
-class Node(NamedTuple):
+class Operand(NamedTuple):
     """An operand: the path of its value, its type, and its size if the expression determines the size."""
 
     path: tuple[str, ...]
@@ -47,11 +47,11 @@ class CallCost(NamedTuple):
 class _Call(NamedTuple):
     function: str
     overload: str
-    target: Node | None
-    args: list[Node]
+    target: Operand | None
+    args: list[Operand]
     sizes: Sizes
 
-    def size(self, node: Node) -> Range:
+    def size(self, node: Operand) -> Range:
         if node.size is not None:
             return node.size
         return self.sizes.declared_size(node.path) or UNKNOWN
@@ -60,15 +60,17 @@ class _Call(NamedTuple):
         """Returns the size of the target, or of the first argument of a function without a target."""
         return self.size(self.target if self.target is not None else self.args[0])
 
-    def elements(self) -> Node | None:
+    def elements(self) -> Operand | None:
         """Returns the elements of the target list."""
         if self.target is None or not self.target.type.params:
             return None
         path = (*self.target.path, "@items") if self.target.path else ()
-        return Node(path, self.target.type.params[0], None, None)
+        return Operand(path, self.target.type.params[0], None, None)
 
 
-def call_cost(function: str, overload: str, target: Node | None, args: list[Node], sizes: Sizes) -> CallCost | None:
+def call_cost(
+    function: str, overload: str, target: Operand | None, args: list[Operand], sizes: Sizes
+) -> CallCost | None:
     """Returns the cost of a call without that of its arguments; None for a function without a special rule."""
     found = _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(function)
     return found(_Call(function, overload, target, args, sizes)) if found else None
@@ -226,7 +228,7 @@ def _allocating(size: Range, factor: float) -> CallCost:
     return CallCost(size.scaled(factor).plus(ONE).plus(exactly(LIST_COST)), size)
 
 
-def _literal_or(node: Node, default: int) -> int:
+def _literal_or(node: Operand, default: int) -> int:
     if isinstance(node.expr, Literal) and type(node.expr.value) is int:
         return max(node.expr.value, 0)
     return default

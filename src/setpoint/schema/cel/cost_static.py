@@ -7,7 +7,7 @@ peculiarities. With the sizes of a real object, the estimate also shows when cou
 from typing import NamedTuple
 
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
-from setpoint.schema.cel.cost_calls import CallCost, Node, call_cost
+from setpoint.schema.cel.cost_calls import CallCost, Operand, call_cost
 from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, STRING_FACTOR
 from setpoint.schema.cel.declarations import Declaration
 from setpoint.schema.cel.sizes import LIMIT, ONE, UNBOUNDED, UNKNOWN, ZERO, Largest, Range, add, exactly, multiply
@@ -135,7 +135,7 @@ class _Estimator:
         return total.plus(spread)
 
     def overload_cost(
-        self, node: Call, overload: str, target: Node | None, args: list[Node], costs: list[Range]
+        self, node: Call, overload: str, target: Operand | None, args: list[Operand], costs: list[Range]
     ) -> CallCost:
         before = ZERO
         for cost in costs:
@@ -154,13 +154,13 @@ class _Estimator:
             return CallCost(Range(min(most, 1), most).scaled(STRING_FACTOR).plus(before))
         return CallCost(ONE.plus(before))
 
-    def conditional_cost(self, node: Call, args: list[Node], costs: list[Range]) -> CallCost:
+    def conditional_cost(self, node: Call, args: list[Operand], costs: list[Range]) -> CallCost:
         size = self.size_of(args[1]).union(self.size_of(args[2]))
         entries = self.entries_of(node.args[1])
         self.set_entries(node, None if entries is None else entries.union(self.entries_of(node.args[2])))
         return CallCost(costs[0].plus(costs[1].union(costs[2])), size)
 
-    def addition_cost(self, node: Call, overload: str, args: list[Node], before: Range) -> CallCost:
+    def addition_cost(self, node: Call, overload: str, args: list[Operand], before: Range) -> CallCost:
         size = self.size_of(args[0]).plus(self.size_of(args[1]))
         entries = self.entries_of(node.args[0])
         self.set_entries(node, None if entries is None else entries.union(self.entries_of(node.args[1])))
@@ -281,10 +281,10 @@ class _Estimator:
                 return local.path
         return self.paths.get(node, ())
 
-    def node(self, node: Expr) -> Node:
-        return Node(self.path(node), node.type, node, self.size(node))
+    def node(self, node: Expr) -> Operand:
+        return Operand(self.path(node), node.type, node, self.size(node))
 
-    def size_of(self, node: Node) -> Range:
+    def size_of(self, node: Operand) -> Range:
         return UNKNOWN if node.size is None else node.size
 
     def declared_size(self, path: Path) -> Range | None:

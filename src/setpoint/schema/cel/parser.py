@@ -8,7 +8,18 @@ server's parser.
 from collections.abc import Callable
 
 from setpoint.schema.cel import literals
-from setpoint.schema.cel.ast import Call, Comprehension, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
+from setpoint.schema.cel.ast import (
+    Call,
+    Comprehension,
+    EntryExpr,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    Struct,
+)
 from setpoint.schema.cel.lexer import END, RESERVED, Token, tokenize
 from setpoint.schema.cel.macros import MacroError, expand
 from setpoint.schema.cel.source_text import MAX_CODE_POINTS, CompileError, Problem
@@ -304,8 +315,8 @@ class _Parser:
             elements.append(self.expression())
         return ListExpr(opening.offset, elements, frozenset(optional))
 
-    def entries(self, read: Callable[[], Entry], *expected: str) -> list[Entry]:
-        found: list[Entry] = []
+    def entries(self, read: Callable[[], EntryExpr], *expected: str) -> list[EntryExpr]:
+        found: list[EntryExpr] = []
         while not self.accept("}"):
             if found or self.tokens[self.at].kind == ",":
                 if not self.accept(","):
@@ -320,16 +331,16 @@ class _Parser:
             found.append(read())
         return found
 
-    def map_entry(self) -> Entry:
+    def map_entry(self) -> EntryExpr:
         optional = self.accept("?")
         self.require_operand()
         key = self.expression()
         colon = self.tokens[self.at]
         self.expect(":", before=_OPERAND)
         self.require_operand()
-        return Entry(colon.offset, key, "", self.expression(), optional=optional)
+        return EntryExpr(colon.offset, key, "", self.expression(), optional=optional)
 
-    def field_entry(self) -> Entry:
+    def field_entry(self) -> EntryExpr:
         optional = self.accept("?")
         name = self.tokens[self.at]
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
@@ -339,7 +350,7 @@ class _Parser:
         colon = self.tokens[self.at]
         self.expect(":", before=_OPERAND)
         self.require_operand()
-        return Entry(colon.offset, None, name.text.strip("`"), self.expression(), optional=optional)
+        return EntryExpr(colon.offset, None, name.text.strip("`"), self.expression(), optional=optional)
 
     def constant(self, token: Token) -> Expr:
         if token.kind in ("true", "false"):

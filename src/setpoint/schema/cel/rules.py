@@ -1,7 +1,7 @@
 """The rules of a whole schema, ready to be applied to objects.
 
-`compile_rules` returns the tree of the schema nodes with rules at or below them; `Rules.validate` traverses this tree
-along an object, and along the old object on an update. Expressions are compiled when they first run.
+`compile_rules` returns the tree of the schema nodes with rules at or below them; `ValidationRules.validate` traverses
+this tree along an object, and along the old object on an update. Expressions are compiled when they first run.
 
 Rules run without counting their cost as long as their maximum cost stays within the budget of the object. Only if that
 is uncertain, the whole validation runs again and counts. A kind with many objects gets one function for all its rules
@@ -94,15 +94,15 @@ class _Run:
         return program.bound(self.measured) if found > CALL_LIMIT else found
 
 
-class Rules:
+class ValidationRules:
     """The rules at and below one node of a schema."""
 
     def __init__(self, schema: Schema, declaration: Declaration | None, ruled: Set[int]) -> None:
         self.schema = schema
         self.declaration = declaration
         self._ruled = ruled
-        self.properties: dict[str, Rules] = {}
-        self.elements: Rules | None = None
+        self.properties: dict[str, ValidationRules] = {}
+        self.elements: ValidationRules | None = None
         self._asked = 0
         self._add_properties()
         self._add_elements()
@@ -118,13 +118,13 @@ class Rules:
             elif self.declaration is not None:
                 declaration = self.declaration.fields.get(escaped)
             if declaration is not None:
-                self.properties[name] = Rules(schema, declaration, self._ruled)
+                self.properties[name] = ValidationRules(schema, declaration, self._ruled)
 
     def _add_elements(self) -> None:
         for below in (self.schema.items, self.schema.additional_properties):
             if isinstance(below, Schema) and id(below) in self._ruled:
                 elements = None if self.declaration is None else self.declaration.elements
-                self.elements = Rules(below, elements, self._ruled)
+                self.elements = ValidationRules(below, elements, self._ruled)
 
     @lazy
     def compiled(self) -> list[CompiledRule]:
@@ -333,10 +333,10 @@ class Rules:
         run.errors.append(RuleError(invalid(path or ROOT, self._type, text)))
 
 
-def compile_rules(schema: Schema, *, root: bool = True) -> Rules | None:
+def compile_rules(schema: Schema, *, root: bool = True) -> ValidationRules | None:
     """Returns the rules of a schema, or None if there are none; `root` is True for the schema of a whole resource."""
     ruled = nodes_with_rules(schema)
-    return Rules(schema, declare(schema, root=root), ruled) if ruled else None
+    return ValidationRules(schema, declare(schema, root=root), ruled) if ruled else None
 
 
 def _evaluation_problem(text: str, shown: str) -> str:

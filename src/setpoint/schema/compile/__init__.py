@@ -11,7 +11,7 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
-from setpoint.schema.compile.function_source import Function, Walk
+from setpoint.schema.compile.function_source import Function, Traversal
 from setpoint.schema.compile.generator import Generator
 from setpoint.schema.defaulting import default, drop_nulls
 from setpoint.schema.embedded_resources import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
@@ -26,7 +26,7 @@ from setpoint.schema.weight import weight
 from setpoint.schema.work_limits import MOST_STEPS, TooManySteps
 
 if TYPE_CHECKING:
-    from setpoint.schema.cel import Rules
+    from setpoint.schema.cel import ValidationRules
 
 __all__ = ["CompiledSchema", "EmbeddedResourceError", "Normalized", "compile_schema"]
 
@@ -56,9 +56,9 @@ class CompiledSchema:
         self.root = root
         self._embedded = embedded
         self._generator = Generator(view)
-        self._normalize = self._generator.entry(schema, Walk.NORMALIZE, root)
-        self._check = self._generator.entry(schema, Walk.CHECK, root)
-        self._both = self._generator.entry(schema, Walk.BOTH, root)
+        self._normalize = self._generator.entry(schema, Traversal.NORMALIZE, root)
+        self._check = self._generator.entry(schema, Traversal.CHECK, root)
+        self._both = self._generator.entry(schema, Traversal.BOTH, root)
 
     @lazy
     def weight(self) -> int:
@@ -66,7 +66,7 @@ class CompiledSchema:
         return weight(self.schema)
 
     @lazy
-    def rules(self) -> "Rules | None":
+    def rules(self) -> "ValidationRules | None":
         """The CEL rules of the schema, or None. `validation.validate_object` evaluates them."""
         from setpoint.schema.cel import compile_rules  # many schemas have no rules, and CEL takes long to load
 

@@ -39,7 +39,7 @@ MANY = 16
 _LONG_TEXT = 1000
 
 
-class Walk(Enum):
+class Traversal(Enum):
     NORMALIZE = "admit"
     CHECK = "check"
     BOTH = "both"
@@ -85,21 +85,23 @@ class Functions(Protocol):
 
     def charge(self, steps: int) -> None: ...
 
-    def function(self, schema: Schema, walk: Walk, keep: Keep = ..., resource: bool = ...) -> str: ...
+    def function(self, schema: Schema, walk: Traversal, keep: Keep = ..., resource: bool = ...) -> str: ...
 
 
 class Body:
     """The source of one function."""
 
-    def __init__(self, generator: Functions, name: str, schema: Schema, walk: Walk, keep: Keep, resource: bool) -> None:
+    def __init__(
+        self, generator: Functions, name: str, schema: Schema, walk: Traversal, keep: Keep, resource: bool
+    ) -> None:
         self.generator = generator
         self.view = generator.view
         self.bind = generator.bind
         self.name = name
         self.schema = schema
         self.walk = walk
-        self.mutates = walk is not Walk.CHECK
-        self.checks = walk is not Walk.NORMALIZE
+        self.mutates = walk is not Traversal.CHECK
+        self.checks = walk is not Traversal.NORMALIZE
         if schema.preserve_unknown_fields and keep is Keep.NOTHING:
             keep = Keep.HERE
         self.keep = keep

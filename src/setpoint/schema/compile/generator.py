@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from setpoint.objects.tree import Json, copy
-from setpoint.schema.compile.function_source import Body, Function, Keep, Walk
+from setpoint.schema.compile.function_source import Body, Function, Keep, Traversal
 from setpoint.schema.listtype import repeated, validate_list_types
 from setpoint.schema.numbers import whole
 from setpoint.schema.openapi import Schema
@@ -46,7 +46,7 @@ class Generator:
             "once": _once,
         }
         # By identity of the node; the node is kept so that its identity is not reused.
-        self._made: dict[tuple[int, Walk, Keep, bool], tuple[str, Schema]] = {}
+        self._made: dict[tuple[int, Traversal, Keep, bool], tuple[str, Schema]] = {}
 
     def charge(self, steps: int) -> None:
         """Counts the alternatives that a value is compared with. Raises `TooManySteps`."""
@@ -60,10 +60,10 @@ class Generator:
         self.names[name] = value
         return name
 
-    def function(self, schema: Schema, walk: Walk, keep: Keep = Keep.NOTHING, resource: bool = False) -> str:
+    def function(self, schema: Schema, walk: Traversal, keep: Keep = Keep.NOTHING, resource: bool = False) -> str:
         """Returns the name of the function for a node, which is generated on its first call."""
         schema = self.view(schema)
-        if walk is Walk.CHECK:
+        if walk is Traversal.CHECK:
             keep, resource = Keep.NOTHING, False
         key = (id(schema), walk, keep, resource)
         if key not in self._made:
@@ -75,7 +75,7 @@ class Generator:
                 nonlocal calls
                 calls += 1
                 if (self.left <= 0 and calls < WORTH_COMPILING) or self.compiled >= PER_SCHEMA:
-                    return walk is Walk.CHECK and self._is_right(value, schema)
+                    return walk is Traversal.CHECK and self._is_right(value, schema)
                 self.left -= 1
                 self.compiled += 1
                 source = Body(self, name, schema, walk, keep, resource).source()
@@ -87,7 +87,7 @@ class Generator:
             self._made[key] = (name, schema)
         return self._made[key][0]
 
-    def entry(self, schema: Schema, walk: Walk, resource: bool) -> Function:
+    def entry(self, schema: Schema, walk: Traversal, resource: bool) -> Function:
         """Returns the function for a whole tree, for external callers."""
         name = self.function(schema, walk, resource=resource)
 
@@ -105,13 +105,13 @@ class Generator:
 
     def passes(self, schema: Schema, value: Json) -> object:
         """Returns True if the check of a node accepts a value."""
-        return self.names[self.function(schema, Walk.CHECK)](value)
+        return self.names[self.function(schema, Traversal.CHECK)](value)
 
     def branch(self, schema: Schema, precise: bool) -> str:
         """Returns the name of the check of an alternative; `precise` is for contexts in which a cautious False would
         become a wrong True."""
         if not precise or _is_precise(self.view(schema), self.view):
-            return self.function(schema, Walk.CHECK)
+            return self.function(schema, Traversal.CHECK)
         return self.bind("exact", lambda value: not find_violations(value, schema, view=self.view))
 
 

@@ -15,7 +15,7 @@ from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.approval import approval, is_protected
 from setpoint.schema.crd.conversion import ca_bundle_of, ca_bundle_problem
-from setpoint.schema.crd.definition import FINALIZER, Condition, CustomResourceDefinition
+from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition, CustomResourceDefinitionCondition
 from setpoint.schema.crd.names import HeldNames, accept_names
 
 NAMES_ACCEPTED = "NamesAccepted"
@@ -127,7 +127,7 @@ def is_served(crd: CustomResourceDefinition) -> bool:
     return crd.is_true(ESTABLISHED) and not ("deletionTimestamp" in crd.metadata and gone)
 
 
-def _says(condition: Condition | None, verdict: Verdict) -> bool:
+def _says(condition: CustomResourceDefinitionCondition | None, verdict: Verdict) -> bool:
     return condition is not None and verdict == (
         condition.type,
         condition.status,

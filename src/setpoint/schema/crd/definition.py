@@ -31,11 +31,11 @@ def _none() -> None:
     return None
 
 
-class _Part(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+class _DefinitionPart(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     pass
 
 
-class Names(_Part):
+class Names(_DefinitionPart):
     """The names of a resource, in every form that a client may use."""
 
     plural: str = _shown(str)
@@ -46,7 +46,7 @@ class Names(_Part):
     categories: list[str] = []
 
 
-class Column(_Part):
+class Column(_DefinitionPart):
     """One `additionalPrinterColumns` entry."""
 
     name: str = _shown(str)
@@ -57,13 +57,13 @@ class Column(_Part):
     json_path: str = _shown(str)
 
 
-class SelectableField(_Part):
+class SelectableField(_DefinitionPart):
     """A path that field selectors may use."""
 
     json_path: str = _shown(str)
 
 
-class Scale(_Part):
+class Scale(_DefinitionPart):
     """The paths of the scale subresource."""
 
     spec_replicas_path: str = _shown(str)
@@ -71,20 +71,20 @@ class Scale(_Part):
     label_selector_path: str | None = None
 
 
-class Subresources(_Part):
+class Subresources(_DefinitionPart):
     """The subresources of a version; `status` is an empty object if enabled."""
 
     status: Object | None = None
     scale: Scale | None = None
 
 
-class VersionSchema(_Part):
+class VersionSchema(_DefinitionPart):
     """The schema of a version, as sent by the client."""
 
     open_apiv3_schema: Json = msgspec.field(name="openAPIV3Schema", default=None)
 
 
-class Version(_Part):
+class Version(_DefinitionPart):
     """One version of the resource."""
 
     name: str = _shown(str)
@@ -112,7 +112,7 @@ class Version(_Part):
         return weight(found, LARGE_SCHEMA) >= LARGE_SCHEMA
 
 
-class ServiceReference(_Part):
+class ServiceReference(_DefinitionPart):
     """A webhook inside the cluster."""
 
     namespace: str = _shown(str)
@@ -121,7 +121,7 @@ class ServiceReference(_Part):
     port: int | None = None
 
 
-class WebhookClientConfig(_Part):
+class WebhookClientConfig(_DefinitionPart):
     """The address of a conversion webhook: a URL or a service. `ca_bundle` is base64."""
 
     url: str | None = None
@@ -129,21 +129,21 @@ class WebhookClientConfig(_Part):
     ca_bundle: str = ""
 
 
-class WebhookConversion(_Part):
+class WebhookConversion(_DefinitionPart):
     """A conversion webhook and its supported review versions."""
 
     client_config: WebhookClientConfig | None = None
     conversion_review_versions: list[str] = _shown(list)
 
 
-class Conversion(_Part):
+class Conversion(_DefinitionPart):
     """The conversion of objects between versions."""
 
     strategy: str = _shown(str)
     webhook: WebhookConversion | None = None
 
 
-class Spec(_Part):
+class Spec(_DefinitionPart):
     """The desired state of the definition."""
 
     group: str = _shown(str)
@@ -154,7 +154,7 @@ class Spec(_Part):
     preserve_unknown_fields: bool = False
 
 
-class Condition(_Part):
+class CustomResourceDefinitionCondition(_DefinitionPart):
     """One condition of the status."""
 
     type: str = _shown(str)
@@ -165,16 +165,16 @@ class Condition(_Part):
     observed_generation: int = 0
 
 
-class Status(_Part):
+class Status(_DefinitionPart):
     """The observed state of the definition."""
 
-    conditions: list[Condition] | None = _shown(_none)
+    conditions: list[CustomResourceDefinitionCondition] | None = _shown(_none)
     accepted_names: Names = msgspec.field(default_factory=Names)
     stored_versions: list[str] = _shown(list)
     observed_generation: int = 0
 
 
-class CustomResourceDefinition(_Part):
+class CustomResourceDefinition(_DefinitionPart):
     """A whole definition. `metadata` stays a JSON tree."""
 
     metadata: Object = _shown(dict)
@@ -243,7 +243,7 @@ class CustomResourceDefinition(_Part):
         """Returns the names of the served versions, the preferred one first."""
         return sorted((version.name for version in self.spec.versions if version.served), key=version_priority)
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> CustomResourceDefinitionCondition | None:
         """Returns the condition of that type."""
         for found in self.status.conditions or ():  # a loop, because every new instance calls this method
             if found.type == kind:

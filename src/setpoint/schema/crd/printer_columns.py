@@ -36,7 +36,7 @@ _INT64 = range(-(2**63), 2**63)
 _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
-class Table:
+class PrinterColumns:
     """The columns of one version. A version without columns shows the age of its objects."""
 
     def __init__(self, columns: Sequence[Column]) -> None:

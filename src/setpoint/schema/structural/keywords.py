@@ -21,7 +21,7 @@ from setpoint.schema.pruning import META_FIELDS
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 
 
-class _Place(NamedTuple):
+class _NodeContext(NamedTuple):
     """The context of a node: whether a default is allowed, the reason if not, and whether it is in a resource's
     metadata."""
 
@@ -33,11 +33,11 @@ class _Place(NamedTuple):
 def validate_keywords(schema: Schema, path: str) -> list[FieldError]:
     """Returns the errors of single keywords anywhere in a schema."""
     errors: list[FieldError] = []
-    _node(schema, path, _Place(), True, errors)
+    _node(schema, path, _NodeContext(), True, errors)
     return errors
 
 
-def _node(schema: Schema, path: str, place: _Place, root: bool, errors: list[FieldError]) -> None:
+def _node(schema: Schema, path: str, place: _NodeContext, root: bool, errors: list[FieldError]) -> None:
     _refused(schema, path, place, errors)
     extra = schema.additional_properties
     if extra is not None and schema.properties and extra is not True:
@@ -46,14 +46,14 @@ def _node(schema: Schema, path: str, place: _Place, root: bool, errors: list[Fie
     if isinstance(extra, Schema):
         inside = place
         if place.in_metadata:
-            inside = _Place(False, "inside additionalProperties applying to object metadata", True)
+            inside = _NodeContext(False, "inside additionalProperties applying to object metadata", True)
         _node(extra, child(path, "additionalProperties"), inside, False, errors)
     if schema.properties:
         below, resource = child(path, "properties"), root or schema.embedded_resource
         for name, inner in schema.properties.items():
             inside = place
             if resource and name in META_FIELDS:
-                inside = _Place(False, f"in top-level {name}", True) if root else place._replace(in_metadata=True)
+                inside = _NodeContext(False, f"in top-level {name}", True) if root else place._replace(in_metadata=True)
             _node(inner, key(below, name), inside, False, errors)
     if schema.not_ is not None:
         _node(schema.not_, child(path, "not"), place, False, errors)
@@ -79,7 +79,7 @@ def _node(schema: Schema, path: str, place: _Place, root: bool, errors: list[Fie
         _list_items(schema, path, errors)
 
 
-def _refused(schema: Schema, path: str, place: _Place, errors: list[FieldError]) -> None:
+def _refused(schema: Schema, path: str, place: _NodeContext, errors: list[FieldError]) -> None:
     if schema.type and schema.type not in _TYPES:
         errors.append(not_supported(child(path, "type"), schema.type, _TYPES))
     if schema.default is not UNSET and schema.default is not None and not place.defaults:

@@ -50,7 +50,7 @@ class Shape(NamedTuple):
     values: "Shape | None" = None
 
 
-class Field(NamedTuple):
+class ModelField(NamedTuple):
     """A field of a model."""
 
     name: str
@@ -73,8 +73,8 @@ class Container(NamedTuple):
 class Fields(NamedTuple):
     """The fields of a model."""
 
-    by_wire: dict[str, Field]
-    with_models: tuple[Field, ...]
+    by_wire: dict[str, ModelField]
+    with_models: tuple[ModelField, ...]
     containers: tuple[Container, ...]
     # The JSON names of lists and maps that are omitted if empty.
     left_out: tuple[str, ...]
@@ -90,7 +90,7 @@ def fields_of(cls: Any) -> Fields:
     """Returns the fields of a class."""
     infos = msgspec.structs.fields(cls)
     found = [
-        Field(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), _made(info.default_factory))
+        ModelField(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), _made(info.default_factory))
         for info in infos
     ]
     return Fields(

@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.labels import Selector
 from setpoint.objects.tree import Object, copy
 from setpoint.server.ports import CREATE, UPDATE, Operation
-from setpoint.server.registry.conversion.pending import Held, Wanted
+from setpoint.server.registry.conversion.pending import Held, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
@@ -39,7 +39,7 @@ def is_exempt(resource: Resource) -> bool:
     return resource.group == _REGISTRATION or resource.group_resource in _REVIEWS
 
 
-class Rule(NamedTuple):
+class RuleWithOperations(NamedTuple):
     """Operations on resources. `*` matches all; an empty set of names matches all names."""
 
     operations: frozenset[str]
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
     names: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, tree: Object) -> "Rule":
+    def of(cls, tree: Object) -> "RuleWithOperations":
         """Reads a rule of a webhook or policy."""
         pairs = (name.partition("/") for name in tree.get("resources") or ())
         return cls(
@@ -79,9 +79,9 @@ class Criteria:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[RuleWithOperations],
         *,
-        excluded: Sequence[Rule] = (),
+        excluded: Sequence[RuleWithOperations] = (),
         equivalent: bool = True,
         namespace_selector: Selector,
         object_selector: Selector,
@@ -99,7 +99,7 @@ class Criteria:
     def of_webhook(cls, hook: Object) -> "Criteria":
         """Reads the criteria of a webhook."""
         return cls(
-            [Rule.of(rule) for rule in hook.get("rules") or ()],
+            [RuleWithOperations.of(rule) for rule in hook.get("rules") or ()],
             equivalent=hook.get("matchPolicy") == "Equivalent",
             namespace_selector=labels.from_object(hook.get("namespaceSelector") or {}),
             object_selector=labels.from_object(hook.get("objectSelector") or {}),
@@ -108,10 +108,10 @@ class Criteria:
     @classmethod
     def of_match_resources(cls, match: Object) -> "Criteria":
         """Reads the criteria of a policy or policy binding."""
-        rules = [Rule.of(rule) for rule in match.get("resourceRules") or ()]
+        rules = [RuleWithOperations.of(rule) for rule in match.get("resourceRules") or ()]
         return cls(
             rules,
-            excluded=[Rule.of(rule) for rule in match.get("excludeResourceRules") or ()],
+            excluded=[RuleWithOperations.of(rule) for rule in match.get("excludeResourceRules") or ()],
             equivalent=match.get("matchPolicy") == "Equivalent",
             namespace_selector=labels.from_object(match.get("namespaceSelector") or {}),
             object_selector=labels.from_object(match.get("objectSelector") or {}),
@@ -142,7 +142,7 @@ class Criteria:
         operation.held = await at_hand(operation, found) if found.fetch is not None else ()
         return found
 
-    def _find(self, rules: Sequence[Rule], operation: Operation) -> Resource | None:
+    def _find(self, rules: Sequence[RuleWithOperations], operation: Operation) -> Resource | None:
         own = operation.resource
         if not rules:
             return None
@@ -201,7 +201,7 @@ async def at_hand(operation: Operation, target: Resource) -> Held:
     own, other = resource.api_version, target.api_version
     trees = [tree for tree in (operation.object, operation.old) if tree is not None and tree.get("apiVersion") == own]
     try:
-        return await resource.fetch([Wanted(tree, own, other) for tree in trees])
+        return await resource.fetch([RequiredConversion(tree, own, other) for tree in trees])
     except ConversionFailed as error:
         raise InternalError.of(error.message) from None
 
@@ -216,6 +216,6 @@ def in_version(operation: Operation, tree: Object | None, target: Resource) -> O
     return resource.to(target, copy(tree))
 
 
-def _applies(rule: Rule, resource: Resource, operation: Operation) -> bool:
+def _applies(rule: RuleWithOperations, resource: Resource, operation: Operation) -> bool:
     named = not rule.names or operation.name in rule.names
     return named and rule.covers(resource, operation.verb, operation.subresource)

@@ -6,7 +6,7 @@ as maps and have sorted keys. Clients compare messages, so the order matters.
 
 from setpoint.objects.gotext import compact_json
 from setpoint.objects.tree import Json, Object
-from setpoint.server.codec.protobuf.message_table import Field, table
+from setpoint.server.codec.protobuf.message_table import MessageField, table
 
 _TYPE_META = ("kind", "apiVersion")
 
@@ -36,9 +36,9 @@ def _text(value: Json, before: Json, message: str | None, touched: bool) -> str:
     return f"{{{','.join(parts)}}}"
 
 
-def _fields(message: str) -> dict[str, Field]:
+def _fields(message: str) -> dict[str, MessageField]:
     """Returns the fields of a message in the order of Go's struct, including those of embedded structs."""
-    found: dict[str, Field] = {}
+    found: dict[str, MessageField] = {}
     for field in table().messages.get(message, ()):
         if field.is_embedded:
             found |= _fields(field.type)
@@ -47,6 +47,6 @@ def _fields(message: str) -> dict[str, Field]:
     return found
 
 
-def _ordered(value: Object, fields: dict[str, Field]) -> list[str]:
+def _ordered(value: Object, fields: dict[str, MessageField]) -> list[str]:
     known = [name for name in (*(name for name in _TYPE_META if name not in fields), *fields) if name in value]
     return [*known, *sorted(value.keys() - set(known))]

@@ -59,7 +59,7 @@ def cells_of(resource: Resource) -> Cells:
     """The columns of a resource."""
     version = resource.crd.version(resource.version) if resource.crd is not None else None
     if version is not None:
-        return crd_table.Table(version.additional_printer_columns)
+        return crd_table.PrinterColumns(version.additional_printer_columns)
     return BuiltinCells(resource.strategy.columns)
 
 

@@ -31,7 +31,7 @@ from setpoint.server.edge.http_response import (
 )
 from setpoint.server.edge.limits import Limits
 from setpoint.server.edge.request_head import METHODS, NAMES, Envelope, Head, Read, may_repeat
-from setpoint.server.message import LISTED, Counter, Frame, Handler, Peer, Request, Response, Seat, Stream
+from setpoint.server.message import LISTED, Counter, Frame, Peer, Request, RequestHandler, Response, Seat, Stream
 from setpoint.server.verbs.read_fast_path import MOMENT, Repeat
 
 if TYPE_CHECKING:
@@ -55,24 +55,24 @@ _LATE = "request did not complete within the allotted timeout"
 _log = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
+class ConnectionOwner(Protocol):
     """The listener that accepted a connection."""
 
-    handler: Handler
+    handler: RequestHandler
     repeat: Callable[[Request], Awaitable[Repeat | None]] | None
     limits: Limits
     loop: asyncio.AbstractEventLoop
 
     def peer(self, transport: asyncio.BaseTransport) -> Peer: ...
 
-    def joined(self, connection: "Connection") -> None: ...
+    def joined(self, connection: "ServerConnection") -> None: ...
 
-    def left(self, connection: "Connection") -> None: ...
+    def left(self, connection: "ServerConnection") -> None: ...
 
     def date_line(self) -> str: ...
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """The server's side of one socket. `deadline` is the time, on the loop's clock, at which the listener's sweep
     checks the connection."""
 
@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         "deadline",
     )
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: ConnectionOwner) -> None:
         self._listener = listener
         self._limits = listener.limits
         self._loop = listener.loop

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
 from setpoint.client.transport import Answer, Call, NoAnswerInTime, Stream, TransportError
-from setpoint.server.message import LISTED, Frame, Handler, Peer, Request, Response
+from setpoint.server.message import LISTED, Frame, Peer, Request, RequestHandler, Response
 from setpoint.server.message import Stream as ServedStream
 
 # The number of unread bytes at which a reader counts as too slow, and at which a writer waits in `drain`.
@@ -25,7 +25,7 @@ class LocalTransport:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: RequestHandler,
         headers: Mapping[str, str] | None = None,
         user: str = "",
         groups: Sequence[str] = (),

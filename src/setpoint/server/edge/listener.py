@@ -13,11 +13,11 @@ from typing import Any
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import ServiceUnavailable
-from setpoint.server.edge.connection import Connection
+from setpoint.server.edge.connection import ServerConnection
 from setpoint.server.edge.descriptors import REMEDY, Descriptors
 from setpoint.server.edge.http_response import date_line
 from setpoint.server.edge.limits import Limits
-from setpoint.server.message import Handler, Peer, Request
+from setpoint.server.message import Peer, Request, RequestHandler
 from setpoint.server.verbs.read_fast_path import Repeat
 
 _BACKLOG = 1024
@@ -33,7 +33,7 @@ class Listener:
 
     def __init__(
         self,
-        handler: Handler,
+        handler: RequestHandler,
         clock: Clock,
         limits: Limits | None = None,
         *,
@@ -42,7 +42,7 @@ class Listener:
         self.handler = handler
         self.repeat = repeat
         self.limits = limits or Limits()
-        self.connections: set[Connection] = set()
+        self.connections: set[ServerConnection] = set()
         self.descriptors = Descriptors()
         self.loop = asyncio.get_running_loop()
         self._clock = clock
@@ -131,8 +131,8 @@ class Listener:
         if self._sweeping is None:
             self._sweeping = self.loop.call_later(self.limits.sweep_seconds, self._sweep)
 
-    def _connect(self) -> Connection:
-        return Connection(self)
+    def _connect(self) -> ServerConnection:
+        return ServerConnection(self)
 
     def _sweep(self) -> None:
         now = self.loop.time()
@@ -143,14 +143,14 @@ class Listener:
 
     # Called by connections.
 
-    def joined(self, connection: Connection) -> None:
+    def joined(self, connection: ServerConnection) -> None:
         self.connections.add(connection)
         if self._closing:
             connection.end()
         elif not self.descriptors.admit(self.loop.time()):
             connection.turn_away(ServiceUnavailable(_FULL))
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: ServerConnection) -> None:
         self.connections.discard(connection)
         if self._closing and not self.connections:
             self._empty.set()

@@ -44,7 +44,7 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import OWN_GROUP
 from setpoint.server.watch.frames import kind_of
-from setpoint.store.contract import Entry, Item
+from setpoint.store.contract import Item, LogEntry
 
 GROUP, VERSION = OWN_GROUP, "v1"
 # The default and maximum number of revisions in a response.
@@ -94,7 +94,7 @@ async def history(context: Context, resource: Resource) -> Response:
     )
 
 
-def _within_bytes(entries: list[Entry]) -> tuple[list[Entry], int]:
+def _within_bytes(entries: list[LogEntry]) -> tuple[list[LogEntry], int]:
     """Returns the newest entries, at least two, up to the one that exceeds the size of a page, and their total bytes.
     The last one is not shown: the patch of the next newer one is computed from it."""
     size = 0
@@ -115,7 +115,7 @@ def _number(context: Context, name: str) -> int | None:
         raise BadRequest(f"{name} must be a number: {error}") from None
 
 
-def _items(resource: Resource, entries: Sequence[Entry], limit: int) -> list[Object]:
+def _items(resource: Resource, entries: Sequence[LogEntry], limit: int) -> list[Object]:
     """Returns the newest entries, each with its patch. Every object is decoded once."""
     found: list[Object] = []
     trees = [_tree(resource, entry) for entry in entries]
@@ -129,7 +129,7 @@ def _items(resource: Resource, entries: Sequence[Entry], limit: int) -> list[Obj
     return found
 
 
-def _tree(resource: Resource, entry: Entry) -> Object | None:
+def _tree(resource: Resource, entry: LogEntry) -> Object | None:
     if entry.value is None:
         return None
     tree = resource.decode(entry.value, entry.revision)
@@ -146,11 +146,11 @@ def _patch(tree: Object | None, before: Object | None) -> Json:
     return jsonpatch.diff(before, tree)
 
 
-def _item(entry: Entry, patch: Json) -> Object:
+def _item(entry: LogEntry, patch: Json) -> Object:
     return {**told(entry), "patch": patch}
 
 
-def told(entry: Entry) -> Object:
+def told(entry: LogEntry) -> Object:
     """Returns an entry of the log without the object: revision, time, actor and cause."""
     actor, cause = entry.actor, entry.cause
     item: Object = {"revision": str(entry.revision)}

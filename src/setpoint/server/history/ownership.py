@@ -68,7 +68,7 @@ class _Object(msgspec.Struct, rename="camel"):
     metadata: _Metadata
 
 
-class _Told(msgspec.Struct, rename="camel", omit_defaults=True):
+class _OwnedObject(msgspec.Struct, rename="camel", omit_defaults=True):
     api_version: str
     kind: str
     metadata: _Metadata
@@ -165,7 +165,7 @@ class _Stream:
         told = await self._told(entry.key, entry.value, entry.revision)
         return event_line(kind_of(entry), _encode(told)) if told else b""
 
-    async def _told(self, key: str, value: bytes, revision: int) -> _Told | None:
+    async def _told(self, key: str, value: bytes, revision: int) -> _OwnedObject | None:
         """Returns an existing object, with the indexes of its existing owners. Lets other tasks run if there are very
         many."""
         found = self._object(key, value, revision)
@@ -183,7 +183,7 @@ class _Stream:
                 uids[at] = self._uid_of(owner, namespace)
             if uids[at] == owner.uid:
                 there.append(number)
-        return _Told(found.api_version, found.kind, found.metadata, there)
+        return _OwnedObject(found.api_version, found.kind, found.metadata, there)
 
     def _uid_of(self, owner: _Owner, namespace: str) -> str | None:
         """Returns the uid of the object at the place of an owner reference, if the store has the object in memory."""

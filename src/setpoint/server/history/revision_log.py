@@ -31,7 +31,7 @@ from setpoint.server.message import Response
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.store.contract import Entry
+from setpoint.store.contract import LogEntry
 
 _PAGE = 500
 # With objects: the maximum number of items, the number of entries in the first read, and the size at which a page ends.
@@ -127,13 +127,13 @@ def _prefixes(registry: Registry) -> dict[str, Resource]:
     return {resource.storage.prefix: resource.in_storage_version for resource in registry}
 
 
-def _resource(entry: Entry, prefixes: dict[str, Resource]) -> Resource | None:
+def _resource(entry: LogEntry, prefixes: dict[str, Resource]) -> Resource | None:
     """Returns the resource of an entry; None if the entry is not an object of a served kind."""
     parts = entry.key.split("/", 3)
     return prefixes.get("/".join(parts[:3]) + "/") if len(parts) == 4 else None
 
 
-def _item(entry: Entry, prefixes: dict[str, Resource]) -> Object | None:
+def _item(entry: LogEntry, prefixes: dict[str, Resource]) -> Object | None:
     """Returns an item of the response; None if the entry is not an object of a served kind."""
     resource = _resource(entry, prefixes)
     if resource is None:

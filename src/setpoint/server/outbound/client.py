@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
-from setpoint.client.http.connection import Broken, Connection
+from setpoint.client.http.connection import Broken, HttpConnection
 from setpoint.client.http.pool import Pool
 from setpoint.client.transport import Answer
 from setpoint.objects.clock import Clock
@@ -38,7 +38,7 @@ class AuthoritiesError(ValueError):
     """A CA bundle contains no certificate."""
 
 
-class Endpoint(NamedTuple):
+class OutboundTarget(NamedTuple):
     """The location of a server. `url` is its URL; `address` is the address to connect to, if different from the URL's
     host."""
 
@@ -84,17 +84,17 @@ class Client:
         self._pool: Pool[_Target] = Pool(clock.monotonic, max_idle=_IDLE_CONNECTIONS)
         self._contexts: dict[bytes, ssl.SSLContext] = {}
 
-    async def post(self, endpoint: Endpoint, body: bytes, *, timeout: float, query: str = "") -> Answer:
+    async def post(self, endpoint: OutboundTarget, body: bytes, *, timeout: float, query: str = "") -> Answer:
         """Sends JSON and returns the response with any status. Raises CallFailed or AuthoritiesError."""
         headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         return await self._exchange("POST", endpoint, query, headers, body, timeout)
 
-    async def get(self, endpoint: Endpoint, *, timeout: float) -> Answer:
+    async def get(self, endpoint: OutboundTarget, *, timeout: float) -> Answer:
         """Returns the response with any status. Raises CallFailed or AuthoritiesError."""
         return await self._exchange("GET", endpoint, urlsplit(endpoint.url).query, "", b"", timeout)
 
     async def _exchange(
-        self, method: str, endpoint: Endpoint, query: str, headers: str, body: bytes, timeout: float
+        self, method: str, endpoint: OutboundTarget, query: str, headers: str, body: bytes, timeout: float
     ) -> Answer:
         split = urlsplit(endpoint.url)
         path = quote(split.path, safe=_PATH) or "/"
@@ -133,13 +133,13 @@ class Client:
             self._contexts[authorities] = found
         return found
 
-    async def exchange(self, target: _Target, request: bytes, on: Callable[[Connection], None]) -> Answer:
+    async def exchange(self, target: _Target, request: bytes, on: Callable[[HttpConnection], None]) -> Answer:
         """Sends a request and returns the response; calls `on` with the connection. Raises Broken or _NoConnection."""
         connection, answer = await self._pool.ask(target, request, lambda: self._open(target), may_repeat=True, on=on)
         self._pool.give_back(target, connection)
         return answer
 
-    async def _open(self, target: _Target) -> Connection:
+    async def _open(self, target: _Target) -> HttpConnection:
         if self._pool.closed:
             raise _NoConnection("the server is stopping")
         if self._offline:
@@ -151,7 +151,7 @@ class Client:
             shown = f"[{host}]:{target.port}" if ":" in host else f"{host}:{target.port}"
             try:
                 _, connection = await loop.create_connection(
-                    lambda: Connection(self._body_bytes),
+                    lambda: HttpConnection(self._body_bytes),
                     host,
                     target.port,
                     ssl=context,
@@ -175,11 +175,11 @@ class Client:
 class _Call:
     """One call in progress."""
 
-    def __init__(self, client: Client, endpoint: Endpoint, secure: bool, host: str, port: int | None) -> None:
+    def __init__(self, client: Client, endpoint: OutboundTarget, secure: bool, host: str, port: int | None) -> None:
         self._client = client
         address = endpoint.address or (host, port or (443 if secure else 80))
         self._target = _Target(*address, host, endpoint.authorities if secure else None)
-        self._connection: Connection | None = None
+        self._connection: HttpConnection | None = None
 
     @property
     def has_head(self) -> bool:
@@ -189,7 +189,7 @@ class _Call:
     async def run(self, request: bytes) -> Answer:
         return await self._client.exchange(self._target, request, self._goes_over)
 
-    def _goes_over(self, connection: Connection) -> None:
+    def _goes_over(self, connection: HttpConnection) -> None:
         self._connection = connection
 
 

@@ -18,7 +18,7 @@ from setpoint.server.outbound.service_resolver import ServiceError, ServiceResol
 
 if TYPE_CHECKING:
     from setpoint.client.transport import Answer
-    from setpoint.server.outbound.client import Client, Endpoint
+    from setpoint.server.outbound.client import Client, OutboundTarget
 
 _TEXTS = {
     400: "the server rejected our request for an unknown reason",
@@ -113,11 +113,11 @@ class WebhookClient:
             raise CallError(f"0-length response with status code: {answer.status} and content type: {kind}")
         return answer.body
 
-    def _endpoint(self, config: ClientConfig) -> "Endpoint":
-        from setpoint.server.outbound.client import Endpoint
+    def _endpoint(self, config: ClientConfig) -> "OutboundTarget":
+        from setpoint.server.outbound.client import OutboundTarget
 
         address = None if config.service is None else self._resolver.resolve(*config.service)
-        return Endpoint(config.url, config.authorities, address)
+        return OutboundTarget(config.url, config.authorities, address)
 
 
 def _refusal(answer: "Answer") -> str:

@@ -42,7 +42,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[_Promise]).decode
 
 
-class Host(Protocol):
+class AllocationServices(Protocol):
     """The server whose Services get addresses."""
 
     store: Store
@@ -70,7 +70,7 @@ class Recipient(Protocol):
 class Allocations:
     """The allocated and reserved addresses and ports of the Services of one server."""
 
-    def __init__(self, services: Host) -> None:
+    def __init__(self, services: AllocationServices) -> None:
         self._services = services
         self._holdings = Holdings(services.service_cidr)
         self._view = services.views.of("", "v1", "services", claims_of, self._holdings.changed)

@@ -40,7 +40,7 @@ class Revised(Protocol):
         """Returns the value with the revision at which the object was written."""
 
 
-class Source(Protocol):
+class ViewSource(Protocol):
     """The server whose objects a view shows."""
 
     @property
@@ -180,7 +180,7 @@ class View(Generic[T]):
 class Views:
     """The views of one server."""
 
-    def __init__(self, source: Source, *, shared: bool = False) -> None:
+    def __init__(self, source: ViewSource, *, shared: bool = False) -> None:
         # True if other servers write to the same store.
         self.shared = shared
         self.source = source

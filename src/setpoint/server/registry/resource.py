@@ -20,7 +20,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.weight import HEAVY
 from setpoint.server.message import Response
-from setpoint.server.registry.conversion.pending import Fetch, Held, NotConverted, Wanted
+from setpoint.server.registry.conversion.pending import Fetch, Held, NotConverted, RequiredConversion
 from setpoint.server.registry.shape import Shape
 from setpoint.server.registry.storage import Encoding, Storage
 from setpoint.server.registry.strategy import Strategy
@@ -224,7 +224,9 @@ class Resource:
         """Converts an object of this version to another version of the family. Consumes the tree."""
         return self._converted(tree, self.api_version, other)
 
-    async def converting(self, work: Callable[[], T], items: Iterable[Item] = (), also: Iterable[Wanted] = ()) -> T:
+    async def converting(
+        self, work: Callable[[], T], items: Iterable[Item] = (), also: Iterable[RequiredConversion] = ()
+    ) -> T:
         """Returns the result of `work`, which converts objects. `work` is repeated after each missing conversion has
         been fetched, so `work` must have no side effects. The first fetch includes `items`, which `work` will decode,
         and `also`, further objects to convert. Raises ConversionFailed."""
@@ -252,13 +254,13 @@ class Resource:
         ConversionFailed."""
         return () if self.fetch is None else await self.fetch(self._to_decode(items))
 
-    def _to_decode(self, items: Iterable[Item]) -> list[Wanted]:
-        found: list[Wanted] = []
+    def _to_decode(self, items: Iterable[Item]) -> list[RequiredConversion]:
+        found: list[RequiredConversion] = []
         for _, value, revision, _ in items:
             if not self.shows(value, revision):
                 tree = self._stored(value, revision)
                 if tree["apiVersion"] != self.api_version:
-                    found.append(Wanted(tree, tree["apiVersion"], self.api_version))
+                    found.append(RequiredConversion(tree, tree["apiVersion"], self.api_version))
         return found
 
     def kind_at(self, subresource: str) -> GroupVersionKind:

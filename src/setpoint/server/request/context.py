@@ -17,7 +17,7 @@ from setpoint.server import ports
 from setpoint.server.message import Request, Seat
 from setpoint.server.offload import LEAST, Offload
 from setpoint.server.outbound.service_resolver import ServiceResolver
-from setpoint.server.ports import Definitions, Progress, QuotaLedger, TokenIssuer, User
+from setpoint.server.ports import Definitions, ProgressReporter, QuotaLedger, TokenIssuer, User
 from setpoint.server.registry.allocations import Allocations
 from setpoint.server.registry.indexes import View, Views
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR, Pool
@@ -76,7 +76,7 @@ class Services:
     # Resolves the services that webhooks refer to.
     resolver: ServiceResolver = field(default_factory=ServiceResolver, repr=False)
     # The open watches.
-    watches: set[Progress] = field(default_factory=set, repr=False)
+    watches: set[ProgressReporter] = field(default_factory=set, repr=False)
     # Counts the usage of quotas; None if quotas are not counted.
     ledger: QuotaLedger | None = field(default=None, repr=False)
     # For this many seconds, a superseded revision can be listed and watched from without the right to the history.

@@ -12,7 +12,7 @@ class Plain(Protocol):
     async def respond(self, context: Context) -> Response | None: ...
 
 
-class Observer(Protocol):
+class RequestObserver(Protocol):
     """Receives every answered request and returns the response, possibly wrapped (to follow a stream)."""
 
     def observe(self, context: Context, response: Response, seconds: float) -> Response: ...

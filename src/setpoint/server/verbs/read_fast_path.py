@@ -15,7 +15,7 @@ from setpoint.server.request.context import Context
 from setpoint.store.contract import Item
 
 if TYPE_CHECKING:
-    from setpoint.server.request.observer import Observer
+    from setpoint.server.request.observer import RequestObserver
 
 # The seconds after which decisions are made again even without a known change.
 MOMENT = 1.0
@@ -54,7 +54,7 @@ class Repeat:
         context: Context,
         resource: Resource,
         store: AtHand,
-        observer: "Observer | None",
+        observer: "RequestObserver | None",
         authenticator: Standing,
         epoch: object,
     ) -> None:

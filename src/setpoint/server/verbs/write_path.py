@@ -21,7 +21,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
 from setpoint.server.ports import Operation, User
-from setpoint.server.registry.conversion.pending import Held, Wanted
+from setpoint.server.registry.conversion.pending import Held, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -188,14 +188,14 @@ async def _managed(
         return manager.unchanged(old, new)
 
 
-def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> list[Wanted]:
+def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> list[RequiredConversion]:
     """Returns the conversions required to compare the objects in the versions of other managers' fields."""
     if old is None:
         return []
     own, entries = resource.api_version, old["metadata"].get("managedFields") or ()
     versions = dict.fromkeys(entry.get("apiVersion") for entry in entries)
     others = [version for version in versions if version != own and version in resource.family]
-    return [Wanted(tree, own, version) for version in others for tree in (old, new)]
+    return [RequiredConversion(tree, own, version) for version in others for tree in (old, new)]
 
 
 async def _allocate(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from setpoint.server.message import Frame
 from setpoint.server.watch.stored_labels import labels_of
-from setpoint.store.contract import Entry, Event
+from setpoint.store.contract import Event, LogEntry
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
 PURGED = "PURGED"  # only in a history: a watch never receives an entry without its value
@@ -25,7 +25,7 @@ def event_frame(kind: str, body: bytes) -> Frame:
     return Frame(event_line(kind, body))
 
 
-def kind_of(entry: Entry) -> str:
+def kind_of(entry: LogEntry) -> str:
     """Returns the event type of an entry of the log, for a watch without selectors."""
     if entry.purged is not None:
         return PURGED

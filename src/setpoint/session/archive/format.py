@@ -14,7 +14,7 @@ import msgspec
 from setpoint.objects.provenance import Actor, Cause, Reason
 from setpoint.objects.times import format_micro_time, parse_micro_time
 from setpoint.server.registry.storage import Encoding
-from setpoint.store.contract import Entry, Purge
+from setpoint.store.contract import LogEntry, Purge
 from setpoint.store.keys import check_key
 
 FORMAT = 1
@@ -96,7 +96,7 @@ class _Purged(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class ArchivedRevision(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the log of revisions: the change of one object, with author, time and cause. The server's API uses the
     same format, with numbers as strings.
     """
@@ -114,7 +114,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     purged: _Purged | None = None
 
     @classmethod
-    def of(cls, entry: Entry, value: bytes | None) -> "Line":
+    def of(cls, entry: LogEntry, value: bytes | None) -> "ArchivedRevision":
         """Returns the line of an entry, with the given value instead of its own."""
         actor, cause = entry.actor, entry.cause
         who = _Who(actor.user, actor.groups, actor.uid, actor.field_manager, actor.impersonator)
@@ -131,7 +131,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
             purged = _Purged(user, format_micro_time(datetime.fromtimestamp(moment, UTC)), reason)
         return cls(entry.revision, entry.key, time, raw, entry.previous, entry.created, who, why, purged)
 
-    def entry(self, value: bytes | None) -> Entry:
+    def entry(self, value: bytes | None) -> LogEntry:
         """Returns the entry of this line, with the given value. Raises ValueError."""
         who, why = self.actor, self.cause
         actor = Actor(who.user, who.groups, who.uid, who.field_manager, who.impersonator)
@@ -144,10 +144,10 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
         purge = None
         if self.purged is not None and value is None:
             purge = Purge(self.purged.user, parse_micro_time(self.purged.time).timestamp(), self.purged.reason)
-        return Entry(self.revision, self.key, value, self.previous, self.created, time, actor, cause, purge)
+        return LogEntry(self.revision, self.key, value, self.previous, self.created, time, actor, cause, purge)
 
 
-_decode_line = msgspec.json.Decoder(Line).decode
+_decode_line = msgspec.json.Decoder(ArchivedRevision).decode
 _decode_tree = msgspec.json.Decoder(dict).decode
 
 
@@ -162,7 +162,7 @@ class Lines:
         self._known: dict[str, tuple[int, bool]] = {}
         self._encodings: dict[tuple[str, str], Encoding] = {}
 
-    def read(self, lines: Iterator[bytes]) -> Iterator[Entry]:
+    def read(self, lines: Iterator[bytes]) -> Iterator[LogEntry]:
         """Yields the entries of the lines. Raises BadArchive."""
         for line in lines:
             self._number += 1
@@ -173,7 +173,7 @@ class Lines:
         if self._number != self._manifest.revisions:
             raise BadArchive(f"{REVISIONS} has {self._number} lines, expected {self._manifest.revisions}")
 
-    def _entry(self, text: bytes) -> Entry:
+    def _entry(self, text: bytes) -> LogEntry:
         line = _decode_line(text)
         check_key(line.key)
         if not self._last <= line.revision <= self._manifest.revision or line.revision < 1:

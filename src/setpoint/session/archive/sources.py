@@ -12,9 +12,9 @@ from setpoint.client.transport import Call
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.times import format_time
-from setpoint.session.archive.format import Line, LogOf
+from setpoint.session.archive.format import ArchivedRevision, LogOf
 from setpoint.session.paths import Places
-from setpoint.store.contract import Entry, Store
+from setpoint.store.contract import LogEntry, Store
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
@@ -35,13 +35,13 @@ class Owner(NamedTuple):
     name: str
 
 
-class Source(Protocol):
+class ArchiveSource(Protocol):
     """The log of revisions of a server, and the logs of its workloads."""
 
     async def bounds(self) -> tuple[int, int]:
         """Returns the oldest revision at which all objects can be read, and the current revision."""
 
-    def entries(self) -> AsyncIterator[Sequence[Entry]]:
+    def entries(self) -> AsyncIterator[Sequence[LogEntry]]:
         """Yields all stored entries in order, in pages."""
 
     async def logs(self, owners: Sequence[Owner]) -> Sequence[LogOf]:
@@ -61,7 +61,7 @@ class StoreSource:
     async def bounds(self) -> tuple[int, int]:
         return await self._store.oldest(), await self._store.revision()
 
-    async def entries(self) -> AsyncIterator[Sequence[Entry]]:
+    async def entries(self) -> AsyncIterator[Sequence[LogEntry]]:
         after, number = 0, _PAGE
         while entries := await self._store.log(after, number):
             yield entries
@@ -97,14 +97,14 @@ class _Item(msgspec.Struct):
     purged: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _LogMetadata(msgspec.Struct, rename="camel"):
     resource_version: str
     oldest: str
     continue_: str = msgspec.field(default="", name="continue")
 
 
 class _Page(msgspec.Struct):
-    metadata: _Metadata
+    metadata: _LogMetadata
     items: list[_Item]
 
 
@@ -121,7 +121,7 @@ class ServerSource:
             await self._page(0, 1)
         return self._oldest, self._current
 
-    async def entries(self) -> AsyncIterator[Sequence[Entry]]:
+    async def entries(self) -> AsyncIterator[Sequence[LogEntry]]:
         after = 0
         while True:
             page = await self._page(after)
@@ -166,7 +166,7 @@ class ServerSource:
             return  # the workload has no such log
 
 
-def _entry(item: _Item) -> Entry:
+def _entry(item: _Item) -> LogEntry:
     line = msgspec.json.decode(
         b'{"revision":%d,"previous":%d,"created":%d,"time":%b,"key":%b,"actor":%b,"cause":%b,"purged":%b,'
         b'"value":null}'
@@ -180,7 +180,7 @@ def _entry(item: _Item) -> Entry:
             bytes(item.cause),
             bytes(item.purged),
         ),
-        type=Line,
+        type=ArchivedRevision,
     )
     value = bytes(item.value)
     return line.entry(None if value == b"null" else value)

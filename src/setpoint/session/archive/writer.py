@@ -17,10 +17,10 @@ import msgspec
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.times import format_micro_time
-from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, Line, LogOf, Manifest
+from setpoint.session.archive.format import FORMAT, MANIFEST, REVISIONS, ArchivedRevision, LogOf, Manifest
 from setpoint.session.archive.secrets import Secrets
-from setpoint.session.archive.sources import Owner, Source, lines
-from setpoint.store.contract import Entry
+from setpoint.session.archive.sources import ArchiveSource, Owner, lines
+from setpoint.store.contract import LogEntry
 from setpoint.version import VERSION
 from setpoint.workload.kinds.api_names import GROUP, LOGGED
 
@@ -28,7 +28,7 @@ _OBJECT = b'{"apiVersion":'
 _encode = msgspec.json.Encoder().encode
 
 
-class Wanted(NamedTuple):
+class ArchiveContents(NamedTuple):
     """The contents of an archive."""
 
     app: str
@@ -47,7 +47,7 @@ class Written(NamedTuple):
     size: int
 
 
-async def write_archive(path: Path, source: Source, wanted: Wanted, clock: Clock) -> Written:
+async def write_archive(path: Path, source: ArchiveSource, wanted: ArchiveContents, clock: Clock) -> Written:
     """Writes an archive. Raises OSError, StoreError, APIError, TransportError, and then leaves no file."""
     made = path.with_name(f".{path.name}.part")
     try:
@@ -66,7 +66,7 @@ async def write_archive(path: Path, source: Source, wanted: Wanted, clock: Clock
 
 
 class _Writing:
-    def __init__(self, archive: zipfile.ZipFile, source: Source, wanted: Wanted, clock: Clock) -> None:
+    def __init__(self, archive: zipfile.ZipFile, source: ArchiveSource, wanted: ArchiveContents, clock: Clock) -> None:
         self._archive, self._source, self._wanted, self._clock = archive, source, wanted, clock
         self._secrets = Secrets()
         # The keys of objects, and the workloads that may have logs.
@@ -105,7 +105,7 @@ class _Writing:
         made.external_attr = 0o600 << 16
         return made
 
-    async def _entries(self, until: int) -> AsyncIterator[Entry]:
+    async def _entries(self, until: int) -> AsyncIterator[LogEntry]:
         """Yields the entries of objects up to a revision."""
         async for entries in self._source.entries():
             for entry in entries:
@@ -128,7 +128,7 @@ class _Writing:
                 self._note_owner(entry, entry.value)
         self._secrets.settle()
 
-    def _note_owner(self, entry: Entry, value: bytes) -> None:
+    def _note_owner(self, entry: LogEntry, value: bytes) -> None:
         _, group, resource, name = entry.key.split("/", 3)
         if group == GROUP and resource in LOGGED and (entry.key, entry.created) not in self._owners:
             uid = msgspec.json.decode(value)["metadata"]["uid"]
@@ -137,14 +137,14 @@ class _Writing:
     async def _revisions(self, until: int) -> int:
         """Writes the log of revisions and returns the number of lines."""
         number = 0
-        state: dict[str, Entry] = {}
+        state: dict[str, LogEntry] = {}
         with self._archive.open(self._new(REVISIONS), "w", force_zip64=True) as file:
             out = io.BufferedWriter(file, 1 << 16)
 
-            def put(entry: Entry) -> None:
+            def put(entry: LogEntry) -> None:
                 nonlocal number
                 value = None if entry.value is None else self._secrets.object(entry.value)
-                out.write(_encode(Line.of(entry, value)) + b"\n")
+                out.write(_encode(ArchivedRevision.of(entry, value)) + b"\n")
                 number += 1
 
             async for entry in self._entries(until):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from setpoint.objects.tree import Object
 
 
-class Entry(NamedTuple):
+class EntryPoint(NamedTuple):
     """The controllers to run."""
 
     module: str
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
         return f"{self.module} ({self.name})" if self.name else self.module
 
 
-def entries_of(app: Object) -> Sequence[Entry]:
+def entries_of(app: Object) -> Sequence[EntryPoint]:
     """Returns the entries of an App object."""
     listed = app.get("spec", {}).get("controllers") or ()
-    return [Entry(each["module"], each.get("name") or "") for each in listed]
+    return [EntryPoint(each["module"], each.get("name") or "") for each in listed]

@@ -20,10 +20,10 @@ from setpoint.client.client import Client
 from setpoint.controller.overview import Row
 from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
-from setpoint.objects.reconcile_report import Reconciles, Wanted
+from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
 from setpoint.objects.tree import Object
 from setpoint.server import secret_files
-from setpoint.session.controllers.entry import Entry
+from setpoint.session.controllers.entry import EntryPoint
 from setpoint.session.controllers.messages import Begin, Ran
 from setpoint.session.controllers.worker_slots import WorkerSlots
 from setpoint.store.files import make_directory
@@ -63,11 +63,11 @@ class HostedControllers:
         self._telling: asyncio.Task[None] | None = None
         self._app: Object | None = None
         self._seats = WorkerSlots(directory, self, client.clock, environ)
-        self._begun: dict[Entry, Begin] = {}
+        self._begun: dict[EntryPoint, Begin] = {}
         self._setting = asyncio.Lock()
         self.logs = LogStore(self._data / "logs", client.clock)
 
-    async def set(self, entries: Sequence[Entry], app: Object | None = None) -> None:
+    async def set(self, entries: Sequence[EntryPoint], app: Object | None = None) -> None:
         """Sets the entries to run; `loaded` waits for them. Unchanged entries keep running. Events refer to `app`."""
         async with self._setting:
             self._app = app or self._app
@@ -82,7 +82,7 @@ class HostedControllers:
             await self._seats.loaded()
 
     @property
-    def listed(self) -> list[Entry]:
+    def listed(self) -> list[EntryPoint]:
         """The entries to run."""
         return list(self._begun)
 
@@ -90,7 +90,7 @@ class HostedControllers:
         """Returns the status of each controller, in the order of the app file."""
         return await self._seats.rows()
 
-    async def reconciles(self, wanted: Wanted) -> Reconciles:
+    async def reconciles(self, wanted: ReconcileQuery) -> Reconciles:
         """Returns the remembered reconciles that match."""
         return await self._seats.reconciles(wanted)
 
@@ -110,7 +110,7 @@ class HostedControllers:
             self._telling = None
         self.logs.close()
 
-    def _begin(self, entry: Entry) -> Begin:
+    def _begin(self, entry: EntryPoint) -> Begin:
         make_directory(self._data)
         path = self._data / f"{quote(str(entry), safe='')}{_KUBECONFIG}"
         secret_files.write(path, self._kubeconfig(f"{USER}:{entry}").encode())
@@ -118,19 +118,19 @@ class HostedControllers:
 
     # Implementation of `worker_slot.Teller`
 
-    def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
+    def happened(self, entry: EntryPoint, reason: str, text: str, *, bad: bool) -> None:
         _log.log(logging.WARNING if bad else logging.INFO, "%s", text)
         if self._app is not None:
             record = self._recorder.warning if bad else self._recorder.normal
             record(self._app, reason, text)
         self.printed(entry, self._seats.called(entry), f"[setpoint] {text}", error=bad)
 
-    def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
+    def printed(self, entry: EntryPoint, controller: str, text: str, *, error: bool) -> None:
         uid, source = quote(controller, safe=""), "stderr" if error else "stdout"
         track = self.logs.of(uid).tracks.get(source)
         if not isinstance(track, Capture):
             track = self.logs.capture(uid, source)
         track.write(f"{text}\n".encode("utf-8", "replace"))
 
-    def ran(self, entry: Entry, run: Ran) -> None:
+    def ran(self, entry: EntryPoint, run: Ran) -> None:
         """Ignores reconciles: `setpoint trace` reads them from the log of revisions."""

@@ -1,9 +1,9 @@
 """The protocol between a worker process and its supervisor: one JSON object per line, over a socket pair.
 
 The supervisor sends `Begin`; the worker answers `Loaded` or `Refused`, and starts its controllers on `Start`. Then the
-worker sends the output of its controllers (`Line`), finished reconciles if requested (`Ran`), and reports of a blocked
-event loop (`Blocked`). `Ask` is answered at any time, even while the event loop is blocked. Each side exits when the
-other one is gone.
+worker sends the output of its controllers (`PrintedLine`), finished reconciles if requested (`Ran`), and reports of a
+blocked event loop (`Blocked`). `Ask` is answered at any time, even while the event loop is blocked. Each side exits
+when the other one is gone.
 """
 
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from setpoint.controller.overview import Row
-from setpoint.objects.reconcile_report import Reconciled, Wanted
+from setpoint.objects.reconcile_report import Reconciled, ReconcileQuery
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
@@ -41,7 +41,7 @@ class Ask(_Message, frozen=True):
     """Requests the status, and optionally remembered reconciles."""
 
     number: int
-    wanted: Wanted | None = None
+    wanted: ReconcileQuery | None = None
 
 
 class Stop(_Message, frozen=True):
@@ -68,7 +68,7 @@ class Refused(_Message, frozen=True):
     passes: bool = False
 
 
-class Told(_Message, frozen=True):
+class StatusAnswer(_Message, frozen=True):
     """The answer to an `Ask`: the status of the controllers, and the imported files."""
 
     number: int
@@ -78,7 +78,7 @@ class Told(_Message, frozen=True):
     reconciles: list[Reconciled] = []
 
 
-class Line(_Message, frozen=True):
+class PrintedLine(_Message, frozen=True):
     """A printed or logged line. `controller` is empty if unknown."""
 
     controller: str
@@ -116,7 +116,7 @@ class Failed(_Message, frozen=True):
 
 
 ToProgram: TypeAlias = Begin | Start | Ask | Stop
-FromProgram: TypeAlias = Loaded | Refused | Told | Line | Ran | Blocked | Failed
+FromProgram: TypeAlias = Loaded | Refused | StatusAnswer | PrintedLine | Ran | Blocked | Failed
 
 _encode = msgspec.json.Encoder().encode
 to_program = msgspec.json.Decoder(ToProgram).decode

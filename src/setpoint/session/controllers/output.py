@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TextIO
 
-from setpoint.session.controllers.messages import Line
+from setpoint.session.controllers.messages import PrintedLine
 
-Send = Callable[[Line], None]
+Send = Callable[[PrintedLine], None]
 # The controller of the running reconcile.
 current: ContextVar[str] = ContextVar("current", default="")
 # The logger of failed reconciles with tracebacks, which are reported separately.
@@ -48,7 +48,7 @@ class Printed(io.TextIOBase):
         if len(rest) > _LONGEST:
             lines, rest = [*lines, rest], ""
         for piece in _pieces(lines):
-            self._send(Line(controller, piece, self._error))
+            self._send(PrintedLine(controller, piece, self._error))
         if rest:
             self._begun[controller] = rest
         return len(text)
@@ -56,7 +56,7 @@ class Printed(io.TextIOBase):
     def finish(self) -> None:
         """Sends incomplete lines."""
         for controller, rest in self._begun.items():
-            self._send(Line(controller, rest, self._error))
+            self._send(PrintedLine(controller, rest, self._error))
         self._begun.clear()
 
 
@@ -89,7 +89,7 @@ class LogLines(logging.Handler):
             text = f"{record.levelname}: {text}"
         controller = getattr(record, "controller", "") or current.get()
         for piece in _pieces(text.splitlines() or [""]):
-            self._send(Line(controller, piece, matters))
+            self._send(PrintedLine(controller, piece, matters))
 
 
 def follow_log(send: Send) -> None:

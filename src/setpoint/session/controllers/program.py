@@ -14,26 +14,26 @@ from contextlib import suppress
 from itertools import count
 
 from setpoint.objects.clock import Clock, timeout
-from setpoint.objects.reconcile_report import Wanted
+from setpoint.objects.reconcile_report import ReconcileQuery
 from setpoint.session.controllers.messages import (
     Ask,
     Begin,
     Blocked,
     Failed,
     FromProgram,
-    Line,
     Loaded,
+    PrintedLine,
     Ran,
     Refused,
     Start,
+    StatusAnswer,
     Stop,
-    Told,
     ToProgram,
     from_program,
     line_of,
 )
 
-Hear = Callable[[Line | Ran | Blocked], None]
+Hear = Callable[[PrintedLine | Ran | Blocked], None]
 # The time limit of an import, and the time to exit after the reconciles' time limit.
 LOAD_SECONDS, END_SECONDS = 60.0, 2.0
 # The maximum length of a message, and of a piece of output.
@@ -51,7 +51,7 @@ class Program:
         self._answer: asyncio.Future[Loaded | Refused] = loop.create_future()
         self.ended: asyncio.Future[str] = loop.create_future()
         self._writer: asyncio.StreamWriter | None = None
-        self._asked: dict[int, asyncio.Future[Told]] = {}
+        self._asked: dict[int, asyncio.Future[StatusAnswer]] = {}
         self._numbers = count(1)
         self._failure = ""
         self._living: asyncio.Task[None] | None = None
@@ -98,10 +98,10 @@ class Program:
         """Starts the controllers."""
         self._send(Start())
 
-    async def ask(self, seconds: float, wanted: Wanted | None = None) -> Told | None:
+    async def ask(self, seconds: float, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
         """Returns the status and the requested reconciles; None on timeout."""
         number = next(self._numbers)
-        answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[StatusAnswer] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
         self._send(Ask(number, wanted))
         try:
@@ -165,7 +165,7 @@ class Program:
             case Loaded() | Refused():
                 if not self._answer.done():
                     self._answer.set_result(message)
-            case Told(number):
+            case StatusAnswer(number):
                 answer = self._asked.get(number)
                 if answer is not None and not answer.done():
                     answer.set_result(message)
@@ -182,9 +182,9 @@ class Program:
             if len(rest) > _READ_BYTES:
                 lines, rest = [*lines, rest], b""
             for line in lines:
-                self._hear(Line("", line.decode("utf-8", "replace").rstrip("\r"), error))
+                self._hear(PrintedLine("", line.decode("utf-8", "replace").rstrip("\r"), error))
         if rest:
-            self._hear(Line("", rest.decode("utf-8", "replace"), error))
+            self._hear(PrintedLine("", rest.decode("utf-8", "replace"), error))
 
     def _kill(self) -> None:
         """Kills the process and its group; at a terminal only the process, which shares our group."""

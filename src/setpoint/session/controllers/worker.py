@@ -22,10 +22,10 @@ from setpoint.client.options import Options
 from setpoint.client.transport import TransportError
 from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
-from setpoint.controller.options import Observer
+from setpoint.controller.options import ReconcileObserver
 from setpoint.controller.overview import BLOCKED, LOADING, STOPPED, Row, overview
 from setpoint.controller.reconciles import remembered
-from setpoint.controller.run_record import CANCELLED, CONFLICT, Run
+from setpoint.controller.run_record import CANCELLED, CONFLICT, ReconcileRecord
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.duration import measured
 from setpoint.objects.errors import APIError
@@ -38,13 +38,13 @@ from setpoint.session.controllers.messages import (
     Ask,
     Begin,
     Failed,
-    Line,
     Loaded,
+    PrintedLine,
     Ran,
     Refused,
     Start,
+    StatusAnswer,
     Stop,
-    Told,
     ToProgram,
 )
 
@@ -160,7 +160,7 @@ class Worker:
         rows = [self._row(each) for each in self._controllers]
         settled = bool(rows) and all(map(_is_settled, self._controllers))
         told = remembered(self._controllers, ask.wanted) if ask.wanted is not None else []
-        self._channel.send(Told(ask.number, rows, project_files(), settled, told))
+        self._channel.send(StatusAnswer(ask.number, rows, project_files(), settled, told))
 
     def _row(self, controller: Controller) -> Row:
         row = overview(controller)
@@ -172,7 +172,7 @@ class Worker:
 
     # Outgoing messages
 
-    def _ran(self, controller: Controller, run: Run) -> None:
+    def _ran(self, controller: Controller, run: ReconcileRecord) -> None:
         error = run.error if run.result not in (CANCELLED, CONFLICT) else None
         why = told(error, self._directory) if error is not None else ""
         again = run.requeue_after
@@ -185,23 +185,26 @@ class Worker:
             self._channel.send(Ran(run.controller, about, reasons, writes, run.result, run.seconds, why, again))
         elif why:
             next_try = "waiting for the next change" if again is None else f"next try in {measured(again)}"
-            self._channel.send(Line(run.controller, f"{run.request} failed: {why}; {next_try}", error=True))
+            self._channel.send(PrintedLine(run.controller, f"{run.request} failed: {why}; {next_try}", error=True))
 
 
 class _Watching:
     """Observes the reconciles of a controller, and passes them on to the counting observer."""
 
     def __init__(
-        self, controller: Controller, counting: Observer | None, ran: Callable[[Controller, Run], None]
+        self,
+        controller: Controller,
+        counting: ReconcileObserver | None,
+        ran: Callable[[Controller, ReconcileRecord], None],
     ) -> None:
         self._controller, self._counting, self._ran = controller, counting, ran
 
-    def started(self, run: Run) -> None:
+    def started(self, run: ReconcileRecord) -> None:
         output.current.set(run.controller)  # each task reconciles for one controller only
         if self._counting is not None:
             self._counting.started(run)
 
-    def finished(self, run: Run) -> None:
+    def finished(self, run: ReconcileRecord) -> None:
         if self._counting is not None:
             self._counting.finished(run)
         self._ran(self._controller, run)

@@ -13,10 +13,10 @@ import msgspec
 
 from setpoint.controller.overview import FAILED, LOADING, Row
 from setpoint.objects.clock import Clock, timeout
-from setpoint.objects.reconcile_report import Reconciled, Wanted
-from setpoint.session.controllers.entry import Entry
+from setpoint.objects.reconcile_report import Reconciled, ReconcileQuery
+from setpoint.session.controllers.entry import EntryPoint
 from setpoint.session.controllers.lag import REMEDY
-from setpoint.session.controllers.messages import Begin, Blocked, Line, Ran, Refused, Told
+from setpoint.session.controllers.messages import Begin, Blocked, PrintedLine, Ran, Refused, StatusAnswer
 from setpoint.session.controllers.program import Program
 
 # The time for running reconciles of a replaced worker.
@@ -34,13 +34,13 @@ PATIENT_TRIES = 3
 class Teller(Protocol):
     """Receives reports about worker processes."""
 
-    def happened(self, entry: Entry, reason: str, text: str, *, bad: bool) -> None:
+    def happened(self, entry: EntryPoint, reason: str, text: str, *, bad: bool) -> None:
         """Reports an event to the user; `reason` is a CamelCase word."""
 
-    def printed(self, entry: Entry, controller: str, text: str, *, error: bool) -> None:
+    def printed(self, entry: EntryPoint, controller: str, text: str, *, error: bool) -> None:
         """Reports a line of output."""
 
-    def ran(self, entry: Entry, run: Ran) -> None:
+    def ran(self, entry: EntryPoint, run: Ran) -> None:
         """Reports a finished reconcile, if requested."""
 
 
@@ -49,10 +49,10 @@ class WorkerSlot:
 
     def __init__(
         self,
-        entry: Entry,
+        entry: EntryPoint,
         begin: Begin,
         teller: Teller,
-        taken: Callable[[str, Entry], Entry | None],
+        taken: Callable[[str, EntryPoint], EntryPoint | None],
         clock: Clock,
         environ: Mapping[str, str],
         *,
@@ -63,7 +63,7 @@ class WorkerSlot:
         self._program: Program | None = None
         # The last started worker: the active one or its successor.
         self._starting: asyncio.Task[Program] | None = None
-        self._known: Told | None = None
+        self._known: StatusAnswer | None = None
         self._changed = asyncio.Event()
         # True while loading or about to load: the known state may be outdated.
         self._trying = True
@@ -115,7 +115,7 @@ class WorkerSlot:
             notes.append(f"the previous version is still running: {self.problem}")
         return [msgspec.structs.replace(row, note="; ".join(filter(None, (*notes, row.note)))) for row in known.rows]
 
-    async def reconciles(self, wanted: Wanted) -> list[Reconciled]:
+    async def reconciles(self, wanted: ReconcileQuery) -> list[Reconciled]:
         """Returns the remembered reconciles that match."""
         told = await self._ask(wanted)
         return told.reconciles if told is not None else []
@@ -132,7 +132,7 @@ class WorkerSlot:
         self._program = None
         await asyncio.gather(*(each.stop(GRACE_SECONDS) for each in programs))
 
-    async def _ask(self, wanted: Wanted | None = None) -> Told | None:
+    async def _ask(self, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
         program = self._program
         told = await program.ask(ANSWER_SECONDS, wanted) if program is not None else None
         if told is not None:
@@ -232,9 +232,9 @@ class WorkerSlot:
         goes_on = "; the previous version is still running" if self._program is not None else ""
         self._teller.happened(self.entry, "ControllersNotLoaded", f"{why}{goes_on}", bad=True)
 
-    def _heard(self, message: Line | Ran | Blocked) -> None:
+    def _heard(self, message: PrintedLine | Ran | Blocked) -> None:
         match message:
-            case Line(controller, text, error):
+            case PrintedLine(controller, text, error):
                 self._teller.printed(self.entry, controller or self.called, text, error=error)
             case Blocked(controller, about, where, _):
                 at = f" at {where}" if where else ""

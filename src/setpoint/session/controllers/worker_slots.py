@@ -7,8 +7,8 @@ from pathlib import Path
 
 from setpoint.controller.overview import Row
 from setpoint.objects.clock import Clock
-from setpoint.objects.reconcile_report import Reconciles, Wanted
-from setpoint.session.controllers.entry import Entry
+from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
+from setpoint.session.controllers.entry import EntryPoint
 from setpoint.session.controllers.messages import Begin
 from setpoint.session.controllers.worker_slot import Teller, WorkerSlot
 from setpoint.workload.filewatch.inotify import Inotify
@@ -30,14 +30,14 @@ class WorkerSlots:
     ) -> None:
         self._directory, self._teller, self._clock = directory, teller, clock
         self._environ, self._at_terminal = environ, at_terminal
-        self._seats: dict[Entry, WorkerSlot] = {}
+        self._seats: dict[EntryPoint, WorkerSlot] = {}
         self._leaving: list[asyncio.Task[None]] = []
         self._inotify: Inotify | OSError | None = None
         self._watcher: Watcher | None = None
         self._watched: tuple[str, ...] = ()
         self._looking: set[asyncio.Task[None]] = set()
 
-    async def set(self, wanted: Mapping[Entry, Begin]) -> None:
+    async def set(self, wanted: Mapping[EntryPoint, Begin]) -> None:
         """Sets the entries to run. Unchanged entries keep running."""
         gone = [self._seats.pop(entry) for entry in list(self._seats) if entry not in wanted]
         # Cancelling this method does not cancel the stopping.
@@ -66,7 +66,7 @@ class WorkerSlots:
         found = await asyncio.gather(*(seat.rows() for seat in self._seats.values()))
         return [row for rows in found for row in rows]
 
-    async def reconciles(self, wanted: Wanted) -> Reconciles:
+    async def reconciles(self, wanted: ReconcileQuery) -> Reconciles:
         """Returns the remembered reconciles that match, and the names of all controllers."""
         seats = list(self._seats.values())
         found = await asyncio.gather(*(seat.reconciles(wanted) for seat in seats))
@@ -76,7 +76,7 @@ class WorkerSlots:
         """Returns True if no controller has work until the next change or timer."""
         return all(await asyncio.gather(*(seat.settled() for seat in self._seats.values())))
 
-    def called(self, entry: Entry) -> str:
+    def called(self, entry: EntryPoint) -> str:
         """Returns the name for output of an entry without a controller."""
         seat = self._seats.get(entry)
         return seat.called if seat is not None else entry.module
@@ -101,13 +101,13 @@ class WorkerSlots:
             await asyncio.wait(self._leaving)
             self._leaving = [each for each in self._leaving if not each.done()]
 
-    def _taken(self, name: str, asking: Entry) -> Entry | None:
+    def _taken(self, name: str, asking: EntryPoint) -> EntryPoint | None:
         """Returns the other entry with a controller of this name, or None."""
         return next((entry for entry, seat in self._seats.items() if entry != asking and name in seat.names), None)
 
     # Changes of files
 
-    async def _watch(self, wanted: Mapping[Entry, Begin]) -> None:
+    async def _watch(self, wanted: Mapping[EntryPoint, Begin]) -> None:
         """Watches the directory, and the directories of files elsewhere, before any module is loaded."""
         top = os.path.realpath(self._directory)
         places = {os.path.realpath(self._directory / each.module).rpartition("/")[0] for each in wanted if each.is_file}

@@ -6,12 +6,12 @@ old state or the new one, never a mixture, and an interrupted restore changes no
 """
 
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Entry, Snapshot, StoreError
+from setpoint.store.contract import LogEntry, Snapshot, StoreError
 from setpoint.store.dump import Contents, Dumped, dump, load
 from setpoint.store.etcd import envelope, past, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import Epoch, prefix_end
-from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.session import StoreSession
 from setpoint.store.etcd.wire import Message
 
 # The limits of one transaction of a restore, well within etcd's default limits.
@@ -19,7 +19,7 @@ CHUNK_OPS = 100
 CHUNK_BYTES = 512 << 10
 
 
-async def snapshot(session: Session) -> Dumped:
+async def snapshot(session: StoreSession) -> Dumped:
     while True:
         entries, kept = await past.log(session, 0, 0)
         epoch = kept.epoch
@@ -35,9 +35,9 @@ async def snapshot(session: Session) -> Dumped:
         return Dumped(bounds.current, dump(Contents(bounds, entries, deadlines)))
 
 
-async def restore(session: Session, source: Snapshot | bytes) -> int:
+async def restore(session: StoreSession, source: Snapshot | bytes) -> int:
     contents = load(source if isinstance(source, bytes) else source.dump())
-    state: dict[str, Entry] = {}
+    state: dict[str, LogEntry] = {}
     for entry in contents.entries:
         if entry.value is None:
             state.pop(entry.key, None)
@@ -53,7 +53,9 @@ async def restore(session: Session, source: Snapshot | bytes) -> int:
             return switched
 
 
-async def _stage(session: Session, current: Epoch, epoch: Epoch, state: dict[str, Entry], contents: Contents) -> bool:
+async def _stage(
+    session: StoreSession, current: Epoch, epoch: Epoch, state: dict[str, LogEntry], contents: Contents
+) -> bool:
     """Writes the state of a new epoch; returns False if another epoch became current meanwhile."""
     ops: list[Message] = []
     size = 0
@@ -72,14 +74,14 @@ async def _stage(session: Session, current: Epoch, epoch: Epoch, state: dict[str
     return not ops or await _put(session, current, ops)
 
 
-async def _put(session: Session, current: Epoch, ops: list[Message]) -> bool:
+async def _put(session: StoreSession, current: Epoch, ops: list[Message]) -> bool:
     # The check also rejects a delayed copy of this request: no copy can take effect after the switch.
     response = await session.client.txn(wire.txn([session.same_epoch(current)], ops, []), once=False)
     session.hear(response)
     return bool(response.succeeded)
 
 
-async def _switch(session: Session, current: Epoch, name: str, snapshot_revision: int) -> int | None:
+async def _switch(session: StoreSession, current: Epoch, name: str, snapshot_revision: int) -> int | None:
     """Makes a new epoch the current one and removes all others. Returns the store's revision; None if another epoch
     became current first."""
     # The switch gets etcd's next revision or a later one; the store's revision must exceed the snapshot's and the

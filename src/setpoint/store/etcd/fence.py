@@ -14,7 +14,7 @@ from setpoint.store.etcd.client import Lost, OutOfRange
 from setpoint.store.etcd.failures import OutcomeUnknown
 from setpoint.store.etcd.keys import Epoch
 from setpoint.store.etcd.replay import Replay
-from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.session import StoreSession
 from setpoint.store.etcd.wire import Message
 
 # A raised fence exists much longer than any request that checks the fence, and then expires.
@@ -24,7 +24,7 @@ LEASE_SECONDS = 3600
 class Fence:
     """One client's fence, and the pending writes that check the fence."""
 
-    def __init__(self, session: Session, client: str) -> None:
+    def __init__(self, session: StoreSession, client: str) -> None:
         self.version = 0  # the number of times the fence was raised, as etcd last reported
         self.key = session.root.fence(client)
         self._session = session

@@ -15,7 +15,7 @@ from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import prefix_end
 from setpoint.store.etcd.replay import LogReplay
-from setpoint.store.etcd.session import Kept, Session
+from setpoint.store.etcd.session import ReadableHistory, StoreSession
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
 
@@ -30,7 +30,7 @@ class Maintenance:
     """The maintenance of one replica."""
 
     def __init__(
-        self, session: Session, writer: Writer, retention: Retention, forgotten: Callable[[int], None]
+        self, session: StoreSession, writer: Writer, retention: Retention, forgotten: Callable[[int], None]
     ) -> None:
         self._session = session
         self._forgotten = forgotten  # called with the compacted revision, in the store's numbering
@@ -149,7 +149,7 @@ class Maintenance:
             ops = [wire.nested([wire.mod_is(kv.key, kv.mod_revision)], [wire.delete(kv.key)], []) for kv in some]
             await self._session.client.txn(wire.txn([], ops, []), once=False)
 
-    async def _target(self, found: Kept) -> int | None:
+    async def _target(self, found: ReadableHistory) -> int | None:
         """Returns etcd's revision up to which retention allows compaction, or None."""
         targets = []
         age, revisions, _ = self._retention
@@ -166,7 +166,7 @@ class Maintenance:
             targets.append(await self._meter.target(found))
         return max((target for target in targets if target is not None), default=None)
 
-    async def _last_head(self, found: Kept, holds: Callable[[Message], bool]) -> int | None:
+    async def _last_head(self, found: ReadableHistory, holds: Callable[[Message], bool]) -> int | None:
         """Returns the last kept transaction's revision for which `holds`, a monotonic condition, is True, or None."""
         low, high = found.base, found.current + 1
         last = None
@@ -185,13 +185,13 @@ class Maintenance:
 class SizeMeter:
     """The bytes of the entries after each revision, read once from the log as it grows, and kept as sums of blocks."""
 
-    def __init__(self, session: Session, limit: int) -> None:
+    def __init__(self, session: StoreSession, limit: int) -> None:
         self._session = session
         self._limit = limit
         self._blocks: list[tuple[int, int]] = []  # the last revision of each block, and its bytes
         self._epoch = self._measured = 0
 
-    async def target(self, found: Kept) -> int | None:
+    async def target(self, found: ReadableHistory) -> int | None:
         """Returns etcd's revision after which the entries are within the limit."""
         if self._epoch != found.epoch.revision or self._measured < found.base:
             self._blocks, self._epoch, self._measured = [], found.epoch.revision, found.base
@@ -205,7 +205,7 @@ class SizeMeter:
             forgotten, total = last, total - size
         return forgotten
 
-    async def _measure(self, found: Kept) -> None:
+    async def _measure(self, found: ReadableHistory) -> None:
         replay = LogReplay(self._session, found.epoch.outward(self._measured), self._session.client.deadline())
         try:
             while self._measured < found.current:

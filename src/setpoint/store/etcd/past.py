@@ -6,20 +6,20 @@ read by key. Of the entries before the oldest kept revision, only those that wer
 
 from collections.abc import AsyncIterator, Sequence
 
-from setpoint.store.contract import Entry, TooLate
+from setpoint.store.contract import LogEntry, TooLate
 from setpoint.store.etcd import envelope, wire
 from setpoint.store.etcd.client import OutOfRange
 from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.replay import LogReplay
-from setpoint.store.etcd.session import Kept, Session
+from setpoint.store.etcd.session import ReadableHistory, StoreSession
 from setpoint.store.etcd.wire import Message
 
 CHUNK = 2_000  # keys read at once
 
 
-async def history(session: Session, key: str, before: int | None, limit: int) -> Sequence[Entry]:
+async def history(session: StoreSession, key: str, before: int | None, limit: int) -> Sequence[LogEntry]:
     while True:
-        entries: list[Entry] = []
+        entries: list[LogEntry] = []
         try:
             async for entry in _backwards(session, key, before):
                 entries.append(entry)
@@ -30,7 +30,7 @@ async def history(session: Session, key: str, before: int | None, limit: int) ->
         return entries
 
 
-async def log(session: Session, after: int, limit: int) -> tuple[list[Entry], Kept]:
+async def log(session: StoreSession, after: int, limit: int) -> tuple[list[LogEntry], ReadableHistory]:
     """Returns the entries, and the kept range at the time of the read: the entries reach up to its current revision."""
     while True:
         found = await session.kept()
@@ -40,7 +40,7 @@ async def log(session: Session, after: int, limit: int) -> tuple[list[Entry], Ke
             continue
 
 
-async def state_at(session: Session, epoch: Epoch, revision: int) -> AsyncIterator[Message]:
+async def state_at(session: StoreSession, epoch: Epoch, revision: int) -> AsyncIterator[Message]:
     """Yields every key of the state at one of etcd's revisions, in chunks. Raises OutOfRange."""
     start, end = epoch.state, prefix_end(epoch.state)
     while True:
@@ -53,9 +53,9 @@ async def state_at(session: Session, epoch: Epoch, revision: int) -> AsyncIterat
         start = found.kvs[-1].key + b"\0"
 
 
-async def _log(session: Session, found: Kept, after: int, limit: int) -> list[Entry]:
+async def _log(session: StoreSession, found: ReadableHistory, after: int, limit: int) -> list[LogEntry]:
     epoch, wanted = found.epoch, found.epoch.inward(after)
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     if wanted < found.base:
         state = [kv async for kv in state_at(session, epoch, found.readable(found.base)) if kv.mod_revision > wanted]
         for kv in sorted(state, key=lambda kv: kv.mod_revision):
@@ -79,7 +79,7 @@ async def _log(session: Session, found: Kept, after: int, limit: int) -> list[En
     return entries
 
 
-async def _backwards(session: Session, key: str, before: int | None) -> AsyncIterator[Entry]:
+async def _backwards(session: StoreSession, key: str, before: int | None) -> AsyncIterator[LogEntry]:
     found = await session.kept()
     epoch = found.epoch
     end = found.current + 1 if before is None else min(epoch.inward(before), found.current + 1)
@@ -101,17 +101,17 @@ async def _backwards(session: Session, key: str, before: int | None) -> AsyncIte
         yield _deleted(key, deletion, deleted, epoch)
 
 
-async def _versions(session: Session, epoch: Epoch, key: str, revision: int) -> Sequence[Message | None]:
+async def _versions(session: StoreSession, epoch: Epoch, key: str, revision: int) -> Sequence[Message | None]:
     """Returns a key of the state, and the record of its last deletion, as of one of etcd's revisions."""
     reads = [wire.get(epoch.of_state(key), revision), wire.get(epoch.of_deletion(key), revision)]
     response = await session.client.txn(wire.txn([], reads, []), once=False)
     return [wire.first(answer) for answer in response.responses]
 
 
-def _written(kv: Message, epoch: Epoch) -> Entry:
+def _written(kv: Message, epoch: Epoch) -> LogEntry:
     """Returns the entry that wrote a key of the state."""
     value, meta = envelope.open_(kv.value, kv.key)
-    return Entry(
+    return LogEntry(
         epoch.outward(kv.mod_revision),
         epoch.key(kv.key),
         value,
@@ -123,10 +123,10 @@ def _written(kv: Message, epoch: Epoch) -> Entry:
     )
 
 
-def _deleted(key: str, deletion: Message, deleted: Message, epoch: Epoch) -> Entry:
+def _deleted(key: str, deletion: Message, deleted: Message, epoch: Epoch) -> LogEntry:
     """Returns the entry that deleted a key, from the record of the deletion and the deleted key."""
     meta = envelope.open_(deletion.value, deletion.key).meta
-    return Entry(
+    return LogEntry(
         epoch.outward(deletion.mod_revision),
         key,
         None,

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from setpoint.store.contract import Entry, Event, TooLate
+from setpoint.store.contract import Event, LogEntry, TooLate
 from setpoint.store.etcd import envelope
 from setpoint.store.etcd.client import Lost, OutOfRange, WatchStream
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.keys import Epoch, prefix_end
-from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.session import StoreSession
 from setpoint.store.etcd.wire import Message
 
 _DELETE = 1
@@ -34,7 +34,9 @@ class Replay:
     without one, the replay retries forever.
     """
 
-    def __init__(self, session: Session, start: bytes, end: bytes, after: int, deadline: float | None = None) -> None:
+    def __init__(
+        self, session: StoreSession, start: bytes, end: bytes, after: int, deadline: float | None = None
+    ) -> None:
         self.position = after
         self._session = session
         self._range = start, end
@@ -93,7 +95,7 @@ class Replay:
 class LogReplay:
     """The store's log after a revision, until its epoch is replaced."""
 
-    def __init__(self, session: Session, after: int, deadline: float | None = None) -> None:
+    def __init__(self, session: StoreSession, after: int, deadline: float | None = None) -> None:
         self._session = session
         self._epoch = session.epoch
         self._deadline = deadline
@@ -172,7 +174,7 @@ def _event(change: Message, deletions: dict[bytes, Message], epoch: Epoch) -> Ev
     if not replaced and (change.type == _DELETE or now.version > 1):
         raise _Incomplete("what was replaced was compacted away")
     return Event(
-        Entry(
+        LogEntry(
             epoch.outward(now.mod_revision),
             epoch.key(now.key),
             value,

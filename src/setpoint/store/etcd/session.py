@@ -27,7 +27,7 @@ class Reading(NamedTuple):
     etcd_revision: int  # etcd's own revision; other clients write to etcd too
 
 
-class Kept(NamedTuple):
+class ReadableHistory(NamedTuple):
     """The part of the past that can be read, in etcd's revisions.
 
     etcd is compacted as a whole, also to revisions between two transactions of the store. The state of the store at
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
         return max(revision, self.compacted)
 
 
-class Session:
+class StoreSession:
     """One client's view of the store's position."""
 
     def __init__(self, client: EtcdClient, clock: Clock, ids: Ids) -> None:
@@ -116,7 +116,7 @@ class Session:
         kept = await self.kept()
         return kept.epoch.outward(kept.base)
 
-    async def kept(self) -> Kept:
+    async def kept(self) -> ReadableHistory:
         """Returns the part of the past that can be read at this moment."""
         compacted = await self.compacted()
         try:
@@ -125,7 +125,7 @@ class Session:
             return await self.kept()
         head = wire.first(reading.answers[0])
         base = max(reading.epoch.revision, head.mod_revision if head is not None else 0)
-        return Kept(reading.epoch, base, reading.current, compacted)
+        return ReadableHistory(reading.epoch, base, reading.current, compacted)
 
     async def compacted(self) -> int:
         """Returns the revision that etcd is compacted to. etcd does not report that revision, but refuses reads before

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Closed, Event, StoreError, TooLate
 from setpoint.store.etcd.replay import Batch, LogReplay
-from setpoint.store.etcd.session import Session
+from setpoint.store.etcd.session import StoreSession
 from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
 
 WINDOW_EVENTS = 16_384
@@ -26,7 +26,7 @@ _logger = logging.getLogger("setpoint.store")
 class SharedWatch:
     """The source of all cursors of a store. Revisions are the store's."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
         self._loop = asyncio.get_running_loop()
         self._followers = Followers()

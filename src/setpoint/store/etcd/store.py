@@ -19,9 +19,9 @@ from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import (
-    Entry,
     Expect,
     Item,
+    LogEntry,
     Page,
     Purge,
     PurgedPage,
@@ -38,7 +38,7 @@ from setpoint.store.etcd.client import EtcdClient
 from setpoint.store.etcd.config import EtcdConfig
 from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.maintenance import POLL, Maintenance
-from setpoint.store.etcd.session import Reading, Session, item_of
+from setpoint.store.etcd.session import Reading, StoreSession, item_of
 from setpoint.store.etcd.shared_watch import SharedWatch
 from setpoint.store.etcd.wire import Message
 from setpoint.store.etcd.writer import Writer
@@ -50,7 +50,7 @@ from setpoint.store.upkeep import Upkeep
 class EtcdStore:
     """The log in etcd. Created by `EtcdStore.open`; belongs to the event loop that opened the store."""
 
-    def __init__(self, session: Session, retention: Retention) -> None:
+    def __init__(self, session: StoreSession, retention: Retention) -> None:
         self._session = session
         self._writer = Writer(session)
         self._feed = SharedWatch(session)
@@ -70,7 +70,7 @@ class EtcdStore:
         """Connects. Without a retention the store never compacts: etcd's --auto-compaction can do so instead."""
         clock, ids = clock or SystemClock(), ids or SystemIds()
         client = EtcdClient(config, clock, ids)
-        session = Session(client, clock, ids)
+        session = StoreSession(client, clock, ids)
         try:
             await session.open()
         except BaseException:
@@ -164,10 +164,10 @@ class EtcdStore:
 
     # The past
 
-    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         return await past.history(self._session, key, before, limit)
 
-    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         return (await past.log(self._session, after, limit))[0]
 
     async def compact(self, to: int) -> None:

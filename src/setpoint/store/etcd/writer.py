@@ -16,11 +16,11 @@ from setpoint.store.etcd.client import Lost
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.fence import Fence
 from setpoint.store.etcd.keys import Epoch
-from setpoint.store.etcd.session import Session, item_of
+from setpoint.store.etcd.session import StoreSession, item_of
 from setpoint.store.etcd.wire import Message
 
 
-class Change(NamedTuple):
+class EtcdWrite(NamedTuple):
     """A write together with etcd's revision that the write replaces, 0 if the key is absent."""
 
     write: Write
@@ -47,7 +47,7 @@ class Result(NamedTuple):
 class Writer:
     """One client's writes."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
         client = session.ids.uid()
         self._fence = Fence(session, client)
@@ -79,7 +79,7 @@ class Writer:
         """Deletes a key if its revision (in etcd's numbering) is still the given one, together with its index keys."""
 
         def make(epoch: Epoch, head: Message) -> Request:
-            change = Change(Write(key, None), revision)
+            change = EtcdWrite(Write(key, None), revision)
             ops = [*self._ops(change, actor, None, epoch), *map(wire.delete, index), head]
             return Request([wire.mod_is(epoch.of_state(key), revision)], ops, [])
 
@@ -101,7 +101,7 @@ class Writer:
         checks, failure = [wire.mod_is(state, previous)], [wire.get(state)]
         if value is None and expect == ABSENT:
             return Request(checks, [], failure)
-        ops = [*self._ops(Change(write, previous), actor, cause, epoch), head]
+        ops = [*self._ops(EtcdWrite(write, previous), actor, cause, epoch), head]
         if value is not None and expect != ABSENT:
             same = envelope.unchanged_from(value)
             unchanged = wire.value_between(state, same, envelope.unchanged_to(same))
@@ -120,7 +120,7 @@ class Writer:
                 if write.expect is not ANY and write.expect != (item.revision if item else ABSENT):
                     raise ExpectationFailed(write.key, write.expect, item)
                 if write.value != (item.value if item else None):
-                    changes.append(Change(write, kv.mod_revision if kv else 0))
+                    changes.append(EtcdWrite(write, kv.mod_revision if kv else 0))
             if not changes:
                 if len(writes) == 1 and found[0] is not None:
                     return epoch.outward(found[0].mod_revision)
@@ -133,7 +133,7 @@ class Writer:
         self,
         writes: Sequence[Write],
         found: Sequence[Message | None],
-        changes: Sequence[Change],
+        changes: Sequence[EtcdWrite],
         read_in: Epoch,
         actor: Actor,
         cause: Cause | None,
@@ -153,7 +153,7 @@ class Writer:
         result = await self._send(make)
         return None if result.answers is not None else result
 
-    def _ops(self, change: Change, actor: Actor, cause: Cause | None, epoch: Epoch) -> list[Message]:
+    def _ops(self, change: EtcdWrite, actor: Actor, cause: Cause | None, epoch: Epoch) -> list[Message]:
         """Returns etcd's operations for one change."""
         key, value, _, ttl = change.write
         now = self._session.now()

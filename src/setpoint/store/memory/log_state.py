@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Entry, Event, Item, Purge, Purged, Selection
+from setpoint.store.contract import Event, Item, LogEntry, Purge, Purged, Selection
 from setpoint.store.deadlines import Deadlines
 from setpoint.store.dump import Contents, dump
 from setpoint.store.follow import first_after, revision_of, whole_revisions
@@ -27,7 +27,7 @@ _OVERHEAD = 400
 _new = tuple.__new__  # makes a named tuple in half the time
 
 
-def _revision(entry: Entry) -> int:
+def _revision(entry: LogEntry) -> int:
     return entry[0]
 
 
@@ -37,12 +37,12 @@ def cost(event: Event) -> int:
     return _OVERHEAD + len(entry.key) + len(entry.value or b"")
 
 
-def item_of(entry: Entry) -> Item | None:
+def item_of(entry: LogEntry) -> Item | None:
     value = entry[2]
     return None if value is None else _new(Item, (entry[1], value, entry[0], entry[4]))
 
 
-def _at(versions: list[Entry], revision: int) -> Item | None:
+def _at(versions: list[LogEntry], revision: int) -> Item | None:
     place = bisect_right(versions, revision, key=_revision)
     if not place:
         return None
@@ -53,12 +53,12 @@ def _at(versions: list[Entry], revision: int) -> Item | None:
     return item_of(entry)
 
 
-def _exists_at(versions: list[Entry], revision: int) -> bool:
+def _exists_at(versions: list[LogEntry], revision: int) -> bool:
     place = bisect_right(versions, revision, key=_revision)
     return place > 0 and (versions[place - 1].value is not None or versions[place - 1].purged is not None)
 
 
-def _survivors(versions: Mapping[str, list[Entry]], oldest: int) -> list[Entry]:
+def _survivors(versions: Mapping[str, list[LogEntry]], oldest: int) -> list[LogEntry]:
     """Returns the entries at or before the oldest revision that make up its state."""
     return sorted((kept[0] for kept in versions.values() if kept[0].revision <= oldest), key=lambda entry: entry[:2])
 
@@ -71,7 +71,7 @@ class _Removed(NamedTuple):
     last: int = 0
 
 
-def _purge(versions: list[Entry], events: list[Event], places: list[int], purge: Purge) -> _Removed:
+def _purge(versions: list[LogEntry], events: list[Event], places: list[int], purge: Purge) -> _Removed:
     """Removes the values at some indexes of a key's versions, in place, so that all sharers of the lists lose them."""
     size = 0
     for place in places:
@@ -123,7 +123,7 @@ class State:
         self.oldest = 0
         self._gaps: tuple[tuple[int, int], ...] = ()
         # The versions of each key, never empty; at most the first is at or before `oldest`, and that is no deletion.
-        self.versions: dict[str, list[Entry]] = {}
+        self.versions: dict[str, list[LogEntry]] = {}
         # Every event after `oldest`, and the bytes of all of them.
         self.events: list[Event] = []
         self.size = 0
@@ -185,13 +185,13 @@ class State:
     def count(self, prefix: str) -> int:
         return self.live.rank(prefix_end(prefix)) - self.live.rank(prefix)
 
-    def history(self, key: str, before: int | None, limit: int) -> list[Entry]:
+    def history(self, key: str, before: int | None, limit: int) -> list[LogEntry]:
         versions = self.versions.get(key, [])
         end = len(versions) if before is None else bisect_right(versions, before - 1, key=_revision)
         return versions[max(0, end - limit) if limit else 0 : end][::-1]
 
-    def log(self, after: int, limit: int) -> list[Entry]:
-        entries: list[Entry] = []
+    def log(self, after: int, limit: int) -> list[LogEntry]:
+        entries: list[LogEntry] = []
         if after < self.oldest:
             survivors = _survivors(self.versions, self.oldest)
             entries = survivors[bisect_right(survivors, after, key=_revision) :]
@@ -208,7 +208,7 @@ class State:
         revision: int,
         key: str,
         value: bytes | None,
-        old: Entry | None,
+        old: LogEntry | None,
         time: float,
         actor: Actor,
         cause: Cause | None,
@@ -217,10 +217,10 @@ class State:
         """Appends an entry to the log and updates the versions, keys, size and deadlines; `old` is the entry of the
         replaced value."""
         if old is None:
-            entry: Entry = _new(Entry, (revision, key, value, 0, revision, time, actor, cause, None))
+            entry: LogEntry = _new(LogEntry, (revision, key, value, 0, revision, time, actor, cause, None))
             self.events.append(_new(Event, (entry, None)))
         else:
-            entry = _new(Entry, (revision, key, value, old[0], old[4], time, actor, cause, None))
+            entry = _new(LogEntry, (revision, key, value, old[0], old[4], time, actor, cause, None))
             self.events.append(_new(Event, (entry, old[2])))
         if old is not None and value is not None:
             self.versions[key].append(entry)
@@ -230,7 +230,7 @@ class State:
         if deadline is not None or self.deadlines:
             self.deadlines.set(key, deadline)
 
-    def _move_key(self, key: str, entry: Entry, *, appears: bool) -> None:
+    def _move_key(self, key: str, entry: LogEntry, *, appears: bool) -> None:
         """Records the creation or deletion of a key: moves the key between the orders of live and dead keys."""
         if self._keys_are_shared:
             self._unshare_keys()
@@ -335,7 +335,7 @@ class State:
 
     def load(self, contents: Contents) -> None:
         """Replaces the state by the contents of a dump, under a new revision."""
-        versions: dict[str, list[Entry]] = {}
+        versions: dict[str, list[LogEntry]] = {}
         events: list[Event] = []
         for entry in contents.entries:
             kept = versions.setdefault(entry.key, [])
@@ -350,7 +350,7 @@ class State:
 
     def _become(
         self,
-        versions: dict[str, list[Entry]],
+        versions: dict[str, list[LogEntry]],
         events: list[Event],
         bounds: Bounds,
         deadlines: Mapping[str, float],

@@ -14,11 +14,11 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.contract import (
     EXPIRY,
     Closed,
-    Entry,
     Event,
     Expect,
     ExpectationFailed,
     Item,
+    LogEntry,
     Page,
     Purge,
     PurgedPage,
@@ -118,11 +118,11 @@ class MemoryStore:
         self._state.bounds.check(at)
         return self._state.count_at(prefix, at)
 
-    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         self._open()
         return self._state.history(key, before, limit)
 
-    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         self._open()
         return self._state.log(after, limit)
 
@@ -169,7 +169,7 @@ class MemoryStore:
         self._open()
         check_writes(writes)
         state = self._state
-        changes: list[tuple[Write, Entry | None]] = []
+        changes: list[tuple[Write, LogEntry | None]] = []
         for write in writes:
             versions = state.versions.get(write.key)
             old = versions[-1] if versions and versions[-1].value is not None else None

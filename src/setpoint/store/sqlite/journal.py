@@ -13,7 +13,7 @@ import msgspec
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import EXPIRY, Entry, Event, ExpectationFailed, Purge, Selection, Write
+from setpoint.store.contract import EXPIRY, Event, ExpectationFailed, LogEntry, Purge, Selection, Write
 from setpoint.store.dump import Contents
 from setpoint.store.purge_rules import is_selected
 from setpoint.store.sqlite.delta import DELETED, PURGED, encode_difference, encode_whole, is_difference
@@ -71,7 +71,7 @@ def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
 
 
 @dataclass(slots=True)
-class Walk:
+class PurgeProgress:
     """The progress of the purge of one key: the last entry visited, and the numbers of entries visited and purged."""
 
     later: int = 0
@@ -169,7 +169,7 @@ class Journal:
         self._remembered += len(value or b"") - len(old or b"")
         self._items[key] = _new(ItemRow, (item, key, id, created, expires, kept.depth, value is not None, value, 0))
         self._add_entry(id, item, previous, created, time, who, why, kept)
-        entry = _new(Entry, (revision, key, value, revision_of(previous), created, time, actor, cause, None))
+        entry = _new(LogEntry, (revision, key, value, revision_of(previous), created, time, actor, cause, None))
         return _new(Event, (entry, old))
 
     def _item(self, key: str) -> ItemRow | None:
@@ -324,7 +324,7 @@ class Journal:
         """Returns at most `limit` keys with a prefix after a key, including deleted keys that have entries."""
         return self._reader.keys(prefix, after, limit)
 
-    def purge(self, key: str, selection: Selection, purge: Purge, walk: Walk, limit: int) -> bool:
+    def purge(self, key: str, selection: Selection, purge: Purge, walk: PurgeProgress, limit: int) -> bool:
         """Visits about `limit` entries of a key, from the newest to the oldest, and removes the selected values.
 
         The entry after a removed value is stored whole first, so that every remaining value can be read at any moment,
@@ -384,11 +384,11 @@ class Journal:
         self.fill(contents.entries, contents.deadlines)
         self.begin_at(self.bounds.restored(contents.bounds))
 
-    def fill(self, entries: Iterable[Entry], deadlines: Mapping[str, float]) -> None:
+    def fill(self, entries: Iterable[LogEntry], deadlines: Mapping[str, float]) -> None:
         """Inserts the rows of entries, in the order of the log, into an empty store. Only the newest entry of each key
         is held in memory: all entries may not fit."""
         items: dict[str, int] = {}
-        newest: dict[str, tuple[Entry, int, int]] = {}  # with its depth and its id
+        newest: dict[str, tuple[LogEntry, int, int]] = {}  # with its depth and its id
         place = last = 0
         for entry in entries:
             place = place + 1 if entry.revision == last else 0

@@ -11,7 +11,7 @@ import msgspec
 
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
-from setpoint.store.contract import Entry, Event, Item, Page, Purge, Purged
+from setpoint.store.contract import Event, Item, LogEntry, Page, Purge, Purged
 from setpoint.store.dump import Contents
 from setpoint.store.keys import prefix_end
 from setpoint.store.sqlite.delta import PURGED, decode, is_difference
@@ -175,7 +175,7 @@ class Reader:
             value = self._decode(link, value)
         return value
 
-    def history(self, key: str, before: int | None, limit: int) -> list[Entry]:
+    def history(self, key: str, before: int | None, limit: int) -> list[LogEntry]:
         row = self.item(key)
         if row is None:
             return []
@@ -190,7 +190,7 @@ class Reader:
             entry = self.before(entry) if entry.revision > oldest else None
         return [event.entry for event in self._events(kept[::-1])][::-1]
 
-    def log(self, after: int, limit: int) -> list[Entry]:
+    def log(self, after: int, limit: int) -> list[LogEntry]:
         bounds = self.bounds()
         rows = self._rows_after(after, limit, bounds.oldest)
         return [event.entry for event in self._events(rows)]
@@ -278,7 +278,7 @@ class Reader:
             cause = None if row.cause is None else Cause.decode(row.cause)
             who, replaced = self._actor(row.actor), revision_of(row.previous)
             purge = tombstone(row) if row.form == PURGED else None
-            entry = Entry(row.revision, keys[row.key], value, replaced, row.created, row.time, who, cause, purge)
+            entry = LogEntry(row.revision, keys[row.key], value, replaced, row.created, row.time, who, cause, purge)
             events.append(Event(entry, previous_value))
         return events
 

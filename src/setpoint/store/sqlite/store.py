@@ -19,10 +19,10 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.bounds import Bounds
 from setpoint.store.contract import (
     Closed,
-    Entry,
     Event,
     Expect,
     Item,
+    LogEntry,
     Page,
     Purge,
     PurgedPage,
@@ -241,10 +241,10 @@ class SqliteStore:
     async def count(self, prefix: str, at: int | None = None) -> int:
         return await self._read_aside(lambda reader: reader.count(prefix, at))
 
-    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[Entry]:
+    async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
         return await self._read_aside(lambda reader: reader.history(key, before, limit))
 
-    async def log(self, after: int = 0, limit: int = 0) -> Sequence[Entry]:
+    async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
         return await self._read_aside(lambda reader: reader.log(after, limit))
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:

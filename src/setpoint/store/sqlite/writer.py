@@ -27,7 +27,7 @@ from setpoint.store.contract import (
 from setpoint.store.dump import Contents
 from setpoint.store.sqlite.checkpoint import Checkpointer
 from setpoint.store.sqlite.errors import FAILURES, translate
-from setpoint.store.sqlite.journal import Journal, Walk
+from setpoint.store.sqlite.journal import Journal, PurgeProgress
 from setpoint.store.sqlite.layout import BUSY_TIMEOUT
 from setpoint.store.sqlite.lock import Lock
 from setpoint.store.sqlite.reader import Reader
@@ -90,7 +90,7 @@ class PurgeValues(Job):
     purge: Purge
     keys: list[str]
     place: int = 0
-    walk: Walk = field(default_factory=Walk)
+    walk: PurgeProgress = field(default_factory=PurgeProgress)
     removed: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -331,7 +331,7 @@ class Writer:
                     break
                 if job.walk.removed:
                     job.removed.append((job.keys[job.place], job.walk.removed))
-                job.place, job.walk = job.place + 1, Walk()
+                job.place, job.walk = job.place + 1, PurgeProgress()
 
         self._in_transaction(some)
         if job.place < len(job.keys):

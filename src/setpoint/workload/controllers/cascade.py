@@ -19,7 +19,7 @@ from setpoint.workload.controllers.file_restart import Restarts
 from setpoint.workload.controllers.replica_set.controller import SET_NAME
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 
 def _times(obj: Any) -> int:
@@ -38,7 +38,7 @@ _STARTED_AGAIN = Predicate(_is_other, "restarted")
 class Cascade:
     """Tracks the restart count of each workload and restarts the dependents."""
 
-    def __init__(self, world: World, executables: Restarts, containers: Restarts) -> None:
+    def __init__(self, world: Machine, executables: Restarts, containers: Restarts) -> None:
         self._world = world
         self._restarts = {"Executable": executables, "Container": containers}
         # By kind and name: the uid of the object and its restart count.

@@ -20,14 +20,14 @@ from setpoint.workload.kinds.endpoint import Endpoint
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}
 
 
-class Place(NamedTuple):
+class ServiceAddress(NamedTuple):
     """The address and port at which a Service is served."""
 
     address: str
     port: int
 
 
-async def serve(ctx: Context, owner: Object, served: Mapping[str, Place], others: Iterable[str] = ()) -> None:
+async def serve(ctx: Context, owner: Object, served: Mapping[str, ServiceAddress], others: Iterable[str] = ()) -> None:
     """Creates or updates the Endpoints of an owner, one for each Service in `served`, and deletes the Endpoints of the
     `others`."""
     for service in {*others} - served.keys():

@@ -20,7 +20,7 @@ from setpoint.workload.ignore_patterns import by_git
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import FileWatch
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 
 class Restarts(Protocol):
@@ -51,7 +51,7 @@ class _Watched(NamedTuple):
 class FileWatching:
     """Watches the files of all workloads with `spec.watch`."""
 
-    def __init__(self, world: World, executables: Restarts, containers: Restarts) -> None:
+    def __init__(self, world: Machine, executables: Restarts, containers: Restarts) -> None:
         self._world = world
         self._restarts = {"Executable": executables, "Container": containers}
         self._watched: dict[tuple[str, str], _Watched] = {}

@@ -16,7 +16,7 @@ from setpoint.workload.process.pipes import Sink
 from setpoint.workload.templates import Lookup, NotYet, TemplateError, render
 
 if TYPE_CHECKING:
-    from setpoint.workload.runtime import World
+    from setpoint.workload.runtime import Machine
 
 _OUTPUT_BYTES = 4096
 
@@ -32,7 +32,7 @@ class Probes:
 
     def __init__(
         self,
-        world: "World",
+        world: "Machine",
         uid: str,
         subject: Object,
         lookup: Callable[[], Lookup],
@@ -136,7 +136,7 @@ class _Tail(Sink):
 
 
 async def run_command(
-    world: "World", command: Sequence[str], env: Mapping[str, str], directory: str
+    world: "Machine", command: Sequence[str], env: Mapping[str, str], directory: str
 ) -> tuple[int | None, str]:
     """Runs a command on this machine to its end. Returns its exit code and the end of its output."""
     said, cookie = _Tail(), world.processes.cookie(world.ids.uid())

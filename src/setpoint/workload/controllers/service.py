@@ -29,7 +29,7 @@ from setpoint.workload.proxy.balance import Backend, Balancing
 from setpoint.workload.proxy.ports import UDP, PortBusyError, Ports
 from setpoint.workload.proxy.tcp import TCPProxy
 from setpoint.workload.proxy.udp import UDPProxy
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.service_producers import CANNOT_LISTEN
 
 FINALIZER = f"{GROUP}/service-reconciler"
@@ -63,7 +63,7 @@ class _Serving:
 class Services:
     """The controller, and the proxies."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._serving: dict[str, _Serving] = {}
         by_service = mapped(lambda endpoint: Request(tree_of(endpoint)["spec"]["serviceName"]))

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from setpoint.client.transport import TransportError
 from setpoint.workload.engine.errors import EngineLost
-from setpoint.workload.engine.output_stream import Output, outputs
+from setpoint.workload.engine.output_stream import OutputChunk, outputs
 from setpoint.workload.engine.wire import ByteStream, Wire
 
 
@@ -17,7 +17,7 @@ class Attached:
         self._resize_path = resize_path
         self._tty = tty
 
-    def __aiter__(self) -> AsyncIterator[Output]:
+    def __aiter__(self) -> AsyncIterator[OutputChunk]:
         return outputs(self._pieces(), tty=self._tty)
 
     async def _pieces(self) -> AsyncIterator[bytes]:

@@ -14,7 +14,7 @@ from setpoint.workload.engine.run_args import apply_run_args, device
 LOOPBACK = "127.0.0.1"
 
 
-class Place(NamedTuple):
+class EngineNetwork(NamedTuple):
     """A network of the engine, by its name there, and the aliases of the container."""
 
     network: str
@@ -27,7 +27,7 @@ class CreateRequest(NamedTuple):
 
     body: dict[str, Any]
     platform: str = ""
-    more_networks: Sequence[Place] = ()
+    more_networks: Sequence[EngineNetwork] = ()
 
 
 def create_body(
@@ -37,7 +37,7 @@ def create_body(
     env: Mapping[str, str] | None = None,
     args: Sequence[str] | None = None,
     labels: Mapping[str, str] | None = None,
-    networks: Sequence[Place] = (),
+    networks: Sequence[EngineNetwork] = (),
 ) -> CreateRequest:
     """Returns the create request. `image`, `env` and `args` replace those of the spec; `labels` are added. Raises
     BadArgument if `runArgs` are invalid."""

@@ -10,7 +10,7 @@ from typing import Any
 from setpoint.workload.engine import results
 from setpoint.workload.engine.attachment import Attached, Exec
 from setpoint.workload.engine.errors import EngineError, EngineLost, NotFound
-from setpoint.workload.engine.output_stream import Output, outputs
+from setpoint.workload.engine.output_stream import OutputChunk, outputs
 from setpoint.workload.engine.results import Container, ContainerSummary, Created, Stats
 from setpoint.workload.engine.wire import SLOW_SECONDS, USUAL_SECONDS, Wire, json_lines, segment
 
@@ -101,7 +101,7 @@ class Containers:
         tail: int | None = None,
         timestamps: bool = False,
         tty: bool | None = None,
-    ) -> AsyncIterator[Output]:
+    ) -> AsyncIterator[OutputChunk]:
         """Yields the past output and, with `follow`, the future output. `tty` saves a request for the container's
         terminal setting."""
         if tty is None:

@@ -9,12 +9,12 @@ from setpoint.workload.engine import results
 from setpoint.workload.engine.auth import every_registry, registry_auth
 from setpoint.workload.engine.build_context import Context, file_blocks
 from setpoint.workload.engine.errors import BadRequest, BuildFailed, EngineError, NotFound, PullFailed
-from setpoint.workload.engine.progress import BuildProgress, Progress, PullProgress
+from setpoint.workload.engine.progress import BuildProgress, ImageProgress, PullProgress
 from setpoint.workload.engine.reference import parse
 from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.wire import SLOW_SECONDS, Query, Wire, json_lines, segment
 
-Watcher: TypeAlias = Callable[[Progress], None]
+Watcher: TypeAlias = Callable[[ImageProgress], None]
 _NO_SECRETS = (
     "build.secrets: Docker's API supports secrets only through BuildKit's own protocol; remedy: build the "
     "image with `docker build --secret` before and name it in `image`, or use Podman"

@@ -14,7 +14,7 @@ _SOURCES: dict[int, Source] = {0: "stdin", 1: "stdout", 2: "stderr"}
 _ERROR = 3
 
 
-class Output(NamedTuple):
+class OutputChunk(NamedTuple):
     """Some bytes of one output, split at any position."""
 
     source: Source
@@ -30,10 +30,10 @@ class Demultiplexer:
         self._left = 0
         self._error: bytearray | None = None
 
-    def feed(self, data: bytes) -> list[Output]:
+    def feed(self, data: bytes) -> list[OutputChunk]:
         """Returns the outputs in the next bytes. Raises EngineError if the engine reports an error or the stream is
         invalid."""
-        found: list[Output] = []
+        found: list[OutputChunk] = []
         at = 0
         while at < len(data):
             if not self._left:
@@ -59,20 +59,20 @@ class Demultiplexer:
         else:
             self._source = _SOURCES[number]
 
-    def _take(self, piece: bytes, found: list[Output]) -> None:
+    def _take(self, piece: bytes, found: list[OutputChunk]) -> None:
         if self._error is None:
-            found.append(Output(self._source, piece))
+            found.append(OutputChunk(self._source, piece))
             return
         self._error += piece
         if not self._left:
             raise EngineError(0, self._error.decode(errors="replace").strip())
 
 
-async def outputs(pieces: AsyncIterable[bytes], *, tty: bool) -> AsyncIterator[Output]:
+async def outputs(pieces: AsyncIterable[bytes], *, tty: bool) -> AsyncIterator[OutputChunk]:
     """Yields the outputs of a stream."""
     if tty:
         async for piece in pieces:
-            yield Output("stdout", piece)
+            yield OutputChunk("stdout", piece)
         return
     frames = Demultiplexer()
     async for piece in pieces:

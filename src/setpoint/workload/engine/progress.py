@@ -15,7 +15,7 @@ _IMAGE_ID = re.compile(r"^(?:sha256:)?[0-9a-f]{64}$")
 _DONE = ("pull complete", "already exists", "download complete", "verifying checksum")
 
 
-class Progress(NamedTuple):
+class ImageProgress(NamedTuple):
     """The progress of a pull or build. `line` is the text to show; bytes are the sum of all known layers; steps are
     those of a build."""
 
@@ -34,7 +34,7 @@ class PullProgress:
     def __init__(self) -> None:
         self._layers: dict[str, tuple[int, int]] = {}
 
-    def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> Progress:
+    def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> ImageProgress:
         """Returns the progress after a message. Raises the error that the message reports."""
         check(message, otherwise)
         layer, status = str(message.get("id") or ""), str(message.get("status") or message.get("stream") or "").strip()
@@ -48,7 +48,7 @@ class PullProgress:
         total = sum(layer[1] for layer in self._layers.values())
         is_id = bool(_IMAGE_ID.match(layer)) and layer.removeprefix("sha256:") == status.removeprefix("sha256:")
         line = status if not layer or is_id else f"{layer}: {status}"
-        return Progress(line, done, total, image_id=layer if is_id else "")
+        return ImageProgress(line, done, total, image_id=layer if is_id else "")
 
 
 class BuildProgress:
@@ -59,7 +59,7 @@ class BuildProgress:
         self._step = self._steps = 0
         self.image_id = ""
 
-    def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> Progress:
+    def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> ImageProgress:
         """Returns the progress after a message. Raises the error that the message reports."""
         check(message, otherwise)
         made = (message.get("aux") or {}).get("ID")
@@ -70,7 +70,7 @@ class BuildProgress:
         if step:
             self._step, self._steps = int(step[1]), int(step[2])
         pulled = self._pull.take(message, otherwise)
-        return Progress(
+        return ImageProgress(
             text.rstrip("\n") if text else pulled.line,
             pulled.done_bytes,
             pulled.total_bytes,

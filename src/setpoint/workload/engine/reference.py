@@ -5,7 +5,7 @@ from typing import NamedTuple
 DOCKER_HUB = "docker.io"
 
 
-class Reference(NamedTuple):
+class ImageReference(NamedTuple):
     """The parts of an image name; the default registry is Docker Hub."""
 
     registry: str
@@ -19,7 +19,7 @@ class Reference(NamedTuple):
         return f"{self.registry}/{self.repository}"
 
 
-def parse(text: str) -> Reference:
+def parse(text: str) -> ImageReference:
     """Returns the parts of an image name."""
     name, _, digest = text.partition("@")
     first, slash, rest = name.partition("/")
@@ -30,4 +30,4 @@ def parse(text: str) -> Reference:
     if registry in ("index.docker.io", DOCKER_HUB):
         registry = DOCKER_HUB
         path = path if "/" in path else f"library/{path}"
-    return Reference(registry, path, tag or ("" if digest else "latest"), digest)
+    return ImageReference(registry, path, tag or ("" if digest else "latest"), digest)

@@ -14,7 +14,7 @@ _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 18
 
 
-class Listener(Protocol):
+class InotifyListener(Protocol):
     """Receives the notifications of a watch."""
 
     def happened(self, mask: int, directory: str, name: str) -> None:
@@ -38,10 +38,10 @@ class Inotify:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._descriptor, self._read)
         # By the number of the watch: its listeners, with their paths of the directory.
-        self._listeners: dict[int, dict[Listener, str]] = {}
-        self._numbers: dict[tuple[Listener, str], int] = {}
+        self._listeners: dict[int, dict[InotifyListener, str]] = {}
+        self._numbers: dict[tuple[InotifyListener, str], int] = {}
 
-    def add(self, directory: str, listener: Listener) -> None:
+    def add(self, directory: str, listener: InotifyListener) -> None:
         """Notifies a listener of changes to the entries of a directory. Raises OSError."""
         if (listener, directory) in self._numbers:
             return
@@ -51,7 +51,7 @@ class Inotify:
         self._listeners.setdefault(number, {})[listener] = directory
         self._numbers[listener, directory] = number
 
-    def remove(self, directory: str, listener: Listener) -> None:
+    def remove(self, directory: str, listener: InotifyListener) -> None:
         number = self._numbers.pop((listener, directory), None)
         if number is None:
             return

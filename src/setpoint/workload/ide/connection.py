@@ -26,7 +26,7 @@ def unavailable(why: str) -> StartError:
     return StartError("IDENotAvailable", why, "start the control plane from the IDE, or use executionType Process")
 
 
-class Connection:
+class IdeConnection:
     """The connection to one IDE. Raises StartError if the environment variables are invalid."""
 
     def __init__(self, environ: Mapping[str, str], ids: Ids) -> None:

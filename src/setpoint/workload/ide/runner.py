@@ -20,7 +20,7 @@ from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids
 from setpoint.workload.controllers.executable.lifecycle import Execution
 from setpoint.workload.ide import messages
-from setpoint.workload.ide.connection import Connection, unavailable
+from setpoint.workload.ide.connection import IdeConnection, unavailable
 from setpoint.workload.ide.messages import Info, Notification, RunSession, Variable
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.logs.store import LogStore
@@ -38,7 +38,7 @@ _MOST_UNKNOWN, _MOST_KEPT = 256, 10_000
 _log = logging.getLogger(__name__)
 
 
-class Session:
+class IdeSession:
     """One session of the IDE, which runs an Executable."""
 
     # The process is not ours.
@@ -70,19 +70,19 @@ class IdeRunner:
     ) -> None:
         self._environ, self._clock, self._ids = environ, clock, ids
         self._logs, self._wake = logs, wake
-        self._connection: Connection | None = None
+        self._connection: IdeConnection | None = None
         self._info: Info | None = None
         self._turn = asyncio.Lock()
         self._listening: asyncio.Task[NoReturn] | None = None
         self._connected = asyncio.Event()
         self._trouble = ""
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, IdeSession] = {}
         # Notifications of unknown sessions; None: the session has ended.
         self._unknown: OrderedDict[str, list[Notification] | None] = OrderedDict()
 
     async def start(
         self, obj: Executable, execution: Execution, args: Sequence[str], stdout: Sink, stderr: Sink
-    ) -> Session:
+    ) -> IdeSession:
         """Runs an Executable in the IDE. Raises StartError."""
         text = (obj.metadata.annotations or {}).get(messages.LAUNCH_CONFIGURATIONS, "")
         if not text:
@@ -104,12 +104,12 @@ class IdeRunner:
         assert execution.environment is not None
         env = [Variable(name, value) for name, value in sorted(execution.environment.values.items())]
         id_ = await connection.run(RunSession(msgspec.Raw(text.encode()), env, list(args)))
-        session = self._sessions[id_] = Session(self, id_, execution, stdout, stderr)
+        session = self._sessions[id_] = IdeSession(self, id_, execution, stdout, stderr)
         for each in self._unknown.pop(id_, None) or ():
             self._take(session, each)
         return session
 
-    async def stop(self, session: Session) -> None:
+    async def stop(self, session: IdeSession) -> None:
         """Stops a session and waits for its end. Raises StartError."""
         if session.exited.done() or self._connection is None:
             return
@@ -133,11 +133,11 @@ class IdeRunner:
 
     # The connection
 
-    async def _ready(self) -> tuple[Connection, Info]:
+    async def _ready(self) -> tuple[IdeConnection, Info]:
         """Returns the connection once the IDE's information and notifications are available. Raises StartError."""
         async with self._turn:
             if self._connection is None:
-                self._connection = Connection(self._environ, self._ids)
+                self._connection = IdeConnection(self._environ, self._ids)
             if self._info is None:
                 self._info = await self._connection.info()
             if self._listening is None:
@@ -149,7 +149,7 @@ class IdeRunner:
             raise unavailable(self._trouble or "the IDE's notifications are not available") from None
         return self._connection, self._info
 
-    async def _listen(self, connection: Connection) -> NoReturn:
+    async def _listen(self, connection: IdeConnection) -> NoReturn:
         while True:
             try:
                 async with connection.notifications() as socket:
@@ -201,7 +201,7 @@ class IdeRunner:
         while len(self._unknown) > _MOST_UNKNOWN:
             self._unknown.popitem(last=False)
 
-    def _take(self, session: Session, told: Notification) -> None:
+    def _take(self, session: IdeSession, told: Notification) -> None:
         match told:
             case messages.ProcessRestarted(pid=pid):
                 session.pid = pid
@@ -214,7 +214,7 @@ class IdeRunner:
             case messages.SessionTerminated(exit_code=code):
                 self._end(session, code)
 
-    def _end(self, session: Session, code: int | None) -> None:
+    def _end(self, session: IdeSession, code: int | None) -> None:
         if self._sessions.pop(session.id, None) is None:
             return
         self._remember(session.id, None)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from setpoint.objects.clock import Clock
 from setpoint.store.files import make_directory, write_private
-from setpoint.workload.logs.segment import ENTRY_BYTES, Entry, Segment, encode, header
+from setpoint.workload.logs.segment import ENTRY_BYTES, Segment, SegmentEntry, encode, header
 
 
 class Limits(NamedTuple):
@@ -135,7 +135,7 @@ class Capture:
     # The files
 
     def _append(self, data: bytes, time: int) -> None:
-        entry = Entry(self._size, self._lines, time)
+        entry = SegmentEntry(self._size, self._lines, time)
         try:
             if self._log < 0:
                 self._open(self._last)
@@ -187,7 +187,7 @@ class Capture:
         self._open(self._last)
         with self.open(self._last) as segment:
             self._lines_before = segment.lines_before
-            indexed = segment[-1] if len(segment) else Entry(0, 0, 0)
+            indexed = segment[-1] if len(segment) else SegmentEntry(0, 0, 0)
             self._lines = indexed.lines + segment.lines_from(indexed.offset)
             self._ends_line = self._size == 0 or segment.read(self._size - 1, 1) == b"\n"
         if not self._ends_line:

@@ -13,7 +13,7 @@ from setpoint.workload.logs.track import Track
 READ_BYTES = 1 << 18
 
 
-class Place(NamedTuple):
+class LogPosition(NamedTuple):
     """The position of a byte in a track; positions compare in the order of the bytes."""
 
     segment: int
@@ -25,7 +25,7 @@ class Cursor:
 
     def __init__(self, track: Track) -> None:
         self._track = track
-        self._end: Place | None = None
+        self._end: LogPosition | None = None
         self._segment, self._offset = self._open_from(track.numbers()[0]), 0
         self.line = self._segment.lines_before + 1
         # The index entry of the next byte; looked up when first needed.
@@ -38,7 +38,7 @@ class Cursor:
         """Limits reading to the current end of the track."""
         number = self._track.numbers()[-1]
         with contextlib.suppress(FileNotFoundError), self._track.open(number) as segment:
-            self._end = Place(number, segment.size())
+            self._end = LogPosition(number, segment.size())
 
     def to_line(self, number: int) -> None:
         """Moves forward to the beginning of a line, which must exist; never moves back."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.store.files import make_directory
-from setpoint.workload.logs.segment import ENTRY_BYTES, SCAN_BYTES, Entry, Segment, encode, header
+from setpoint.workload.logs.segment import ENTRY_BYTES, SCAN_BYTES, Segment, SegmentEntry, encode, header
 
 _IN_MODIFY = 0x2
 
@@ -81,7 +81,7 @@ class FollowedFile:
         if os.fstat(self._log).st_size < self._size:
             # The file was truncated; only its current contents count.
             self._begin()
-        entry = Entry(self._size, self._lines, time)
+        entry = SegmentEntry(self._size, self._lines, time)
         while data := os.pread(self._log, SCAN_BYTES, self._size):
             self._size += len(data)
             self._lines += data.count(b"\n")

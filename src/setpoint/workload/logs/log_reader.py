@@ -80,7 +80,7 @@ async def _linger(done: asyncio.Event, news: asyncio.Event, clock: Clock) -> Non
 
 def _cut(
     tracks: Mapping[str, Track], cursors: list[Cursor], options: LogOptions, now: datetime
-) -> tuple["Source", Marks]:
+) -> tuple["OutputSource", Marks]:
     """Moves the cursors to the first requested line, and returns the remaining selection as marks."""
     merged = len(cursors) > 1 or options.sources
     earliest = options.earliest(now)
@@ -103,7 +103,7 @@ def _cut(
         there += max(0, last - cursor.line + 1)
     if not merged:
         timed = options.timestamps or until is not None
-        source: Source = _Timed(cursors[0]) if timed else _Raw(cursors[0])
+        source: OutputSource = _Timed(cursors[0]) if timed else _Raw(cursors[0])
         number = cursors[0].line
     else:
         source = _Merged(cursors, list(tracks) if options.sources else [])
@@ -129,7 +129,7 @@ def _micros(time: datetime) -> int:
     return int(time.astimezone(UTC).timestamp() * 1_000_000)
 
 
-class Source(Protocol):
+class OutputSource(Protocol):
     """Returns output piece by piece, each with its time in µs."""
 
     def next(self) -> tuple[int, bytes] | None:

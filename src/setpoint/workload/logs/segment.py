@@ -17,7 +17,7 @@ ENTRY_BYTES = _WORDS.size
 SCAN_BYTES = 1 << 16
 
 
-class Entry(NamedTuple):
+class SegmentEntry(NamedTuple):
     """A piece: its offset, the number of lines of the file that ended before, and its time in µs since the epoch."""
 
     offset: int
@@ -29,11 +29,11 @@ def header(lines_before: int, *, mid_line: bool) -> bytes:
     return _WORDS.pack(lines_before, int(mid_line), 0)
 
 
-def encode(entry: Entry) -> bytes:
+def encode(entry: SegmentEntry) -> bytes:
     return _WORDS.pack(*entry)
 
 
-class Segment(Sequence[Entry]):
+class Segment(Sequence[SegmentEntry]):
     """A file of output, open for reading; as a sequence, its index. The segment stays readable when the file is
     removed.
 
@@ -65,13 +65,13 @@ class Segment(Sequence[Entry]):
     def __len__(self) -> int:
         return max(0, os.fstat(self._index).st_size // ENTRY_BYTES - 1)
 
-    def __getitem__(self, place: int) -> Entry:  # type: ignore[override]  # never a slice
+    def __getitem__(self, place: int) -> SegmentEntry:  # type: ignore[override]  # never a slice
         if place < 0:
             place += len(self)
         data = os.pread(self._index, ENTRY_BYTES, (place + 1) * ENTRY_BYTES)
         if place < 0 or len(data) < ENTRY_BYTES:
             raise IndexError(place)
-        return Entry(*_WORDS.unpack(data))
+        return SegmentEntry(*_WORDS.unpack(data))
 
     def read(self, offset: int, size: int) -> bytes:
         return os.pread(self.descriptor, size, offset)
@@ -88,7 +88,7 @@ class Segment(Sequence[Entry]):
         if lines <= 0:
             return 0
         place = bisect_left(self, lines, key=lambda entry: entry.lines) - 1
-        entry = self[place] if place >= 0 else Entry(0, 0, 0)
+        entry = self[place] if place >= 0 else SegmentEntry(0, 0, 0)
         missing = lines - entry.lines
         for offset, data in self._scan(entry.offset):
             there = data.count(b"\n")

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from setpoint.workload.process.identity import Identity, stat
 from setpoint.workload.process.limits import allowing
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.termination import Stopping, pidfd
 from setpoint.workload.process.ties import Tie, see_to
 from setpoint.workload.process.watcher import Watcher
@@ -252,9 +252,9 @@ class Guardian:
         self._send(id=number, event="exited", status=None)
 
     def _advance(self, now: float) -> None:
-        table: Table | None = None
+        table: ProcessTable | None = None
         while due := {number: stop for number, stop in self._stops.items() if stop.due <= now}:
-            table = Table()
+            table = ProcessTable()
             for number, stop in due.items():
                 stop.step(now, table)
                 if stop.done:
@@ -276,7 +276,7 @@ class Guardian:
     def _clean_up(self) -> None:
         """Stops all remaining processes: our descendants, and processes with a cookie of the session."""
         while True:
-            table = Table()
+            table = ProcessTable()
             ours = table.descendants([os.getpid()]) - self._spare
             known = frozenset(table.stats[pid].identity for pid in ours if pid in table.stats)
             stray = Stopping(

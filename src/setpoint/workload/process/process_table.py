@@ -13,7 +13,7 @@ COOKIE = "SETPOINT_WORKLOAD"
 _ENTRY = f"{COOKIE}=".encode()
 
 
-class Table:
+class ProcessTable:
     """A snapshot of all processes that have not ended."""
 
     def __init__(self) -> None:

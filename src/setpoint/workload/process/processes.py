@@ -30,7 +30,7 @@ from setpoint.workload.process.guardian import Message, Removal
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
 from setpoint.workload.process.link import Link
 from setpoint.workload.process.pipes import Drain, Sink, Stdin, output_pipe
-from setpoint.workload.process.process_table import COOKIE, Table
+from setpoint.workload.process.process_table import COOKIE, ProcessTable
 from setpoint.workload.process.ties import Tie
 
 
@@ -186,7 +186,7 @@ class Processes:
     async def sweep(self, grace: float = STOP_GRACE) -> dict[str, Stopped]:
         """Stops the processes of sessions whose control plane and guardian were both killed. Returns the results by
         session. Kept processes, and those of a living guardian, are not stopped."""
-        table = await asyncio.to_thread(Table)
+        table = await asyncio.to_thread(ProcessTable)
         cookies = await asyncio.to_thread(table.cookies)
         dead = {name for name, _, _ in (carried.partition("/") for carried in cookies) if sessions.is_dead(name)}
         left = sorted(name for name in dead if f"{name}/{sessions.GUARDIAN}" not in cookies)

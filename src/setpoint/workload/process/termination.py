@@ -14,7 +14,7 @@ import signal
 import time
 
 from setpoint.workload.process.identity import Identity, Stat, identity_of
-from setpoint.workload.process.process_table import Table
+from setpoint.workload.process.process_table import ProcessTable
 
 # The time that the kernel may take to end a killed process, and the polling interval.
 KILL_SECONDS = 5.0
@@ -61,7 +61,7 @@ class Stopping:
         if not self.watched:
             self.due = now
 
-    def step(self, now: float, table: Table) -> None:
+    def step(self, now: float, table: ProcessTable) -> None:
         members = table.tree(self._root, self._cookie, self._known)
         there = [found for pid, found in members.items() if pid not in self._spare]
         self._known.update(found.identity for found in there)
@@ -86,7 +86,7 @@ class Stopping:
             self._left = {found.identity: program_of(found.pid) for found in there}
             self._finish()
 
-    def _send(self, number: int, to: list[Stat], table: Table) -> None:
+    def _send(self, number: int, to: list[Stat], table: ProcessTable) -> None:
         wanted = {found.pid for found in to}
         for group in {found.group for found in to}:
             # Only if the whole group belongs to the tree.
@@ -118,7 +118,7 @@ def finish(stop: Stopping) -> None:
         for descriptor, _ in poll.poll(max(0.0, stop.due - time.monotonic()) * 1000):
             stop.ended(descriptor, time.monotonic())
         if stop.due <= time.monotonic():
-            stop.step(time.monotonic(), Table())
+            stop.step(time.monotonic(), ProcessTable())
 
 
 def pidfd(identity: Identity) -> int | None:

@@ -26,7 +26,7 @@ class AddressMode(StrEnum):
     PROXYLESS = "Proxyless"
 
 
-class Place(NamedTuple):
+class ListenAddresses(NamedTuple):
     """The addresses to listen on, of which the first is required, and the address for clients."""
 
     addresses: Sequence[str]
@@ -37,40 +37,40 @@ class NoAddressError(ValueError):
     """An address is invalid, or does not exist on this machine; the message has the remedy."""
 
 
-def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | None = None) -> Place:
+def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | None = None) -> ListenAddresses:
     """Returns the addresses of a Service. An explicit address takes precedence over the mode. Raises NoAddressError."""
     resolve = resolve or resolved
     if address and not is_local_name(address):
         return _asked_for(address, resolve)
     match mode if not address else AddressMode.LOCALHOST:
         case AddressMode.IPV4_ZERO_ONE:
-            return Place((IPV4,), IPV4)
+            return ListenAddresses((IPV4,), IPV4)
         case AddressMode.IPV6_ZERO_ONE:
-            return Place((IPV6,), IPV6)
+            return ListenAddresses((IPV6,), IPV6)
         case AddressMode.IPV4_LOOPBACK:
             own = loopback_of(owner)
-            return Place((own,), own)
+            return ListenAddresses((own,), own)
         case AddressMode.IPV4_ALL_INTERFACES:
-            return Place(("0.0.0.0",), IPV4)
+            return ListenAddresses(("0.0.0.0",), IPV4)
         case AddressMode.IPV6_ALL_INTERFACES:
-            return Place(("::",), IPV6)
+            return ListenAddresses(("::",), IPV6)
         case AddressMode.ALL_INTERFACES:
-            return Place(("0.0.0.0", "::"), LOCALHOST)
+            return ListenAddresses(("0.0.0.0", "::"), LOCALHOST)
         case _:
             # localhost may mean either; the first is required, the other is optional.
-            return Place(tuple(resolve(LOCALHOST)) or (IPV4, IPV6), LOCALHOST)
+            return ListenAddresses(tuple(resolve(LOCALHOST)) or (IPV4, IPV6), LOCALHOST)
 
 
-def _asked_for(address: str, resolve: Resolve) -> Place:
+def _asked_for(address: str, resolve: Resolve) -> ListenAddresses:
     try:
         found = ipaddress.ip_address(address.strip("[]"))
     except ValueError:
         addresses = tuple(resolve(address))
         if not addresses:
             raise NoAddressError(f"unknown host {address}: use localhost, or an IP address") from None
-        return Place(addresses, address)
+        return ListenAddresses(addresses, address)
     shown = {"0.0.0.0": IPV4, "::": IPV6}.get(str(found), str(found))
-    return Place((str(found),), shown)
+    return ListenAddresses((str(found),), shown)
 
 
 def is_local_name(address: str) -> bool:

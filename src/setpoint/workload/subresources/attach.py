@@ -18,14 +18,14 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
 from setpoint.workload.controllers.container.exec import Command
-from setpoint.workload.controllers.executable.process_run import Run
+from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.logs.store import LogStore
 from setpoint.workload.subresources.channels import (
     SOURCES,
     STDOUT,
+    ClientInput,
     Conversation,
-    Listener,
     Said,
     asks_for,
     chosen_protocol,
@@ -61,13 +61,13 @@ class AttachEndpoint:
             raise _not_running(name, tree)
         run = execution.run
         if (screen := run.screen) is not None:
-            typed = Listener(screen.write, resize=partial(_resize, screen))
+            typed = ClientInput(screen.write, resize=partial(_resize, screen))
             shown = Conversation([partial(_shown, screen)], typed, partial(_exit_code, run))
             return Response(200, "text/plain", shown, [(PROTOCOL, chosen)])
         stdin = run.running.stdin if run.running is not None else None
         if asks_for(context, "stdin") and stdin is None:
             raise BadRequest(f"{name} has no open standard input: set spec.stdin to true, and restart it")
-        listener = Listener(stdin.write, stdin.close) if stdin is not None else None
+        listener = ClientInput(stdin.write, stdin.close) if stdin is not None else None
         attached = Conversation(_all_said(workloads, tree), listener, partial(_exit_code, run))
         return Response(200, "text/plain", attached, [(PROTOCOL, chosen)])
 
@@ -99,7 +99,7 @@ async def _command_code(command: Command) -> int | None:
     return work.result() if is_known else None
 
 
-async def _exit_code(run: Run) -> int | None:
+async def _exit_code(run: ExecutableRun) -> int | None:
     """Returns the exit code of a process; None while running."""
     if not run.exited.done() or run.exited.cancelled():
         return None

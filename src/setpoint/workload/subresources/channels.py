@@ -13,7 +13,7 @@ import msgspec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.tree import Object
 from setpoint.server.edge.websocket import offered
-from setpoint.server.message import Frame, Line, Sink
+from setpoint.server.message import DuplexSink, Frame, Sink
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import truth
 from setpoint.workload.terminal.hmp import Size
@@ -28,7 +28,7 @@ _MOST_WAITING = 64
 Said: TypeAlias = Callable[[], AsyncIterator[tuple[int, bytes]]]
 
 
-class Listener(NamedTuple):
+class ClientInput(NamedTuple):
     """Receives the input of the client. `write` raises OSError if the program no longer reads."""
 
     write: Callable[[bytes], Awaitable[None]]
@@ -54,7 +54,7 @@ class Heard:
     """The messages of a client since the creation of this object: created before waiting for the program."""
 
     def __init__(self, sink: Sink) -> None:
-        self._line = sink if isinstance(sink, Line) else None
+        self._line = sink if isinstance(sink, DuplexSink) else None
         self._messages: asyncio.Queue[bytes] = asyncio.Queue()
         if self._line is not None:
             self._line.listen(self._hear)
@@ -76,7 +76,7 @@ class Conversation(NamedTuple):
     """The exchange between a client and a program. `ended` returns the exit code after all output; None: unknown."""
 
     said: Sequence[Said]
-    listener: Listener | None
+    listener: ClientInput | None
     ended: Callable[[], Awaitable[int | None]]
 
     async def run(self, sink: Sink) -> None:

@@ -22,9 +22,9 @@ from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.subresources.channels import (
     ERROR,
     SOURCES,
+    ClientInput,
     Conversation,
     Heard,
-    Listener,
     asks_for,
     chosen_protocol,
 )
@@ -86,7 +86,7 @@ class _Executed:
             await sink.drain()
 
 
-def told(run: Exec, *, tty: bool) -> Listener:
+def told(run: Exec, *, tty: bool) -> ClientInput:
     """Returns the receiver of a client's input."""
 
     async def write(data: bytes) -> None:
@@ -100,7 +100,7 @@ def told(run: Exec, *, tty: bool) -> Listener:
         with suppress(EngineError):
             await run.resize(*size)
 
-    return Listener(write, run.end_input, resize if tty else None)
+    return ClientInput(write, run.end_input, resize if tty else None)
 
 
 async def _said(run: Exec) -> AsyncIterator[tuple[int, bytes]]:

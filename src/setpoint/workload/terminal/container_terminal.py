@@ -8,7 +8,7 @@ from setpoint.workload.engine.attachment import Attached
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.kinds.parts import TerminalSpec
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.terminal.bridge import Bridge
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
@@ -21,7 +21,7 @@ _LAST_SECONDS = 1.0
 class ContainerTerminal:
     """The terminal of one run of a container. Begun before the container starts, so that no output is missed."""
 
-    def __init__(self, world: World, engine: Engine, container: str, spec: TerminalSpec) -> None:
+    def __init__(self, world: Machine, engine: Engine, container: str, spec: TerminalSpec) -> None:
         self._world, self._engine, self._container, self._spec = world, engine, container, spec
         self.screen = Screen(self, size_of(spec))
         self._bridge: Bridge | None = None

@@ -9,7 +9,7 @@ from setpoint.workload.terminal.hmp import Size
 SCROLLBACK_BYTES = 256 << 10
 
 
-class Source(Protocol):
+class TerminalOwner(Protocol):
     """The owner of a terminal."""
 
     async def write(self, data: bytes) -> None:
@@ -34,7 +34,7 @@ class Viewer(Protocol):
 class Screen:
     """One terminal with its viewers."""
 
-    def __init__(self, source: Source, size: Size) -> None:
+    def __init__(self, source: TerminalOwner, size: Size) -> None:
         self._source = source
         self.size = size
         self._viewers: list[Viewer] = []

@@ -12,7 +12,7 @@ from setpoint.workload.controllers.executable.process_run import ProcessRun
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.kinds.parts import TerminalSpec
 from setpoint.workload.process.command import Command, Exit, StartError, Terminal
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.terminal.bridge import Bridge
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.pty import Pty
@@ -59,7 +59,7 @@ async def open_bridge(screen: Screen, spec: TerminalSpec, path: str, clock: Cloc
 class Terminals:
     """The terminals of a control plane."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._open: dict[Bridge, Pty] = {}
         self._ending: set[asyncio.Task[None]] = set()

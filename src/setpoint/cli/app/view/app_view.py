@@ -21,7 +21,7 @@ from setpoint.cli.app.view.keyboard import REPAINT, keyboard, on_signals
 from setpoint.cli.app.view.log_lines import LOGGED, Lines
 from setpoint.cli.app.view.model import Model, Row
 from setpoint.cli.app.view.object_watch import Objects, ServerGone
-from setpoint.cli.app.view.output import Output
+from setpoint.cli.app.view.output import OutputWriter
 from setpoint.cli.app.view.output_lines import Printed
 from setpoint.cli.app.view.part_record import News
 from setpoint.cli.app.view.question import Question
@@ -72,7 +72,7 @@ async def watch_app(
     parts are ready. Raises APIError and TransportError if the app cannot be read.
     """
     news = asyncio.Event()
-    output = Output(stdout or sys.stdout, news.set)
+    output = OutputWriter(stdout or sys.stdout, news.set)
     view = _View(client, settings, place, output, news)
     try:
         # If the output is redirected, keys are left to the program that shows the output.
@@ -87,7 +87,7 @@ class _View:
     """A single view. Collects changes and paints them in frames."""
 
     def __init__(
-        self, client: Client, settings: ViewSettings, place: Terminal, output: Output, news: asyncio.Event
+        self, client: Client, settings: ViewSettings, place: Terminal, output: OutputWriter, news: asyncio.Event
     ) -> None:
         self._client, self._settings, self._place, self._output = client, settings, place, output
         self._clock = client.clock

@@ -11,7 +11,7 @@ _MOST_OUTPUT = 2
 
 async def reasons(client: Client, workload: Workload) -> list[str]:
     """Returns the last output lines of the workload and a hint; an empty list if neither is known."""
-    from setpoint.past.object_ref import Place
+    from setpoint.past.object_ref import ObjectReference
     from setpoint.past.queries import NoPast, NotThere
     from setpoint.past.why.explain import explain
     from setpoint.past.why.fact_collector import gather
@@ -22,7 +22,7 @@ async def reasons(client: Client, workload: Workload) -> list[str]:
         meant = next((child for child in reversed(workload.children) if not child.judgement.ready), workload)
     try:
         resource = await client.resource(ref(meant.kind))
-        story = explain(await gather(client, Place(resource, meant.name)))
+        story = explain(await gather(client, ObjectReference(resource, meant.name)))
     except (APIError, TransportError, NoPast, NotThere):
         return []
     said = [line for line in story.output if line.strip()]

@@ -14,7 +14,7 @@ from setpoint.cli.app.view.question import Question
 from setpoint.cli.output.terminal import Meaning, Terminal, harmless, shortened, width_of
 
 if TYPE_CHECKING:
-    from setpoint.app.changes import Change
+    from setpoint.app.changes import ObjectChange
 
 KEYS = "[l]ogs [r]estart [d]etach [q]uit"
 JOINED_KEYS = "[l]ogs [r]estart [q] leave"
@@ -242,7 +242,7 @@ def below(text: str, place: Terminal) -> list[str]:
     return [place.paint(line, "quiet") for line in lines]
 
 
-def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
+def change_lines(changes: "Sequence[ObjectChange]", place: Terminal) -> list[str]:
     """Returns one line per change of the app file, with its effect."""
     from setpoint.app.changes import EFFECTS
 
@@ -268,7 +268,7 @@ def change_lines(changes: "Sequence[Change]", place: Terminal) -> list[str]:
     return lines
 
 
-def _becomes(change: "Change") -> str:
+def _becomes(change: "ObjectChange") -> str:
     """Returns the new kind of a part in the terms of the app file."""
     assert change.new is not None
     if change.kind == "ExecutableReplicaSet":

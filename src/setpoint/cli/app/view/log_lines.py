@@ -32,7 +32,7 @@ _AGAIN_SECONDS = 0.5
 LOGGED = ("Executable", "Container")
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line of output. `skipped` is the number of lines skipped at this place."""
 
     name: str
@@ -79,7 +79,7 @@ class Lines:
     ) -> None:
         self._client, self._news, self._skips, self._since = client, news, skips, since
         self._followed: dict[str, _Followed] = {}
-        self._held: deque[Line] = deque()
+        self._held: deque[LogLine] = deque()
         self._room = asyncio.Event()
         self._room.set()
 
@@ -103,7 +103,7 @@ class Lines:
             if followed.task is None:
                 del self._followed[meta.uid(tree)]
 
-    def take(self) -> list[Line]:
+    def take(self) -> list[LogLine]:
         """Returns and removes all buffered lines."""
         found = list(self._held)
         self._held.clear()
@@ -147,7 +147,7 @@ class Lines:
             return False
         return True
 
-    async def _lines(self, followed: _Followed) -> AsyncIterator[Line]:
+    async def _lines(self, followed: _Followed) -> AsyncIterator[LogLine]:
         tree = followed.tree
         resource = await self._client.resource(ref(tree["kind"]))
         path = resource.path(name=meta.name(tree), subresource="log")
@@ -190,14 +190,16 @@ class Lines:
             return {"tail": str(followed.tail)}
         return {"since_time": self._since.isoformat()} if self._since is not None else {}
 
-    def _line(self, followed: _Followed, moment: str, text: bytes, *, is_error: bool = False, skipped: int = 0) -> Line:
+    def _line(
+        self, followed: _Followed, moment: str, text: bytes, *, is_error: bool = False, skipped: int = 0
+    ) -> LogLine:
         tree = followed.tree
         cut = text[:LONGEST_BYTES].decode("utf-8", "replace")
         more = f" … {len(text) - LONGEST_BYTES} more bytes" if len(text) > LONGEST_BYTES else ""
         time = datetime.fromisoformat(moment).astimezone(UTC)
-        return Line(called(tree), part_name(tree) or meta.name(tree), time, cut + more, is_error, skipped)
+        return LogLine(called(tree), part_name(tree) or meta.name(tree), time, cut + more, is_error, skipped)
 
-    async def _hold(self, followed: _Followed, line: Line) -> None:
+    async def _hold(self, followed: _Followed, line: LogLine) -> None:
         # Each output has a share of the buffer, so that a busy one does not block the others.
         while followed.held >= max(MOST_LINES // len(self._followed), _FEWEST_LINES):
             self._room.clear()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from setpoint.cli.app.view import notices
 from setpoint.cli.app.view.part_record import ABSENT, News, Track, first_line, whole
 from setpoint.cli.app.view.parts import After, Part, part_name, part_of
-from setpoint.cli.app.view.status_text import SETTLED, How, how_is, is_seen, ready_since
+from setpoint.cli.app.view.status_text import SETTLED, PartStatus, how_is, is_seen, ready_since
 from setpoint.cli.output.terminal import Meaning
 from setpoint.cli.workloads.inventory import RUNNING, SERVICE, Workload, arranged
 from setpoint.objects import meta
@@ -120,7 +120,7 @@ class Model:
         tops = arranged(track.trees.values())
         track.workload = tops[0] if tops else None
         if track.workload is None:
-            how = ABSENT if had is None and before == ABSENT else How("absent", "removed")
+            how = ABSENT if had is None and before == ABSENT else PartStatus("absent", "removed")
         else:
             how = how_is(track.workload, lambda kind, name: self._by_name.get((kind, name)))
         if how.phase == "starting" and track.was_ready and how.ready < before.ready and before.is_of_same_life(how):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from setpoint.cli.app.view.part_record import News, Track, first_line, whole
-from setpoint.cli.app.view.status_text import How
+from setpoint.cli.app.view.status_text import PartStatus
 
 # A state that lasts longer than this is reported while it lasts; a shorter one only when it ends.
 _LONG = timedelta(seconds=2)
@@ -17,7 +17,7 @@ _LONG = timedelta(seconds=2)
 _LASTING = timedelta(seconds=1)
 
 
-def at_first(track: Track, before: How, seconds: float | None, now: datetime) -> Iterator[News]:
+def at_first(track: Track, before: PartStatus, seconds: float | None, now: datetime) -> Iterator[News]:
     """Yields the messages of the starting phase. `seconds` is the duration of the start."""
     how, name = track.how, track.part.name
     if _words(how) == _words(before) or how.phase == "absent":
@@ -29,13 +29,13 @@ def at_first(track: Track, before: How, seconds: float | None, now: datetime) ->
         yield News(f"{name} {how.text}{took}", how.meaning)
 
 
-def _words(how: How) -> tuple[str, str, str]:
+def _words(how: PartStatus) -> tuple[str, str, str]:
     """Returns the aspects of a state that are worth a message. Progress numbers and delays are not."""
     text = how.text.partition(" ")[0] if how.phase in ("starting", "failing", "restarting") else how.text
     return how.phase, text, str(how.due) if how.phase == "failing" else ""
 
 
-def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Iterator[News]:
+def later(track: Track, before: PartStatus, ready_at: datetime, now: datetime) -> Iterator[News]:
     """Yields the messages of the running phase. `ready_at` is the time since when the part is ready."""
     how, name = track.how, track.part.name
     if how == before:
@@ -60,7 +60,7 @@ def later(track: Track, before: How, ready_at: datetime, now: datetime) -> Itera
             track.held, track.held_at = News(f"{name} removed"), now
 
 
-def _good(track: Track, before: How, ready_at: datetime) -> str:
+def _good(track: Track, before: PartStatus, ready_at: datetime) -> str:
     how, name, left = track.how, track.part.name, track.left_at
     took = f" ({(ready_at - left).total_seconds():.1f}s)" if left is not None else ""
     if track.is_bad_told:

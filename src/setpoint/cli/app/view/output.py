@@ -16,7 +16,7 @@ from setpoint.objects.clock import Clock, timeout
 _END_SECONDS = 1.0
 
 
-class Output:
+class OutputWriter:
     """Writes texts to a stream. Calls `freed` in the event loop after each text."""
 
     def __init__(self, stream: TextIO, freed: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
-from setpoint.cli.app.view.log_lines import Line
+from setpoint.cli.app.view.log_lines import LogLine
 from setpoint.cli.output.terminal import COLOUR, COMMAND, Terminal, harmless, width_of
 
 _RESET = "\x1b[0m"
@@ -24,7 +24,7 @@ class Printed:
         """Grows the width of the names to fit these."""
         self._width = min(max((self._width, *map(width_of, names))), _WIDEST)
 
-    def line(self, line: Line) -> str:
+    def line(self, line: LogLine) -> str:
         """Returns the formatted line."""
         number = self._numbers.setdefault(line.part, len(self._numbers))
         self.make_room((line.name,))

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from setpoint.cli.app.view.parts import Part
-from setpoint.cli.app.view.status_text import How, time_of
+from setpoint.cli.app.view.status_text import PartStatus, time_of
 from setpoint.cli.output.terminal import Meaning
 from setpoint.cli.workloads.inventory import Workload
 from setpoint.objects.tree import Object
 
-ABSENT = How("absent", "waiting to be created")
+ABSENT = PartStatus("absent", "waiting to be created")
 
 
 class News(NamedTuple):
@@ -26,7 +26,7 @@ class Track:
     """One part: its objects, its state and since when, and the messages already shown."""
 
     part: Part
-    how: How = ABSENT
+    how: PartStatus = ABSENT
     since: datetime | None = None
     workload: Workload | None = None
     trees: dict[str, Object] = field(default_factory=dict)

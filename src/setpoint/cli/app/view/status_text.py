@@ -49,7 +49,7 @@ _SIGNALLED = 128
 _LAST_WORDS = "; last output:"
 
 
-class How(NamedTuple):
+class PartStatus(NamedTuple):
     """The state of a part as short text, with an optional longer explanation. `who` is the replica concerned."""
 
     phase: Phase
@@ -65,7 +65,7 @@ class How(NamedTuple):
     # The run of a task.
     run: str = ""
 
-    def is_of_same_life(self, other: "How") -> bool:
+    def is_of_same_life(self, other: "PartStatus") -> bool:
         """Returns True if no restart or new run happened in between."""
         return (self.restarts, self.run) == (other.restarts, other.run)
 
@@ -74,16 +74,16 @@ class How(NamedTuple):
         return MEANINGS.get(self.phase, "pending")
 
 
-def how_is(workload: Workload, find: Find) -> How:
+def how_is(workload: Workload, find: Find) -> PartStatus:
     """Returns the state of a part. `find` looks up the objects that the part may wait for."""
     tree = workload.tree
     if tree["metadata"].get("deletionTimestamp"):
-        return How("stopping", "stopping")
+        return PartStatus("stopping", "stopping")
     found = _BY_KIND[tree["kind"]](workload, find)
     if workload.unreachable:
-        found = How("failed", "failed", workload.unreachable, end=workload.unreachable)
+        found = PartStatus("failed", "failed", workload.unreachable, end=workload.unreachable)
     if found.phase in ("ready", "done", "failed") and not is_seen(tree):
-        found = How("restarting", "changing")
+        found = PartStatus("restarting", "changing")
     runs = workload.status.get("runs") or ()
     ready = sum(each.judgement.ready for each in workload.children or (workload,))
     return found._replace(ready=ready, restarts=workload.restarts, run=runs[-1]["name"] if runs else "")
@@ -106,43 +106,51 @@ def ready_since(tree: Object) -> datetime | None:
     return max((time for time in map(time_of, times) if time is not None), default=None)
 
 
-def _single(workload: Workload, find: Find) -> How:
+def _single(workload: Workload, find: Find) -> PartStatus:
     """Returns the state of a process or container."""
     tree, status, judgement = workload.tree, workload.status, workload.judgement
     state, (reason, message) = status.get("state", ""), _says(tree)
     known = progress(tree)
     if is_suspended(tree) or reason in ("Stopped", "NotStarted"):
-        return How("stopping", "stopping") if known.started and not known.finished else How("stopped", "stopped")
+        return (
+            PartStatus("stopping", "stopping")
+            if known.started and not known.finished
+            else PartStatus("stopped", "stopped")
+        )
     if judgement.ready:
-        return How("ready", "ready") if known.ready else How("done", "ended", end=_end(status))
+        return PartStatus("ready", "ready") if known.ready else PartStatus("done", "ended", end=_end(status))
     if reason == "BackOff":
-        return How("failing", "failed", message, end=_end(status), due=time_of(status.get("nextRestartTime")))
+        return PartStatus("failing", "failed", message, end=_end(status), due=time_of(status.get("nextRestartTime")))
     if known.finished or state in ("FailedToStart", "Unknown") or reason == "Deadlock":
         end = _end(status) if known.finished else ""
-        return How("failed", _failed(end), message, end=end)
+        return PartStatus("failed", _failed(end), message, end=end)
     if state == "RuntimeUnhealthy":
-        return How("failed", "no container engine", message)
+        return PartStatus("failed", "no container engine", message)
     if reason.startswith("Waiting") or not status:
         return _waits(tree, find, message)
     if state == "Stopping":
         restarts = reason in ("Restarting", "LivenessProbeFailed")
-        return How("restarting", "restarting", message) if restarts else How("stopping", "stopping")
-    return How("starting", _starting(state, status), judgement.why if state == "Running" else "")
+        return PartStatus("restarting", "restarting", message) if restarts else PartStatus("stopping", "stopping")
+    return PartStatus("starting", _starting(state, status), judgement.why if state == "Running" else "")
 
 
-def _set(workload: Workload, find: Find) -> How:
+def _set(workload: Workload, find: Find) -> PartStatus:
     """Returns the state of a replica set: that of the worst replica, unless enough replicas are ready."""
     tree, wanted = workload.tree, workload.replicas
     reason, message = _says(tree)
     children = [each for each in workload.children if not each.tree["metadata"].get("deletionTimestamp")]
     if is_suspended(tree) or wanted == 0:
         runs = any(progress(each.tree).started and not progress(each.tree).finished for each in children)
-        return How("stopping", "stopping") if runs else How("stopped", "stopped")
+        return PartStatus("stopping", "stopping") if runs else PartStatus("stopped", "stopped")
     if reason == "InvalidTemplate":
-        return How("failed", "failed", message)
+        return PartStatus("failed", "failed", message)
     if workload.judgement.ready:
         updated = workload.status.get("updatedReplicas", wanted)
-        return How("restarting", f"updating {updated}/{wanted}") if reason == "Updating" else How("ready", "ready")
+        return (
+            PartStatus("restarting", f"updating {updated}/{wanted}")
+            if reason == "Updating"
+            else PartStatus("ready", "ready")
+        )
     ready = sum(each.judgement.ready for each in children)
     found = [
         how._replace(who=called(each.tree))
@@ -152,37 +160,37 @@ def _set(workload: Workload, find: Find) -> How:
     if not children:
         return _waits({**tree, "spec": tree["spec"]["template"]["spec"]}, find, message)
     if not found:
-        return How("starting", f"starting {ready}/{wanted}")
+        return PartStatus("starting", f"starting {ready}/{wanted}")
     worst = min(found, key=lambda each: _WORST.index(each.phase))
     if worst.phase in ("starting", "restarting") and wanted > 1:
         return worst._replace(text=f"{worst.text} {ready}/{wanted}")
     return worst
 
 
-def _task(workload: Workload, find: Find) -> How:
+def _task(workload: Workload, find: Find) -> PartStatus:
     tree, status = workload.tree, workload.status
     state, (reason, message) = status.get("state") or "Pending", _says(tree)
     runs = status.get("runs") or ()
     if state == "Running":
         if reason == "BackOff":
-            return How("starting", "retrying", message)
-        return How("starting", "running")
+            return PartStatus("starting", "retrying", message)
+        return PartStatus("starting", "running")
     if state == "Succeeded":
-        return How("done", "done")
+        return PartStatus("done", "done")
     if state == "Failed":
         last: Object = runs[-1] if runs else {}
         end = _end(last)
-        return How("failed", _failed(end), last.get("message") or message, end=end)
+        return PartStatus("failed", _failed(end), last.get("message") or message, end=end)
     if reason.startswith("Waiting"):
         return _waits(tree, find, message)
     if tree["spec"].get("schedule") and reason not in ("InvalidSchedule", "NeverDue"):
-        return How("scheduled", "scheduled", due=time_of(status.get("nextScheduleTime")))
+        return PartStatus("scheduled", "scheduled", due=time_of(status.get("nextScheduleTime")))
     if reason in ("InvalidSchedule", "NeverDue"):
-        return How("failed", "failed", message)
-    return How("stopped", "not run") if tree["spec"].get("suspend") else How("starting", "starting")
+        return PartStatus("failed", "failed", message)
+    return PartStatus("stopped", "not run") if tree["spec"].get("suspend") else PartStatus("starting", "starting")
 
 
-_BY_KIND: Mapping[str, Callable[[Workload, Find], How]] = {
+_BY_KIND: Mapping[str, Callable[[Workload, Find], PartStatus]] = {
     "Executable": _single,
     "Container": _single,
     "ExecutableReplicaSet": _set,
@@ -197,11 +205,11 @@ def _says(tree: Object) -> tuple[str, str]:
     return found.get("reason", ""), message.partition("; next restart in")[0]
 
 
-def _waits(tree: Object, find: Find, message: str) -> How:
+def _waits(tree: Object, find: Find, message: str) -> PartStatus:
     """Returns the state of a waiting part, with the names of the parts that must be ready first."""
     found = waiting_for(tree, find)
     if not found:
-        return How("starting", "starting")  # all dependencies are satisfied; the controller will notice soon
+        return PartStatus("starting", "starting")  # all dependencies are satisfied; the controller will notice soon
     names = []
     for each in found:
         other = find(each.kind, each.name)
@@ -210,7 +218,7 @@ def _waits(tree: Object, find: Find, message: str) -> How:
         if name or each.kind in _BY_KIND:
             names.append(name or each.name)
     text = f"waiting for {', '.join(dict.fromkeys(names))}" if names else "waiting"
-    return How("waiting", text, "" if names else message)
+    return PartStatus("waiting", text, "" if names else message)
 
 
 def _starting(state: str, status: Object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from setpoint.cli.app.view.parts import Part, parts_of
 
 if TYPE_CHECKING:
-    from setpoint.app.changes import Change
+    from setpoint.app.changes import ObjectChange
     from setpoint.app.loader import LoadedApp
     from setpoint.session.registry import Session
 
@@ -26,7 +26,7 @@ class ViewSettings(NamedTuple):
     until_ready: bool = False
     logs: bool = True
     # The applied changes, if the app was running before.
-    changes: "Sequence[Change]" = ()
+    changes: "Sequence[ObjectChange]" = ()
     # The start time; None if durations are unknown.
     began: datetime | None = None
 
@@ -34,7 +34,7 @@ class ViewSettings(NamedTuple):
 def settings_of(
     loaded: "LoadedApp",
     session: "Session",
-    changes: "Sequence[Change]" = (),
+    changes: "Sequence[ObjectChange]" = (),
     *,
     joined: bool = False,
     until_ready: bool = False,

@@ -10,7 +10,7 @@ from setpoint.objects.errors import InternalError
 from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
 from setpoint.server.access.audit.event import Record
-from setpoint.server.access.audit.policy import Decision, Policy, Stage
+from setpoint.server.access.audit.policy import AuditPolicy, Decision, Stage
 from setpoint.server.message import Response, Sink, Stream
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import is_long_running
@@ -36,7 +36,7 @@ class Auditor:
     """Records requests as the policy prescribes. With `strict`, a request is refused if its receipt cannot be
     recorded."""
 
-    def __init__(self, policy: Policy, sink: EventSink, *, strict: bool = False) -> None:
+    def __init__(self, policy: AuditPolicy, sink: EventSink, *, strict: bool = False) -> None:
         # May be replaced at any time. Requests that were received earlier keep the decision of the old policy.
         self.policy = policy
         self._sink = sink

@@ -5,7 +5,7 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.server.access.audit.auditor import Auditor
 from setpoint.server.access.audit.logfile import open_log
-from setpoint.server.access.audit.policy import Policy, everything, load_policy
+from setpoint.server.access.audit.policy import AuditPolicy, everything, load_policy
 from setpoint.server.access.audit.settings import Audit
 
 
@@ -23,7 +23,7 @@ def open_auditor(settings: Audit, clock: Clock) -> Auditor:
     return Auditor(policy, log, strict=settings.log_mode == "blocking-strict")
 
 
-def read_policy(settings: Audit) -> Policy:
+def read_policy(settings: Audit) -> AuditPolicy:
     """Returns the policy from the configured file, or a policy that records the metadata of every request if there is
     no file. Raises AuditError."""
     file = settings.policy_file

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, field
 
 from setpoint.objects import typedyaml
 from setpoint.objects.names import dns1123_subdomain
-from setpoint.objects.typedyaml import Mistake, Mistakes, Source
+from setpoint.objects.typedyaml import Mistake, Mistakes, ParsedFile
 from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo
 
@@ -46,7 +46,7 @@ class GroupResources(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         return not wanted.isdisjoint(self.resources)
 
 
-class Rule(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class AuditRule(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Selects requests and sets their audit level. An empty field matches every request."""
 
     level: Level
@@ -83,13 +83,13 @@ class Decision(NamedTuple):
     omit_managed_fields: bool
 
 
-class Policy(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class AuditPolicy(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """The audit rules, in order of precedence."""
 
     api_version: Literal["audit.k8s.io/v1"]
     kind: Literal["Policy"]
     metadata: dict[str, Any] = {}
-    rules: Annotated[tuple[Rule, ...], Meta(min_length=1)]
+    rules: Annotated[tuple[AuditRule, ...], Meta(min_length=1)]
     omit_stages: tuple[Stage, ...] = ()
     omit_managed_fields: bool = False
 
@@ -106,22 +106,22 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
         return Decision(NONE, self.omit_stages, self.omit_managed_fields)
 
 
-def load_policy(text: str, file: str) -> Policy:
+def load_policy(text: str, file: str) -> AuditPolicy:
     """Reads a policy file. Raises Mistakes."""
     source = typedyaml.read(text, file)
-    policy = typedyaml.convert({} if source.tree is None else source.tree, Policy, source.where)
+    policy = typedyaml.convert({} if source.tree is None else source.tree, AuditPolicy, source.where)
     found = [mistake for index, rule in enumerate(policy.rules) for mistake in _check(rule, index, source)]
     if found:
         raise Mistakes(found)
     return policy
 
 
-def everything(level: Level) -> Policy:
+def everything(level: Level) -> AuditPolicy:
     """Returns a policy that records all requests at the same level."""
-    return Policy(api_version="audit.k8s.io/v1", kind="Policy", rules=(Rule(level=level),))
+    return AuditPolicy(api_version="audit.k8s.io/v1", kind="Policy", rules=(AuditRule(level=level),))
 
 
-def _check(rule: Rule, index: int, source: Source) -> list[Mistake]:
+def _check(rule: AuditRule, index: int, source: ParsedFile) -> list[Mistake]:
     """Returns the mistakes in a rule that its types do not catch."""
     found: list[tuple[typedyaml.Path, str]] = []
     here: typedyaml.Path = ("rules", index)

@@ -20,7 +20,7 @@ from setpoint.server.access.authentication.settings import OIDCSettings
 from setpoint.server.access.authentication.token_cache import Verified
 from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.access.authentication.users import AUTHENTICATED, CREDENTIAL_ID
-from setpoint.server.outbound.client import AuthoritiesError, Client, Endpoint
+from setpoint.server.outbound.client import AuthoritiesError, Client, OutboundTarget
 from setpoint.server.outbound.failure import CallFailed
 from setpoint.server.ports import Accepted, User
 
@@ -170,7 +170,7 @@ class _Keys:
 
     async def _get(self, url: str) -> Object:
         try:
-            answer = await self._client.get(Endpoint(url, self._authorities), timeout=_SECONDS)
+            answer = await self._client.get(OutboundTarget(url, self._authorities), timeout=_SECONDS)
         except (CallFailed, AuthoritiesError) as error:
             raise TokenError(str(error)) from None
         if answer.status != 200:

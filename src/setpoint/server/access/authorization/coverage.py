@@ -5,7 +5,7 @@ from itertools import product
 
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
-from setpoint.server.access.authorization.policy_rules import Rules
+from setpoint.server.access.authorization.policy_rules import RoleRules
 
 # The maximum number of single permissions to compare, larger than in any realistic role.
 LIMIT = 100_000
@@ -22,7 +22,7 @@ class TooManyRights(Exception):  # noqa: N818 - an outcome
     """The rules grant more single permissions than can be compared."""
 
 
-def not_covered(owned: Rules, wanted: Sequence[Object]) -> list[Object]:
+def not_covered(owned: RoleRules, wanted: Sequence[Object]) -> list[Object]:
     """Returns the single permissions in `wanted` that `owned` does not grant, each as a separate rule. Raises
     TooManyRights."""
     if sum(map(_size, wanted)) > LIMIT:
@@ -53,7 +53,7 @@ def rights(rule: Object) -> Iterator[Object]:
         yield {"verbs": [verb], "nonResourceURLs": [url]}
 
 
-def _covers(owned: Rules, right: Object) -> bool:
+def _covers(owned: RoleRules, right: Object) -> bool:
     (verb,) = right["verbs"]
     if "nonResourceURLs" in right:
         return owned.allow_path(verb, right["nonResourceURLs"][0])

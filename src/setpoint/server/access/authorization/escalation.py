@@ -10,7 +10,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.server.access.authorization.coverage import TooManyRights, described, not_covered, quoted
-from setpoint.server.access.authorization.policy_rules import Rules
+from setpoint.server.access.authorization.policy_rules import RoleRules
 from setpoint.server.access.authorization.rbac import aggregate
 from setpoint.server.access.authorization.roles import GROUP, RoleName, Roles, role_name
 from setpoint.server.ports import CREATE, UPDATE, Operation
@@ -83,7 +83,7 @@ class Escalation(Plugin):
         owned, missing_roles = self._roles.rules_of(user, operation.namespace)
         try:
             size = _RULE_BYTES * (len(owned) + len(wanted))
-            missing = await context.offload(lambda: not_covered(Rules(owned), wanted), size)
+            missing = await context.offload(lambda: not_covered(RoleRules(owned), wanted), size)
         except TooManyRights:
             why = "the rules have more single permissions than the server can compare: split them into several roles"
             raise Forbidden.of(resource, operation.name, why) from None

@@ -41,7 +41,7 @@ def _some(listed: Sequence[str] | None) -> frozenset[str] | None:
     return None if ANY in found else found
 
 
-class Rules:
+class RoleRules:
     """The compiled rules of one role."""
 
     __slots__ = ("_by_resource", "_of_paths", "all")

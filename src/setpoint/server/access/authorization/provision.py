@@ -15,7 +15,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.aggregation import MANAGER, Aggregation
 from setpoint.server.access.authorization.coverage import not_covered
 from setpoint.server.access.authorization.default_policy import AUTOUPDATE, default_policy
-from setpoint.server.access.authorization.policy_rules import Rules
+from setpoint.server.access.authorization.policy_rules import RoleRules
 from setpoint.server.access.authorization.roles import GROUP, VERSION
 from setpoint.server.bootstrap.system_objects import APISERVER
 from setpoint.server.registry.resource import Resource
@@ -119,7 +119,7 @@ def _with_rules(role: Object, default: Object) -> Object:
     if gathers is None:
         role.pop("aggregationRule", None)
         rules = role.get("rules") or []
-        if rules != default["rules"] and (lacking := not_covered(Rules(rules), default["rules"])):
+        if rules != default["rules"] and (lacking := not_covered(RoleRules(rules), default["rules"])):
             role["rules"] = [*rules, *lacking]
         return role
     selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []

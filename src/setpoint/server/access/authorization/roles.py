@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from setpoint.objects import meta
 from setpoint.objects.gotext import quote
 from setpoint.objects.tree import Object
-from setpoint.server.access.authorization.policy_rules import Rules
+from setpoint.server.access.authorization.policy_rules import RoleRules
 
 if TYPE_CHECKING:
     from setpoint.server.ports import User
@@ -128,7 +128,7 @@ class Granted(NamedTuple):
     """A role bound to a user, with its rules, or None if the role does not exist."""
 
     role: RoleName
-    rules: Rules | None
+    rules: RoleRules | None
     binding: Binding
 
 
@@ -139,9 +139,9 @@ class Roles:
         # Incremented when a role or binding changes.
         self.generation = 0
         self._services: Services
-        self._views: Sequence[View[Rules] | View[Binding]] = ()
+        self._views: Sequence[View[RoleRules] | View[Binding]] = ()
         self._is_loaded = False
-        self._rules: dict[RoleName, Rules] = {}
+        self._rules: dict[RoleName, RoleRules] = {}
         self._bindings: dict[str, Binding] = {}
         self._scopes: dict[str, _Scope] = {}
 
@@ -165,7 +165,7 @@ class Roles:
             await view.current()
         self._is_loaded = True
 
-    def rules(self, role: RoleName) -> Rules | None:
+    def rules(self, role: RoleName) -> RoleRules | None:
         """Returns the rules of a role, or None."""
         return self._rules.get(role)
 
@@ -189,14 +189,14 @@ class Roles:
                 found += [rule.tree for rule in rules.all]
         return found, list(missing)
 
-    def _cluster_role_changed(self, key: str, rules: Rules | None) -> None:
+    def _cluster_role_changed(self, key: str, rules: RoleRules | None) -> None:
         self._put(("", key.rpartition("/")[2]), rules)
 
-    def _role_changed(self, key: str, rules: Rules | None) -> None:
+    def _role_changed(self, key: str, rules: RoleRules | None) -> None:
         namespace, name = key.rsplit("/", 2)[1:]
         self._put((namespace, name), rules)
 
-    def _put(self, role: RoleName, rules: Rules | None) -> None:
+    def _put(self, role: RoleName, rules: RoleRules | None) -> None:
         self.generation += 1
         if rules is None:
             self._rules.pop(role, None)
@@ -215,8 +215,8 @@ class Roles:
             self._scopes.setdefault(binding.namespace, _Scope()).file(key, binding)
 
 
-def _rules(tree: Object) -> Rules:
-    return Rules(tree.get("rules") or ())
+def _rules(tree: Object) -> RoleRules:
+    return RoleRules(tree.get("rules") or ())
 
 
 def _binding(tree: Object) -> Binding:

@@ -32,7 +32,7 @@ from setpoint.server.access.flowcontrol.cpu_meter import Metered
 from setpoint.server.access.flowcontrol.flowschema import FlowSchema, flow_schema
 from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, HeldSeat
 from setpoint.server.access.flowcontrol.seats import Account, Flow, Level, Pool, Share, Tally, Waiter
-from setpoint.server.access.flowcontrol.settings import Overload
+from setpoint.server.access.flowcontrol.settings import FlowControlSettings
 from setpoint.server.access.flowcontrol.stream_limit import Streams
 from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
 from setpoint.server.access.flowcontrol.width import MOST, WATCHES, Sizes, scope_of, width_of
@@ -71,7 +71,7 @@ class Gate:
     """The gate of one server. Call `enter` before handling a request, `wait` if `enter` returns None, and `leave`
     afterwards."""
 
-    def __init__(self, services: Services, settings: Overload) -> None:
+    def __init__(self, services: Services, settings: FlowControlSettings) -> None:
         self._services = services
         self._settings = settings
         self._clock = services.clock

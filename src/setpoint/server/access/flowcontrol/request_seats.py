@@ -9,7 +9,7 @@ from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
 from setpoint.server.access.flowcontrol.width import Sizes, width
 
 
-class Gate(Protocol):
+class SeatGate(Protocol):
     """The gate that admitted the request."""
 
     begun: int
@@ -33,7 +33,7 @@ class ExemptSeat:
 
     __slots__ = ("_gate", "flow")
 
-    def __init__(self, gate: Gate, flow: Flow) -> None:
+    def __init__(self, gate: SeatGate, flow: Flow) -> None:
         self._gate = gate
         self.flow = flow
 
@@ -65,7 +65,7 @@ class HeldSeat:
 
     __slots__ = ("_first", "_gate", "_reserved", "_sent", "_user", "flow", "number", "prepaid", "width")
 
-    def __init__(self, gate: Gate, flow: Flow, user: str, seats: int, prepaid: float) -> None:
+    def __init__(self, gate: SeatGate, flow: Flow, user: str, seats: int, prepaid: float) -> None:
         self._gate = gate
         self._user = user
         self.flow = flow

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 
-class Overload(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class FlowControlSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """The limits of concurrent requests, and the waiting time beyond these limits."""
 
     enabled: Annotated[

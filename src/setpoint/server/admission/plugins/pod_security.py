@@ -15,7 +15,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pods import is_pods, makes_pods, pod_in
 from setpoint.server.admission.plugins.refusal import forbidden
 from setpoint.server.admission.podsecurity.evaluate import told, violations
-from setpoint.server.admission.podsecurity.policy import PREFIX, Policy, Standard, policy_of
+from setpoint.server.admission.podsecurity.policy import PREFIX, PodSecurityLevels, Standard, policy_of
 from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.admission_plugin import Plugin
@@ -33,7 +33,7 @@ class PodSecurity(Plugin):
 
     def __init__(
         self,
-        default: Policy = Policy(),  # noqa: B008 - immutable
+        default: PodSecurityLevels = PodSecurityLevels(),  # noqa: B008 - immutable
         *,
         exempt_namespaces: Collection[str] = (),
         exempt_usernames: Collection[str] = (),
@@ -68,7 +68,7 @@ class PodSecurity(Plugin):
             return
         self._judge(context, operation, policy, pod, enforced=is_pod)
 
-    async def _policy(self, context: Context, namespace: str) -> Policy:
+    async def _policy(self, context: Context, namespace: str) -> PodSecurityLevels:
         """Returns the policy of a namespace. Invalid labels select a safe level."""
         namespaces = context.registry.resource("", "v1", "namespaces")
         item = None
@@ -78,7 +78,9 @@ class PodSecurity(Plugin):
             return self._default
         return policy_of(meta.labels(namespaces.item(item)), self._default)[0]
 
-    def _judge(self, context: Context, operation: Operation, policy: Policy, pod: Object, *, enforced: bool) -> None:
+    def _judge(
+        self, context: Context, operation: Operation, policy: PodSecurityLevels, pod: Object, *, enforced: bool
+    ) -> None:
         metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._exempt_runtime_classes:
             return
@@ -117,12 +119,14 @@ class PodSecurity(Plugin):
         for warning in await self._existing(context, name, after):
             context.warn(warning)
 
-    def _warn_of_exemption(self, context: Context, name: str, policy: Policy, labels: dict[str, str]) -> None:
+    def _warn_of_exemption(
+        self, context: Context, name: str, policy: PodSecurityLevels, labels: dict[str, str]
+    ) -> None:
         if name not in self._exempt_namespaces or policy.allows_all or policy.is_equivalent(self._default):
             return
         said = [
             f"{mode}={standard}"
-            for mode, standard in zip(Policy._fields, policy, strict=True)
+            for mode, standard in zip(PodSecurityLevels._fields, policy, strict=True)
             if not standard.allows_all and (PREFIX + mode in labels or f"{PREFIX}{mode}-version" in labels)
         ]
         text = f'namespace "{name}" is exempt from Pod Security, and the policy'

@@ -361,7 +361,7 @@ def seccomp_restricted(metadata: Object, spec: Object) -> Violation | None:
     return Violation("seccompProfile", f"pod or {_named('container', silent)} {must}")
 
 
-class Rule(NamedTuple):
+class PodSecurityCheck(NamedTuple):
     """A named check in its historical forms, each with the minor release that introduced the form. A rule of the
     restricted standard may replace one of the baseline."""
 
@@ -372,17 +372,17 @@ class Rule(NamedTuple):
 
 # Sorted by name, which is the order of violations in messages.
 BASELINE = (
-    Rule("appArmorProfile", ((0, app_armor_profile),)),
-    Rule("capabilities_baseline", ((0, capabilities_baseline),)),
-    Rule("hostNamespaces", ((0, host_namespaces),)),
-    Rule("hostPathVolumes", ((0, host_path_volumes),)),
-    Rule("hostPorts", ((0, host_ports),)),
-    Rule("hostProbesAndHostLifecycle", ((34, host_probes),)),
-    Rule("privileged", ((0, privileged),)),
-    Rule("procMount", ((0, proc_mount), (35, _unless_own_users(proc_mount)))),
-    Rule("seLinuxOptions", ((0, _se_linux(_SELINUX_1_0)), (31, _se_linux(_SELINUX_1_31)))),
-    Rule("seccompProfile_baseline", ((0, seccomp_annotations), (19, seccomp_baseline))),
-    Rule(
+    PodSecurityCheck("appArmorProfile", ((0, app_armor_profile),)),
+    PodSecurityCheck("capabilities_baseline", ((0, capabilities_baseline),)),
+    PodSecurityCheck("hostNamespaces", ((0, host_namespaces),)),
+    PodSecurityCheck("hostPathVolumes", ((0, host_path_volumes),)),
+    PodSecurityCheck("hostPorts", ((0, host_ports),)),
+    PodSecurityCheck("hostProbesAndHostLifecycle", ((34, host_probes),)),
+    PodSecurityCheck("privileged", ((0, privileged),)),
+    PodSecurityCheck("procMount", ((0, proc_mount), (35, _unless_own_users(proc_mount)))),
+    PodSecurityCheck("seLinuxOptions", ((0, _se_linux(_SELINUX_1_0)), (31, _se_linux(_SELINUX_1_31)))),
+    PodSecurityCheck("seccompProfile_baseline", ((0, seccomp_annotations), (19, seccomp_baseline))),
+    PodSecurityCheck(
         "sysctls",
         (
             (0, _sysctls(_SYSCTLS_1_0)),
@@ -392,23 +392,23 @@ BASELINE = (
             (37, _sysctls(_SYSCTLS_1_37)),
         ),
     ),
-    Rule("windowsHostProcess", ((0, windows_host_process),)),
+    PodSecurityCheck("windowsHostProcess", ((0, windows_host_process),)),
 )
 RESTRICTED = (
-    Rule(
+    PodSecurityCheck(
         "allowPrivilegeEscalation",
         ((8, allow_privilege_escalation), (25, _unless_windows(allow_privilege_escalation))),
     ),
-    Rule(
+    PodSecurityCheck(
         "capabilities_restricted",
         ((22, capabilities_restricted), (25, _unless_windows(capabilities_restricted))),
         "capabilities_baseline",
     ),
-    Rule("procMount_restricted", ((35, proc_mount),), "procMount"),
-    Rule("restrictedVolumes", ((0, restricted_volumes),), "hostPathVolumes"),
-    Rule("runAsNonRoot", ((0, run_as_non_root), (35, _unless_own_users(run_as_non_root)))),
-    Rule("runAsUser", ((23, run_as_user), (35, _unless_own_users(run_as_user)))),
-    Rule(
+    PodSecurityCheck("procMount_restricted", ((35, proc_mount),), "procMount"),
+    PodSecurityCheck("restrictedVolumes", ((0, restricted_volumes),), "hostPathVolumes"),
+    PodSecurityCheck("runAsNonRoot", ((0, run_as_non_root), (35, _unless_own_users(run_as_non_root)))),
+    PodSecurityCheck("runAsUser", ((23, run_as_user), (35, _unless_own_users(run_as_user)))),
+    PodSecurityCheck(
         "seccompProfile_restricted",
         ((19, seccomp_restricted), (25, _unless_windows(seccomp_restricted))),
         "seccompProfile_baseline",

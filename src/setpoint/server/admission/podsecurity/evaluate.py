@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.podsecurity.checks import BASELINE, RESTRICTED, Check, Rule, Violation
+from setpoint.server.admission.podsecurity.checks import BASELINE, RESTRICTED, Check, PodSecurityCheck, Violation
 from setpoint.server.admission.podsecurity.policy import LATEST, Standard
 
 # The newest release that changed a check; later releases are the same.
@@ -31,6 +31,6 @@ def _checks(level: str, version: int) -> Sequence[Check]:
     return (*baseline, *restricted.values())
 
 
-def _form(rule: Rule, version: int) -> Check | None:
+def _form(rule: PodSecurityCheck, version: int) -> Check | None:
     """Returns the form of a check in a release, or None if the check did not exist yet."""
     return next((check for since, check in reversed(rule.forms) if since <= version), None)

@@ -35,7 +35,7 @@ class Standard(NamedTuple):
         return self == other or (self.allows_all and other.allows_all)
 
 
-class Policy(NamedTuple):
+class PodSecurityLevels(NamedTuple):
     """The standards that are enforced, audited and warned about."""
 
     enforce: Standard = Standard()
@@ -46,11 +46,14 @@ class Policy(NamedTuple):
     def allows_all(self) -> bool:
         return all(standard.allows_all for standard in self)
 
-    def is_equivalent(self, other: "Policy") -> bool:
+    def is_equivalent(self, other: "PodSecurityLevels") -> bool:
         return all(one.is_equivalent(two) for one, two in zip(self, other, strict=True))
 
 
-def policy_of(labels: Mapping[str, str], default: Policy = Policy()) -> tuple[Policy, list[FieldError]]:  # noqa: B008
+def policy_of(
+    labels: Mapping[str, str],
+    default: PodSecurityLevels = PodSecurityLevels(),  # noqa: B008 - immutable
+) -> tuple[PodSecurityLevels, list[FieldError]]:
     """Returns the policy that the labels define, and the errors in the labels. An invalid level counts as the strictest
     for enforcement, and is ignored for audit and warnings."""
     given = tuple(sorted((name, value) for name, value in labels.items() if name.startswith(PREFIX)))
@@ -58,12 +61,14 @@ def policy_of(labels: Mapping[str, str], default: Policy = Policy()) -> tuple[Po
 
 
 @lru_cache(maxsize=512)
-def _policy_of(labels: tuple[tuple[str, str], ...], default: Policy) -> tuple[Policy, list[FieldError]]:
+def _policy_of(
+    labels: tuple[tuple[str, str], ...], default: PodSecurityLevels
+) -> tuple[PodSecurityLevels, list[FieldError]]:
     given = dict(labels)
     errors: list[FieldError] = []
     modes: dict[str, Standard] = {}
     readable: set[str] = set()
-    for mode, standard in zip(Policy._fields, default, strict=True):
+    for mode, standard in zip(PodSecurityLevels._fields, default, strict=True):
         level, version = given.get(PREFIX + mode), given.get(f"{PREFIX}{mode}-version")
         if level in LEVELS:
             readable.add(mode)
@@ -83,7 +88,7 @@ def _policy_of(labels: tuple[tuple[str, str], ...], default: Policy) -> tuple[Po
         # refused.
         since = warn if f"{PREFIX}warn-version" in given else enforce
         modes["warn"] = Standard(enforce.level, since.version)
-    return Policy(**modes), errors
+    return PodSecurityLevels(**modes), errors
 
 
 def _wrong(label: str, value: str, why: str) -> FieldError:

@@ -6,13 +6,13 @@ from typing import Generic, NamedTuple, TypeVar
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Json
 from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
-from setpoint.server.admission.policies.policy import Policy
+from setpoint.server.admission.policies.policy import AdmissionPolicy
 from setpoint.server.admission.policies.policy_index import Binding, Hook
 from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
-P = TypeVar("P", bound=Policy)
+P = TypeVar("P", bound=AdmissionPolicy)
 # Called with an error in the configuration of a policy or of one of its bindings.
 Misconfigured = Callable[[P, Binding | None, str], None]
 

@@ -16,7 +16,7 @@ from setpoint.schema.cel.messages import JSON_PATCHES, OBJECT, Message, misplace
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.server.admission.policies.activation import Subject
 from setpoint.server.admission.policies.expressions import BUDGET, Evaluation, Expression
-from setpoint.server.admission.policies.policy import Policy
+from setpoint.server.admission.policies.policy import AdmissionPolicy
 
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 _ATOMICS = "may not mutate atomic arrays, maps or structs"
@@ -40,7 +40,7 @@ class Mutation(NamedTuple):
             raise PatchError(str(error)) from None
 
 
-class MutatingPolicy(Policy):
+class MutatingPolicy(AdmissionPolicy):
     """A MutatingAdmissionPolicy."""
 
     @cached_property

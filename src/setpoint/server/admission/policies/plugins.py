@@ -6,7 +6,7 @@ Their implementation is imported with the first policy that may match a write.
 from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
-from setpoint.server.admission.policies.policy_index import Source, is_beyond_policies
+from setpoint.server.admission.policies.policy_index import PolicySource, is_beyond_policies
 from setpoint.server.ports import DELETE, Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.admission_plugin import Plugin
@@ -35,7 +35,7 @@ class ValidatingAdmissionPolicy(Plugin):
     name = "ValidatingAdmissionPolicy"
 
     def __init__(self) -> None:
-        self._source: Source[ValidatingPolicy] | None = None
+        self._source: PolicySource[ValidatingPolicy] | None = None
 
     def concerns(self, resource: Resource, verb: str) -> bool:
         return not is_beyond_policies(resource)
@@ -43,7 +43,7 @@ class ValidatingAdmissionPolicy(Plugin):
     async def validate(self, context: Context, operation: Operation) -> None:
         if self._source is None:
             plurals = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
-            self._source = Source(context.services, *plurals, _validating)
+            self._source = PolicySource(context.services, *plurals, _validating)
             self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
@@ -58,7 +58,7 @@ class MutatingAdmissionPolicy(Plugin):
     name = "MutatingAdmissionPolicy"
 
     def __init__(self) -> None:
-        self._source: Source[MutatingPolicy] | None = None
+        self._source: PolicySource[MutatingPolicy] | None = None
 
     def concerns(self, resource: Resource, verb: str) -> bool:
         return verb != DELETE and not is_beyond_policies(resource)
@@ -66,7 +66,7 @@ class MutatingAdmissionPolicy(Plugin):
     async def mutate(self, context: Context, operation: Operation) -> None:
         if self._source is None:
             plurals = "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"
-            self._source = Source(context.services, *plurals, _mutating)
+            self._source = PolicySource(context.services, *plurals, _mutating)
             self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:

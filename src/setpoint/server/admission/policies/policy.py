@@ -13,7 +13,7 @@ from setpoint.server.admission.policies.expressions import CONDITIONS_BUDGET, Ev
 from setpoint.server.registry.kinds.admissionregistration.expressions import composed_type, environment
 
 
-class Policy:
+class AdmissionPolicy:
     """A policy, read once; its expressions are compiled on first use."""
 
     def __init__(self, tree: Object) -> None:

@@ -55,7 +55,7 @@ class Hook(NamedTuple, Generic[P]):
     bindings: Sequence[Binding]
 
 
-class Source(Generic[P]):
+class PolicySource(Generic[P]):
     """The policies of one kind."""
 
     def __init__(self, services: Services, policies: str, bindings: str, make: Callable[[Object], P]) -> None:

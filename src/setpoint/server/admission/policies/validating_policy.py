@@ -9,7 +9,7 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.types import BOOL, NULL, STRING
 from setpoint.server.admission.policies.activation import Subject
 from setpoint.server.admission.policies.expressions import BUDGET, Evaluation, Expression, ExpressionError, OutOfBudget
-from setpoint.server.admission.policies.policy import Policy
+from setpoint.server.admission.policies.policy import AdmissionPolicy
 
 # The maximum size in bytes of a message expression's result, and of an audit annotation.
 _MAX_MESSAGE, _MAX_ANNOTATION = 5 * 1024, 10 * 1024
@@ -40,7 +40,7 @@ class Judgement(NamedTuple):
     annotations: Sequence[tuple[str, str]] = ()
 
 
-class ValidatingPolicy(Policy):
+class ValidatingPolicy(AdmissionPolicy):
     """A ValidatingAdmissionPolicy."""
 
     @cached_property

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec.protobuf import fields as rare
 from setpoint.server.codec.protobuf import wire
-from setpoint.server.codec.protobuf.message_table import ENVELOPE, SCALARS, Field, table
+from setpoint.server.codec.protobuf.message_table import ENVELOPE, SCALARS, MessageField, table
 from setpoint.server.codec.protobuf.special_messages import SPECIAL
 
 _WIRE_TYPES = {"bool": wire.VARINT, "int32": wire.VARINT, "int64": wire.VARINT, "double": wire.FIXED64}
@@ -118,7 +118,7 @@ def source(message: str, name: str) -> Iterator[str]:
     yield f"    return {name}_value(found)" if special else "    return found"
 
 
-def _zeros(fields: Sequence[Field]) -> Iterator[tuple[str, Json]]:
+def _zeros(fields: Sequence[MessageField]) -> Iterator[tuple[str, Json]]:
     """Yields the values that Go writes for absent fields, except objects."""
     for field in fields:
         if field.is_embedded:
@@ -136,7 +136,7 @@ def _zeros(fields: Sequence[Field]) -> Iterator[tuple[str, Json]]:
             yield field.name, None
 
 
-def _structs(fields: Sequence[Field]) -> Iterator[Field]:
+def _structs(fields: Sequence[MessageField]) -> Iterator[MessageField]:
     """Yields the fields for which Go writes an object even if they are absent."""
     for field in fields:
         if field.is_embedded:
@@ -154,7 +154,7 @@ def _is_list(message: str) -> bool:
     return bool(fields) and fields[0].stands_for_message
 
 
-def _wire_types(field: Field) -> tuple[int, ...]:
+def _wire_types(field: MessageField) -> tuple[int, ...]:
     usual = wire.BYTES if field.is_map else _WIRE_TYPES.get(field.type, wire.BYTES)
     return (usual, wire.BYTES) if field.is_list and usual == wire.VARINT else (usual,)
 
@@ -163,7 +163,7 @@ def _indent(levels: int, lines: Iterator[str]) -> Iterator[str]:
     return ("    " * levels + line for line in lines)
 
 
-def _field(field: Field, *, keep_bytes: bool) -> Iterator[str]:
+def _field(field: MessageField, *, keep_bytes: bool) -> Iterator[str]:
     """Yields the lines that read a field if it is next, and then read the following tag."""
     tests = [_test(field.number, wire_type) for wire_type in _wire_types(field)]
     yield f"if {' or '.join(tests)}:"
@@ -193,7 +193,7 @@ def _span(size: int) -> Iterator[str]:
     yield f"    pos, stop = span(data, pos + {size}, end)"
 
 
-def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
+def _one(field: MessageField, size: int, keep_bytes: bool) -> Iterator[str]:
     """Yields the lines that read a field with a single value."""
     name = repr(field.name)
     if field.type in _NUMBERS:
@@ -227,7 +227,7 @@ def _one(field: Field, size: int, keep_bytes: bool) -> Iterator[str]:
     yield "pos = stop"
 
 
-def _keep(field: Field, test: str, value: str) -> Iterator[str]:
+def _keep(field: MessageField, test: str, value: str) -> Iterator[str]:
     """Yields the lines that store a value; only under the condition `test` if Go omits empty values of the field."""
     name = repr(field.name)
     can_be_empty = field.type in SCALARS or (field.type not in SPECIAL and _is_list(field.type))
@@ -238,7 +238,7 @@ def _keep(field: Field, test: str, value: str) -> Iterator[str]:
         yield f"elif again: found.pop({name}, None)"
 
 
-def _several(field: Field, size: int, test: str) -> Iterator[str]:
+def _several(field: MessageField, size: int, test: str) -> Iterator[str]:
     """Yields the lines that read all consecutive values of a list, or entries of a map."""
     name = repr(field.name)
     if field.stands_for_message:

@@ -16,7 +16,7 @@ TYPE_META = "k8s.io.apimachinery.pkg.runtime.TypeMeta"
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """A field of a message. `type` is a scalar of protobuf or the name of a message."""
 
     number: int
@@ -60,10 +60,10 @@ class Field(NamedTuple):
         return "w" in self.flags
 
 
-class Table(msgspec.Struct):
+class MessageTable(msgspec.Struct):
     """All messages by full name, and the message names of kinds by `apiVersion` and `kind`."""
 
-    messages: dict[str, list[Field]]
+    messages: dict[str, list[MessageField]]
     kinds: dict[str, dict[str, str]]
 
     def message_of(self, api_version: str, kind: str) -> str | None:
@@ -91,6 +91,6 @@ def nests(message: str) -> bool:
 
 
 @cache
-def table() -> Table:
+def table() -> MessageTable:
     data = importlib.resources.files(__package__).joinpath("messages.json.z").read_bytes()
-    return msgspec.json.decode(zlib.decompress(data), type=Table)
+    return msgspec.json.decode(zlib.decompress(data), type=MessageTable)

@@ -16,7 +16,7 @@ import msgspec
 from setpoint.objects.clock import Clock
 from setpoint.objects.sorted_json import encode_sorted
 from setpoint.objects.tree import Object, copy
-from setpoint.server.registry.conversion.pending import Wanted
+from setpoint.server.registry.conversion.pending import RequiredConversion
 from setpoint.server.registry.conversion.review import CHANGEABLE
 
 _BYTES = 64 << 20
@@ -59,7 +59,7 @@ class Key(NamedTuple):
     size: int
 
 
-def key_of(scope: bytes, wanted: Wanted) -> Key:
+def key_of(scope: bytes, wanted: RequiredConversion) -> Key:
     """Returns the key of a conversion; `scope` identifies the converter."""
     tree = wanted.tree
     metadata = tree.get("metadata")

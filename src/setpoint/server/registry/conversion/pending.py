@@ -13,7 +13,7 @@ from setpoint.merge.updater import Convert
 from setpoint.objects.tree import Object
 
 
-class Wanted(NamedTuple):
+class RequiredConversion(NamedTuple):
     """A required conversion."""
 
     tree: Object
@@ -24,7 +24,7 @@ class Wanted(NamedTuple):
 class NotConverted(Exception):  # noqa: N818 - a signal to callers that can wait
     """An object is needed in another version, and the conversion has to be fetched first."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: RequiredConversion) -> None:
         super().__init__(f"{wanted.from_version} was not converted to {wanted.to_version} yet")
         self.wanted = wanted
 
@@ -32,7 +32,7 @@ class NotConverted(Exception):  # noqa: N818 - a signal to callers that can wait
 # Keeps conversions in the cache as long as this value is referenced.
 Held: TypeAlias = Sequence[object]
 # Converts objects. Raises ConversionFailed.
-Fetch: TypeAlias = Callable[[Sequence[Wanted]], Awaitable[Held]]
+Fetch: TypeAlias = Callable[[Sequence[RequiredConversion]], Awaitable[Held]]
 
 
 class Converter(NamedTuple):

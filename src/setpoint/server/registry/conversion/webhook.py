@@ -19,7 +19,7 @@ from setpoint.server.outbound.webhook_client import CallError, ClientConfig
 from setpoint.server.registry.conversion import review
 from setpoint.server.registry.conversion.cache import Converted, Key, Memory, key_of
 from setpoint.server.registry.conversion.caller import Caller
-from setpoint.server.registry.conversion.pending import NotConverted, Wanted
+from setpoint.server.registry.conversion.pending import NotConverted, RequiredConversion
 from setpoint.server.registry.conversion.review import BadAnswer, Batch, ConversionFailed
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _AT_ONCE = 4
 _ANSWER_BYTES = 16 << 20
 
 # The objects of one call, by cache key.
-_Batch: TypeAlias = Mapping[bytes, Wanted]
+_Batch: TypeAlias = Mapping[bytes, RequiredConversion]
 
 
 class _Call:
@@ -75,13 +75,13 @@ class WebhookConverter:
         if from_version == to_version or review.is_empty(tree):
             return {**tree, "apiVersion": to_version}
         self._check(from_version, to_version)
-        wanted = Wanted(tree, from_version, to_version)
+        wanted = RequiredConversion(tree, from_version, to_version)
         found = self._memory.find(self._key(wanted).digest)
         if found is None:
             raise NotConverted(wanted)
         return found.of(tree)
 
-    async def fetch(self, wanted: Sequence[Wanted]) -> list[Converted]:
+    async def fetch(self, wanted: Sequence[RequiredConversion]) -> list[Converted]:
         """Converts objects; `convert` finds them while the caller holds the returned list. Raises ConversionFailed."""
         held, missing = self._split({self._key(each): each for each in wanted})
         others = {key: each for key, each in missing.items() if key.digest in self._under_way}
@@ -106,7 +106,7 @@ class WebhookConverter:
                 raise made
         return held
 
-    async def _ask_all(self, missing: Mapping[Key, Wanted]) -> list[Converted]:
+    async def _ask_all(self, missing: Mapping[Key, RequiredConversion]) -> list[Converted]:
         """Converts all missing objects, with a limited number of concurrent calls."""
         held: list[Converted] = []
         batches = list(_batches(missing))
@@ -120,7 +120,7 @@ class WebhookConverter:
                 held += made
         return held
 
-    def _key(self, wanted: Wanted) -> Key:
+    def _key(self, wanted: RequiredConversion) -> Key:
         return key_of(self._scope, wanted)
 
     def _check(self, *versions: str) -> None:
@@ -128,10 +128,10 @@ class WebhookConverter:
             if version not in self._versions:
                 raise APIError(f"request to convert CR {which} an invalid group/version: {version}")
 
-    def _split(self, wanted: Mapping[Key, Wanted]) -> tuple[list[Converted], dict[Key, Wanted]]:
+    def _split(self, wanted: Mapping[Key, RequiredConversion]) -> tuple[list[Converted], dict[Key, RequiredConversion]]:
         """Returns the cached conversions, and the missing ones."""
         known: list[Converted] = []
-        missing: dict[Key, Wanted] = {}
+        missing: dict[Key, RequiredConversion] = {}
         for key, each in wanted.items():
             found = self._memory.find(key.digest)
             if found is None:
@@ -188,13 +188,13 @@ class WebhookConverter:
         return batch.checked(answers)
 
 
-def _batches(missing: Mapping[Key, Wanted]) -> Iterator[dict[bytes, Wanted]]:
+def _batches(missing: Mapping[Key, RequiredConversion]) -> Iterator[dict[bytes, RequiredConversion]]:
     """Yields the batches of one call each: objects of the same versions, limited in number and bytes."""
-    by_versions: dict[tuple[str, str], dict[Key, Wanted]] = {}
+    by_versions: dict[tuple[str, str], dict[Key, RequiredConversion]] = {}
     for key, wanted in missing.items():
         by_versions.setdefault((wanted.from_version, wanted.to_version), {})[key] = wanted
     for group in by_versions.values():
-        batch: dict[bytes, Wanted] = {}
+        batch: dict[bytes, RequiredConversion] = {}
         size = 0
         for key, wanted in group.items():
             if batch and (len(batch) == BATCH_OBJECTS or size + key.size > BATCH_BYTES):

@@ -14,7 +14,7 @@ from setpoint.server.registry.strategy import Strategy
 STATUS_ALONE: Mapping[str, Sequence[str]] = {"": ("status",), "status": ("spec", "metadata")}
 
 
-class Rules(Strategy):
+class ValidatingStrategy(Strategy):
     """A strategy with one set of rules (`check`) for new and changed objects, and one for the status."""
 
     # The paths of immutable fields.

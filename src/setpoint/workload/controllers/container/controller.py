@@ -17,10 +17,10 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import links
 from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
 from setpoint.workload.controllers.container.lifecycle import ContainerLife, report
-from setpoint.workload.controllers.container.output import Output
+from setpoint.workload.controllers.container.output import ContainerOutput
 from setpoint.workload.controllers.container.start_sequence import KIND, remove_ours
 from setpoint.workload.controllers.container.state_machine import AGAIN_SECONDS, ContainerConduct, restart_request
-from setpoint.workload.controllers.endpoints import Place, serve
+from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.log_limits import limits_of
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
@@ -29,7 +29,7 @@ from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.kinds.api_names import GROUP
 from setpoint.workload.kinds.container import Container, ContainerSpec
 from setpoint.workload.kinds.parts import ends_with_object
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 FINALIZER = f"{GROUP}/container-reconciler"
 # Actions of the engine after which the status of a container may change.
@@ -43,7 +43,7 @@ _STOPPING_SECONDS = 60.0
 class Containers:
     """The controller, and the known state of every Container."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._channel = Channel("containers")
         self._known: dict[str, ContainerLife] = {}
@@ -136,7 +136,7 @@ class Containers:
         uid, name = obj.metadata.uid or "", obj.metadata.name or ""
         found = self._known.get(name)
         if found is None or found.uid != uid:
-            output = Output(self._world.logs, uid, self._world.clock)
+            output = ContainerOutput(self._world.logs, uid, self._world.clock)
             found = self._known[name] = ContainerLife(uid, name, output=output, obeyed=restart_request(obj))
             found.remember(obj.status)
             if not found.is_over:
@@ -220,7 +220,7 @@ class Containers:
 
     async def _serve(self, ctx: Context, tree: Object, life: ContainerLife) -> None:
         """Creates an Endpoint for each Service that the container serves while the container runs."""
-        engine, found = self._world.engines.engine, dict[str, Place]()
+        engine, found = self._world.engines.engine, dict[str, ServiceAddress]()
         # An engine that does not respond does not end the containers in the engine.
         if life.seen is not None and engine is not None and life.state in ("Running", "RuntimeUnhealthy"):
             with suppress(ValueError):

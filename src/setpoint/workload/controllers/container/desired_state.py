@@ -6,13 +6,13 @@ from setpoint.controller.context import Context
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import links
 from setpoint.workload.controllers.container.lifecycle import ContainerLife
-from setpoint.workload.controllers.container.start_sequence import KIND, Wanted
+from setpoint.workload.controllers.container.start_sequence import KIND, DesiredContainer
 from setpoint.workload.controllers.lookup import Lookup
 from setpoint.workload.dependencies import waiting_for
 from setpoint.workload.environment import EnvironmentProblem, arguments, environment
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.kinds.container_volume import ContainerVolume
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.templates import NotYet
 
 # The delay before the next attempt to acquire a container that another control plane manages.
@@ -29,7 +29,9 @@ class Blocked(NamedTuple):
     again: float | None = None
 
 
-async def wanted(ctx: Context, world: World, obj: Container, tree: Object, life: ContainerLife) -> Wanted | Blocked:
+async def wanted(
+    ctx: Context, world: Machine, obj: Container, tree: Object, life: ContainerLife
+) -> DesiredContainer | Blocked:
     """Returns the desired container of an object, or Blocked. Stores the environment and arguments in `life`."""
     spec, lookup = obj.spec, Lookup(ctx.lookup)
     waiting = [*map(str, waiting_for(tree, lookup.object)), *await _volumes(ctx, spec)]
@@ -52,7 +54,7 @@ async def wanted(ctx: Context, world: World, obj: Container, tree: Object, life:
         tree = {**tree, "spec": {**tree["spec"], "extraHosts": [*own, *hosts]}}
     places = links.places(spec, lookup)
     texts = [each.text for each in args]
-    return Wanted(tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal)
+    return DesiredContainer(tree, mode, env.values, texts, places, spec.networks is not None, spec.terminal)
 
 
 async def _volumes(ctx: Context, spec: ContainerSpec) -> list[str]:

@@ -34,7 +34,7 @@ from setpoint.workload.kinds.container import DONE, ContainerState
 from setpoint.workload.kinds.container_exec import ContainerExec, ContainerExecSpec, ContainerExecStatus
 from setpoint.workload.kinds.executable import FINAL, ExecutableState
 from setpoint.workload.process.identity import Identity, identity_of, is_alive
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.templates import NotYet
 
 FINALIZER = f"{GROUP}/container-exec-reconciler"
@@ -79,7 +79,7 @@ class Command(NamedTuple):
 class ContainerExecs:
     """The controller, and the running commands."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._channel = Channel("commands")
         self._known: dict[str, _Run] = {}

@@ -15,7 +15,7 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.probes.prober import Probing
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 _OUTPUT_BYTES = 4096
 # The engines' default interval of a health check.
@@ -27,7 +27,7 @@ _NANOSECONDS = 1_000_000_000
 class ContainerHealth:
     """Runs the probes and health checks of all containers. `wake` triggers a reconcile."""
 
-    def __init__(self, world: World, wake: Callable[[str], None]) -> None:
+    def __init__(self, world: Machine, wake: Callable[[str], None]) -> None:
         self._world, self._wake = world, wake
 
     def attend(self, engine: Engine, obj: Container, life: ContainerLife) -> None:

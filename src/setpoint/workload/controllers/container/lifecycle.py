@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
-from setpoint.workload.controllers.container.output import Output
+from setpoint.workload.controllers.container.output import ContainerOutput
 from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
@@ -31,7 +31,7 @@ _OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
 class ContainerLife(Life):
     """One Container object and its container."""
 
-    output: Output = field(kw_only=True)
+    output: ContainerOutput = field(kw_only=True)
     state: ContainerState = ""
     # The container in the engine, and the lifecycle key that it was created with.
     id: str = ""

@@ -9,7 +9,7 @@ from setpoint.controller.child_names import child_name
 from setpoint.controller.context import Context
 from setpoint.objects.errors import AlreadyExists, Conflict, NotFound
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.endpoints import Place
+from setpoint.workload.controllers.endpoints import ServiceAddress
 from setpoint.workload.controllers.lookup import Lookup
 from setpoint.workload.engine import body
 from setpoint.workload.engine.engine import Engine
@@ -61,13 +61,13 @@ async def connect(ctx: Context, obj: Container, container_id: str) -> None:
             raise Conflict(str(error)) from error
 
 
-def places(spec: ContainerSpec, lookup: Lookup) -> list[body.Place]:
+def places(spec: ContainerSpec, lookup: Lookup) -> list[body.EngineNetwork]:
     """Returns the engine's networks in which a container is created; all of them exist."""
     found = []
     for each in spec.networks or ():
         network = lookup.object("ContainerNetwork", each.name)
         runtime_name = ((network or {}).get("status") or {}).get("networkName") or each.name
-        found.append(body.Place(runtime_name, each.aliases))
+        found.append(body.EngineNetwork(runtime_name, each.aliases))
     return found
 
 
@@ -95,18 +95,18 @@ async def tunnel_hosts(ctx: Context, spec: ContainerSpec) -> list[str]:
     return hosts
 
 
-def served(tree: Object, seen: Seen, engine: Engine) -> dict[str, Place]:
+def served(tree: Object, seen: Seen, engine: Engine) -> dict[str, ServiceAddress]:
     """Returns the addresses on this machine of the Services that a container serves. Raises ValueError."""
-    found: dict[str, Place] = {}
+    found: dict[str, ServiceAddress] = {}
     for producer in producers(tree):
         place = _published(tree["spec"].get("ports") or (), seen, producer.port, engine)
         if place is not None:
             address, port = place
-            found[producer.service] = Place(producer.address or address, port)
+            found[producer.service] = ServiceAddress(producer.address or address, port)
     return found
 
 
-def _published(ports: Sequence[Object], seen: Seen, port: int, engine: Engine) -> Place | None:
+def _published(ports: Sequence[Object], seen: Seen, port: int, engine: Engine) -> ServiceAddress | None:
     """Returns the published address of a port, given by its number on the host or in the container."""
     by_host = [each for each in ports if each.get("hostPort") == port]
     by_container = [each for each in ports if each["containerPort"] == port]
@@ -119,7 +119,7 @@ def _published(ports: Sequence[Object], seen: Seen, port: int, engine: Engine) -
                 continue
             local = mapping.host_ip in _ANY_ADDRESS or mapping.host_ip.startswith("127.") or mapping.host_ip == "::1"
             own = mapping.host_ip if engine.endpoint.unix and mapping.host_ip not in _ANY_ADDRESS else ""
-            return Place(own or (engine.published_host if local else mapping.host_ip), mapping.host_port)
+            return ServiceAddress(own or (engine.published_host if local else mapping.host_ip), mapping.host_port)
     return None
 
 

@@ -29,7 +29,7 @@ from setpoint.workload.kinds.container_network import (
 )
 from setpoint.workload.kinds.container_network_connection import ContainerNetworkConnection
 from setpoint.workload.kinds.parts import creates_if_missing, ends_with_object, reuses_existing
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 FINALIZER = f"{GROUP}/network-reconciler"
 KIND = "ContainerNetwork"
@@ -42,7 +42,7 @@ _ENDED = frozenset({"stopping", "stopped", "exited", "removing", "dead"})
 
 
 @dataclass
-class _Known:
+class _NetworkState:
     """The state of one network."""
 
     uid: str
@@ -64,10 +64,10 @@ class _Known:
 class ContainerNetworks:
     """The controller, and the state of every network."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._channel = Channel("networks")
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _NetworkState] = {}
         by_network = mapped(lambda each: [Request(tree_of(each)["spec"]["containerNetworkName"])])
         self.controller = Controller(
             "containernetwork",
@@ -116,15 +116,15 @@ class ContainerNetworks:
         self._report(ctx, known)
         return Result(requeue_after=after)
 
-    def _of(self, obj: ContainerNetwork) -> _Known:
+    def _of(self, obj: ContainerNetwork) -> _NetworkState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         found = self._known.get(name)
         if found is None or found.uid != uid:
             given = obj.spec.network_name or f"{name}-{self._world.ids.suffix()}"
-            found = self._known[name] = _Known(uid, given)
+            found = self._known[name] = _NetworkState(uid, given)
         return found
 
-    async def _advance(self, ctx: Context, obj: ContainerNetwork, known: _Known) -> float | None:
+    async def _advance(self, ctx: Context, obj: ContainerNetwork, known: _NetworkState) -> float | None:
         """Takes the next step. Returns the delay in seconds before the next one, or None."""
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
@@ -154,7 +154,7 @@ class ContainerNetworks:
         known.becomes("Running", "Running", trouble or _difference(obj.spec, known.seen))
         return _AGAIN_SECONDS if trouble else None
 
-    async def _found(self, engine: Engine, obj: ContainerNetwork, known: _Known) -> Network | None:
+    async def _found(self, engine: Engine, obj: ContainerNetwork, known: _NetworkState) -> Network | None:
         """Returns the network in the engine, and creates it if its mode says so. Raises EngineError."""
         spec = obj.spec
         mode = spec.effective_mode
@@ -194,7 +194,7 @@ class ContainerNetworks:
             self._world.records.keep(KIND, known.network_name, {"id": made}, self._world.workload_id)
         return await engine.networks.inspect(made)
 
-    async def _connect(self, ctx: Context, engine: Engine, name: str, known: _Known, found: Network) -> str:
+    async def _connect(self, ctx: Context, engine: Engine, name: str, known: _NetworkState, found: Network) -> str:
         """Connects and disconnects containers as their ContainerNetworkConnections say. Returns a message about
         failures. Raises EngineLost."""
         wanted: dict[str, tuple[str, ...]] = {}
@@ -222,7 +222,7 @@ class ContainerNetworks:
             del known.connected[container]
         return "; ".join(trouble)
 
-    async def _clean_up(self, ctx: Context, obj: ContainerNetwork, known: _Known) -> None:
+    async def _clean_up(self, ctx: Context, obj: ContainerNetwork, known: _NetworkState) -> None:
         """Disconnects the containers, and removes the network if the network ends with its object."""
         if obj.spec.effective_mode == "persistent":
             self._world.records.give_back(KIND, known.network_name)
@@ -247,7 +247,7 @@ class ContainerNetworks:
             seconds = _IN_USE_SECONDS if known.was_in_use else _AGAIN_SECONDS
             raise Requeue(seconds, error.message) from None
 
-    def _report(self, ctx: Context, known: _Known) -> None:
+    def _report(self, ctx: Context, known: _NetworkState) -> None:
         seen, is_running = known.seen, known.state == "Running"
         ctx.status.put(
             ContainerNetworkStatus(

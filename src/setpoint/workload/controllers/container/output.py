@@ -22,7 +22,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _SETTLE_SECONDS = 3.0
 
 
-class Output:
+class ContainerOutput:
     """The output of one Container object."""
 
     def __init__(self, logs: LogStore, uid: str, clock: Clock) -> None:

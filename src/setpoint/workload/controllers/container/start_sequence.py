@@ -20,7 +20,7 @@ from setpoint.workload.controllers.container.engine_failure import words_of
 from setpoint.workload.controllers.container.lifecycle import ContainerLife
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.archive import ArchiveError, certificates_archive, files_archive
-from setpoint.workload.engine.body import Place, create_body, stop_seconds
+from setpoint.workload.engine.body import EngineNetwork, create_body, stop_seconds
 from setpoint.workload.engine.build_context import ContextError, open_context
 from setpoint.workload.engine.build_options import build_options
 from setpoint.workload.engine.engine import Engine
@@ -35,7 +35,7 @@ from setpoint.workload.engine.errors import (
 )
 from setpoint.workload.engine.images import BuildOptions, whole
 from setpoint.workload.engine.layers import DOCKERFILE, LayerError, layered_name, layers_archive
-from setpoint.workload.engine.progress import Progress
+from setpoint.workload.engine.progress import ImageProgress
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.engine.results import Image
 from setpoint.workload.engine.run_args import BadArgument
@@ -45,7 +45,7 @@ from setpoint.workload.kinds.parts import Mode, TerminalSpec, creates_if_missing
 from setpoint.workload.lifecycle_key import LifecycleKey, container_key, difference
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.process.command import StartError
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.terminal.container_terminal import ContainerTerminal
 
 KIND = "Container"
@@ -71,14 +71,14 @@ class StartProblem(Exception):  # noqa: N818 - becomes the reason and message of
         self.reason, self.message, self.state, self.again = reason, message, state, again
 
 
-class Wanted(NamedTuple):
+class DesiredContainer(NamedTuple):
     """The desired container with all templates filled in."""
 
     tree: Object
     mode: Mode
     env: Mapping[str, str]
     args: Sequence[str]
-    places: Sequence[Place]
+    places: Sequence[EngineNetwork]
     # True: the container is only in these networks; otherwise in the engine's default network.
     managed: bool = False
     terminal: TerminalSpec | None = None
@@ -87,7 +87,9 @@ class Wanted(NamedTuple):
 class ContainerStart:
     """One start of a container."""
 
-    def __init__(self, world: World, engine: Engine, wanted: Wanted, life: ContainerLife, tell: Tell) -> None:
+    def __init__(
+        self, world: Machine, engine: Engine, wanted: DesiredContainer, life: ContainerLife, tell: Tell
+    ) -> None:
         self._world, self._engine, self._life, self._tell = world, engine, life, tell
         self._wanted = wanted
         self._spec: Object = absolute(thaw(wanted.tree["spec"]), world)
@@ -218,14 +220,14 @@ class ContainerStart:
             finally:
                 self._life.progress = ""
 
-    def _pulling(self, progress: Progress) -> None:
+    def _pulling(self, progress: ImageProgress) -> None:
         self._says(progress.line)
         done, total = progress.done_bytes, progress.total_bytes
         if not total:
             return
         self._progress("Starting", "Pulling", f"{done * 100 // total}% of {total / _MIB:.1f} MiB")
 
-    def _building(self, progress: Progress) -> None:
+    def _building(self, progress: ImageProgress) -> None:
         self._says(progress.line)
         if progress.steps:
             self._progress("Building", "Building", f"step {progress.step} of {progress.steps}")
@@ -282,7 +284,7 @@ class ContainerStart:
             record = {"id": made.id, "key": key.key}
             self._world.records.keep(KIND, name, record, self._world.workload_id)
 
-    async def _prepare(self, container: str, places: Sequence[Place]) -> None:
+    async def _prepare(self, container: str, places: Sequence[EngineNetwork]) -> None:
         """Connects networks and copies files before the start."""
         engine, spec, now = self._engine, self._spec, self._world.clock.now()
         for place in places:
@@ -359,7 +361,7 @@ async def remove_ours(engine: Engine, name: str, uid: str) -> None:
         await engine.containers.remove(found.id)
 
 
-def absolute(spec: Object, world: World) -> Object:
+def absolute(spec: Object, world: Machine) -> Object:
     """Returns the spec with absolute paths of this machine."""
 
     def whole_path(text: str) -> str:

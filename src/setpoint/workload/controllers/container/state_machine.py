@@ -26,7 +26,7 @@ from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 from setpoint.workload.kinds.container import Container, ContainerSpec, ContainerState
 from setpoint.workload.process.monitored_process import end_of
 from setpoint.workload.process.ties import Tie
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 # The delay before the next request to an engine that failed.
 AGAIN_SECONDS = 2.0
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 class ContainerConduct:
     """Takes the next step for any container. `wake` triggers a reconcile."""
 
-    def __init__(self, world: World, wake: Callable[[str], None]) -> None:
+    def __init__(self, world: Machine, wake: Callable[[str], None]) -> None:
         self._world, self._wake = world, wake
         self._health = ContainerHealth(world, wake)
 

@@ -21,7 +21,7 @@ from setpoint.controller.timers import Channel
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.container.engine_failure import told_trouble
-from setpoint.workload.controllers.endpoints import Place, serve
+from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.events import Event, Told
@@ -40,7 +40,7 @@ from setpoint.workload.proxy.balance import Backend
 from setpoint.workload.proxy.ports import UDP
 from setpoint.workload.proxy.tcp import TCPProxy
 from setpoint.workload.proxy.udp import UDPProxy
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 FINALIZER = f"{GROUP}/tunnel-proxy-reconciler"
 # The engine creates a network's bridge with its first container: sockets must bind before the address exists.
@@ -66,7 +66,7 @@ class _Listening:
 
 
 @dataclass
-class _Known:
+class _TunnelProxyState:
     """The state of one tunnel proxy object."""
 
     uid: str
@@ -86,10 +86,10 @@ class _Known:
 class TunnelProxies:
     """The controller, and the listening tunnels."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._channel = Channel("tunnels")
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _TunnelProxyState] = {}
         self._numbers = 0
         self.controller = Controller(
             "containernetworktunnelproxy",
@@ -126,7 +126,7 @@ class TunnelProxies:
             return None
         after = await self._advance(ctx, obj, known)
         ready = {
-            each.client_service_name: Place(listening.address, listening.port)
+            each.client_service_name: ServiceAddress(listening.address, listening.port)
             for each in obj.spec.tunnels
             if (listening := known.tunnels.get(each.name)) is not None and listening.state == "Ready"
         }
@@ -135,12 +135,12 @@ class TunnelProxies:
         self._report(ctx, obj, known)
         return Result(requeue_after=after)
 
-    async def _of(self, obj: ContainerNetworkTunnelProxy) -> _Known:
+    async def _of(self, obj: ContainerNetworkTunnelProxy) -> _TunnelProxyState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         found = self._known.get(name)
         if found is None or found.uid != uid:
             await self._forget(name)
-            found = self._known[name] = _Known(uid)
+            found = self._known[name] = _TunnelProxyState(uid)
         return found
 
     async def _forget(self, name: str) -> None:
@@ -148,12 +148,12 @@ class TunnelProxies:
         if found is not None:
             await self._end(found)
 
-    async def _end(self, known: _Known) -> None:
+    async def _end(self, known: _TunnelProxyState) -> None:
         for listening in known.tunnels.values():
             await listening.proxy.close()
         known.tunnels.clear()
 
-    async def _advance(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known) -> float | None:
+    async def _advance(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _TunnelProxyState) -> float | None:
         """Takes the next step. Returns the delay in seconds before another attempt, or None."""
         name = obj.spec.container_network_name
         engine = self._world.engines.engine
@@ -184,7 +184,7 @@ class TunnelProxies:
         return None
 
     async def _listen(
-        self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known, gateway: str
+        self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _TunnelProxyState, gateway: str
     ) -> float | None:
         """Opens the tunnels of the spec at the gateway, forwards them to their Services, and closes all others. Returns
         the delay in seconds before failed tunnels are tried again, or None."""
@@ -235,7 +235,7 @@ class TunnelProxies:
         listening.state = "Ready" if known else "NotReady"
         listening.message = "" if known else _not_known_yet(tunnel)
 
-    def _report(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _Known) -> None:
+    def _report(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _TunnelProxyState) -> None:
         statuses = []
         for each in obj.spec.tunnels:
             told = self._status(each, known.tunnels.get(each.name), known.failed)

@@ -16,7 +16,7 @@ from setpoint.workload.engine.events import Event, Told
 from setpoint.workload.engine.results import Volume
 from setpoint.workload.kinds.api_names import GROUP, VERSION
 from setpoint.workload.kinds.container_volume import ContainerVolume, ContainerVolumeState, ContainerVolumeStatus
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 FINALIZER = f"{GROUP}/volume-reconciler"
 # The delays before the next attempt: after a failure, and for a volume that is still in use.
@@ -24,7 +24,7 @@ _AGAIN_SECONDS = 5.0
 _IN_USE_SECONDS = 1.0
 
 
-class _Told(NamedTuple):
+class _VolumeStatus(NamedTuple):
     state: ContainerVolumeState
     reason: str
     message: str
@@ -33,7 +33,7 @@ class _Told(NamedTuple):
 class ContainerVolumes:
     """The controller of ContainerVolumes."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._channel = Channel("volumes")
         # By object, the name in the engine of volumes that we remove; empty for the others.
@@ -66,19 +66,19 @@ class ContainerVolumes:
             return None
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
-            self._report(ctx, _Told("RuntimeUnhealthy" if engine else "Pending", *told_trouble(engine)))
+            self._report(ctx, _VolumeStatus("RuntimeUnhealthy" if engine else "Pending", *told_trouble(engine)))
             return None
         try:
             volume = await self._ensure(engine, obj)
         except EngineLost as error:
-            self._report(ctx, _Told("RuntimeUnhealthy", "EngineLost", words_of(error)))
+            self._report(ctx, _VolumeStatus("RuntimeUnhealthy", "EngineLost", words_of(error)))
             return Result(requeue_after=_AGAIN_SECONDS)
         except EngineError as error:
-            self._report(ctx, _Told("Pending", "CreateFailed", words_of(error)))
+            self._report(ctx, _VolumeStatus("Pending", "CreateFailed", words_of(error)))
             return Result(requeue_after=_AGAIN_SECONDS)
         # A user's own volume is used and not removed; the label marks volumes that a control plane created.
         self._known[request.name] = volume.name if labels.UID in volume.labels else ""
-        self._report(ctx, _Told("Ready", "Ready", _difference(obj, volume)))
+        self._report(ctx, _VolumeStatus("Ready", "Ready", _difference(obj, volume)))
         return None
 
     async def _ensure(self, engine: Engine, obj: ContainerVolume) -> Volume:
@@ -106,20 +106,21 @@ class ContainerVolumes:
             return
         engine = self._world.engines.current
         if not isinstance(engine, Engine):
-            self._report(ctx, _Told("RuntimeUnhealthy", *told_trouble(engine)))
+            self._report(ctx, _VolumeStatus("RuntimeUnhealthy", *told_trouble(engine)))
             raise Requeue(_AGAIN_SECONDS, "no container engine is available to remove the volume")
         try:
             await engine.volumes.remove(obj.spec.name)
         except InUse as error:
             self._report(
-                ctx, _Told("Pending", "InUse", f"the volume is removed when no container uses it: {error.message}")
+                ctx,
+                _VolumeStatus("Pending", "InUse", f"the volume is removed when no container uses it: {error.message}"),
             )
             raise Requeue(_IN_USE_SECONDS, "a container uses the volume") from None
         except EngineError as error:
-            self._report(ctx, _Told("Pending", "RemoveFailed", words_of(error)))
+            self._report(ctx, _VolumeStatus("Pending", "RemoveFailed", words_of(error)))
             raise Requeue(_AGAIN_SECONDS, error.message) from None
 
-    def _report(self, ctx: Context, told: _Told) -> None:
+    def _report(self, ctx: Context, told: _VolumeStatus) -> None:
         is_ready = told.state == "Ready"
         ctx.status.put(ContainerVolumeStatus(state=told.state, message="" if is_ready else told.message))
         ctx.status.condition("Ready", is_ready, told.reason, told.message)

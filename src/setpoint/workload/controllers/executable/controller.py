@@ -17,11 +17,11 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
-from setpoint.workload.controllers.endpoints import Place, serve
+from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.executable.launch import STDERR, STDOUT, Launch
 from setpoint.workload.controllers.executable.lifecycle import Execution, should_restart, signal_of
 from setpoint.workload.controllers.executable.persistence import Persistence
-from setpoint.workload.controllers.executable.process_run import Run
+from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.controllers.executable.report import report
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.probe_runner import Probes, run_command
@@ -36,7 +36,7 @@ from setpoint.workload.process.command import StartError
 from setpoint.workload.process.monitored_process import end_of
 from setpoint.workload.process.ties import Tie
 from setpoint.workload.proxy.ports import TCP, PortBusyError
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.service_producers import Producer, producers
 from setpoint.workload.templates import NotYet
 
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 class Executables:
     """The controller, and the known state of every Executable."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
         self._channel = Channel("processes")
         self._known: dict[str, Execution] = {}
@@ -306,7 +306,7 @@ class Executables:
         first = problems[0]
         return self._failed(spec, execution, first.reason, "; ".join(map(str, problems)))
 
-    def _tie(self, spec: ExecutableSpec, run: Run) -> Tie | None:
+    def _tie(self, spec: ExecutableSpec, run: ExecutableRun) -> Tie | None:
         """Returns a tie for a persistent process, which must stop with its monitored process even after this control
         plane has ended."""
         if run.running is None or not run.running.kept:
@@ -314,7 +314,7 @@ class Executables:
         how = signal_of(spec.stop_signal), spec.stop_timeout.total_seconds()
         return Tie((0, 0), *how, root=run.running.identity, cookie=run.running.cookie)
 
-    def _who_runs(self, spec: ExecutableSpec, run: Run) -> str:
+    def _who_runs(self, spec: ExecutableSpec, run: ExecutableRun) -> str:
         records = self._world.records
         who = f"process {run.pid}" if run.pid else f"session {run.id}"
         if spec.effective_mode == "session" or records.lasting:
@@ -372,13 +372,13 @@ class Executables:
             serving = producers(tree)
         except ValueError:
             return  # the start fails too, and reports the error
-        served: dict[str, Place] = {}
+        served: dict[str, ServiceAddress] = {}
         if execution.state == "Running":
             for producer in serving:
                 reserved = execution.ports.get(producer.service)
                 port = producer.port or (reserved.port if reserved is not None else 0)
                 if port:
-                    served[producer.service] = Place(producer.address, port)
+                    served[producer.service] = ServiceAddress(producer.address, port)
         execution.served |= {producer.service for producer in serving}
         await serve(ctx, tree, served, execution.served)
 

@@ -6,12 +6,12 @@ import os
 from setpoint.workload.controllers.certificate_files import write_certificates
 from setpoint.workload.controllers.executable.lifecycle import Execution, signal_of
 from setpoint.workload.controllers.executable.persistence import Persistence
-from setpoint.workload.controllers.executable.process_run import ProcessRun, Run
+from setpoint.workload.controllers.executable.process_run import ExecutableRun, ProcessRun
 from setpoint.workload.controllers.log_limits import limits_of
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.process.command import Command, StartError
 from setpoint.workload.process.pipes import Sink
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 STDOUT, STDERR = "stdout", "stderr"
 
@@ -19,10 +19,10 @@ STDOUT, STDERR = "stdout", "stderr"
 class Launch:
     """Starts Executables with resolved arguments and environment."""
 
-    def __init__(self, world: World, kept: Persistence) -> None:
+    def __init__(self, world: Machine, kept: Persistence) -> None:
         self._world, self._kept = world, kept
 
-    async def run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> Run | None:
+    async def run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> ExecutableRun | None:
         """Starts an Executable with one execution type. Returns None if the start must wait; the reason is then set.
         Raises StartError."""
         if kind == "IDE":

@@ -4,7 +4,7 @@ import asyncio
 import signal
 from dataclasses import dataclass, field
 
-from setpoint.workload.controllers.executable.process_run import Run
+from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
 from setpoint.workload.kinds.executable import FINAL, ExecutableSpec, ExecutableState, ExecutableStatus
 from setpoint.workload.kinds.parts import HealthStatus
@@ -20,7 +20,7 @@ class Execution(Life):
     """One Executable object and its process."""
 
     state: ExecutableState = ""
-    run: Run | None = None
+    run: ExecutableRun | None = None
     stopping: "asyncio.Task[str] | None" = None
     ports: dict[str, Reservation] = field(default_factory=dict)
     # The number of lines in its log, by source, of earlier runs.

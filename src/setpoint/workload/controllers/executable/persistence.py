@@ -18,7 +18,7 @@ from setpoint.workload.lifecycle_key import LifecycleKey, difference, executable
 from setpoint.workload.process.command import Command, StartError
 from setpoint.workload.process.identity import is_alive, parse
 from setpoint.workload.process.processes import Running
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 KIND = "Executable"
 # Next to the records, so that a later control plane finds the directory.
@@ -28,7 +28,7 @@ _OUTPUT = "output"
 class Persistence:
     """Runs persistent processes."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._world = world
 
     async def run(self, obj: Executable, execution: Execution, command: Command) -> ProcessRun | None:

@@ -9,7 +9,7 @@ from setpoint.workload.process.processes import Processes, Running
 from setpoint.workload.terminal.screen import Screen
 
 
-class Run(Protocol):
+class ExecutableRun(Protocol):
     """A running process or IDE session."""
 
     # The execution id for clients, and the pid if known.

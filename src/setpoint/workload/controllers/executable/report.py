@@ -2,10 +2,10 @@
 
 from setpoint.controller.context import Context
 from setpoint.workload.controllers.executable.lifecycle import Execution
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 
 
-def report(ctx: Context, world: World, execution: Execution) -> None:
+def report(ctx: Context, world: Machine, execution: Execution) -> None:
     """Writes the state to the object's status. Records an event when the probes begin to fail."""
     health = execution.health
     ctx.status.put(execution.status())

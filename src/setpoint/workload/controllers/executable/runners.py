@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from setpoint.workload.controllers.executable.lifecycle import Execution
-from setpoint.workload.controllers.executable.process_run import Run
+from setpoint.workload.controllers.executable.process_run import ExecutableRun
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.process.command import Command
 from setpoint.workload.process.pipes import Sink
@@ -15,12 +15,12 @@ class Runner(Protocol):
 
     async def start(
         self, obj: Executable, execution: Execution, args: Sequence[str], stdout: Sink, stderr: Sink
-    ) -> Run:
+    ) -> ExecutableRun:
         """Starts an Executable. Raises StartError."""
 
 
 class Terminals(Protocol):
     """Runs Executables in terminals."""
 
-    async def start(self, obj: Executable, execution: Execution, command: Command) -> Run:
+    async def start(self, obj: Executable, execution: Execution, command: Command) -> ExecutableRun:
         """Starts an Executable. Raises StartError."""

@@ -30,8 +30,8 @@ from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP
 from setpoint.workload.kinds.executable import FINAL, Executable
 from setpoint.workload.kinds.executable_replica_set import ExecutableReplicaSet, ExecutableReplicaSetStatus
 from setpoint.workload.kinds.parts import HealthStatus, RestartBackoff
-from setpoint.workload.progress import Progress, progress
-from setpoint.workload.runtime import World
+from setpoint.workload.progress import WorkloadConditions, progress
+from setpoint.workload.runtime import Machine
 
 FINALIZER = f"{GROUP}/executable-replica-set-reconciler"
 _PREFIX = f"executable-replica-set.{GROUP}"
@@ -42,7 +42,7 @@ ACTIVE, INACTIVE = "active", "inactive"
 
 
 @dataclass
-class _Known:
+class _ReplicaSetState:
     """The state of a set that is not stored in its objects."""
 
     uid: str
@@ -59,9 +59,9 @@ class _Known:
 class ReplicaSets:
     """The controller of ExecutableReplicaSets."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._clock = world.clock
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _ReplicaSetState] = {}
         self.controller = Controller(
             "executable-replica-set",
             self._reconcile,
@@ -106,11 +106,11 @@ class ReplicaSets:
         self._report(ctx, obj, known, active, hash_, problem, obeyed)
         return Result(requeue_after=after)
 
-    def _knowledge(self, obj: ExecutableReplicaSet, replicas: Sequence[Executable]) -> _Known:
+    def _knowledge(self, obj: ExecutableReplicaSet, replicas: Sequence[Executable]) -> _ReplicaSetState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         known = self._known.get(name)
         if known is None or known.uid != uid:
-            known = self._known[name] = _Known(
+            known = self._known[name] = _ReplicaSetState(
                 uid, scaled_at=obj.status.last_scale_time if obj.status is not None else None
             )
         known.last = max(known.last, *map(_number, replicas), 0)
@@ -119,7 +119,13 @@ class ReplicaSets:
     # Scaling and updates
 
     async def _scale_up(
-        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str, holds: int
+        self,
+        ctx: Context,
+        obj: ExecutableReplicaSet,
+        known: _ReplicaSetState,
+        active: list[Executable],
+        hash_: str,
+        holds: int,
     ) -> list[Executable]:
         """Creates the missing replicas, except `holds` whose predecessors must end first. Raises Invalid."""
         made = list(active)
@@ -137,7 +143,7 @@ class ReplicaSets:
         return made
 
     async def _scale_down(
-        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable]
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _ReplicaSetState, active: list[Executable]
     ) -> list[Executable]:
         surplus = len(active) - obj.spec.replicas
         if surplus <= 0:
@@ -149,7 +155,7 @@ class ReplicaSets:
         self,
         ctx: Context,
         obj: ExecutableReplicaSet,
-        known: _Known,
+        known: _ReplicaSetState,
         active: Sequence[Executable],
         going: Sequence[Executable],
     ) -> list[Executable]:
@@ -168,7 +174,7 @@ class ReplicaSets:
         return [each for each in active if each.metadata.uid not in gone]
 
     async def _replace_failed(
-        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable]
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _ReplicaSetState, active: list[Executable]
     ) -> tuple[list[Executable], float | None]:
         """Retires ended replicas after the backoff, so that others are created. Returns the remaining replicas and the
         delay in seconds."""
@@ -189,7 +195,7 @@ class ReplicaSets:
         return await self._retire(ctx, obj, known, active, ended), None
 
     async def _update(
-        self, ctx: Context, obj: ExecutableReplicaSet, known: _Known, active: list[Executable], hash_: str
+        self, ctx: Context, obj: ExecutableReplicaSet, known: _ReplicaSetState, active: list[Executable], hash_: str
     ) -> list[Executable]:
         """Retires one replica of an older template if all replicas of the new one are ready; retires all of them if the
         set is suspended."""
@@ -207,7 +213,7 @@ class ReplicaSets:
         self,
         ctx: Context,
         obj: ExecutableReplicaSet,
-        known: _Known,
+        known: _ReplicaSetState,
         active: Sequence[Executable],
         hash_: str,
         problem: str,
@@ -304,11 +310,11 @@ def _lived(replica: Executable) -> float:
     return (status.finish_timestamp - status.startup_timestamp).total_seconds()
 
 
-def _progress(replica: Executable) -> Progress:
+def _progress(replica: Executable) -> WorkloadConditions:
     return progress({**tree_of(replica), "kind": "Executable"})
 
 
-def _is_done(how_far: Progress) -> bool:
+def _is_done(how_far: WorkloadConditions) -> bool:
     return how_far.ready or how_far.succeeded
 
 

@@ -27,7 +27,7 @@ from setpoint.schema.types import MicroTime, ObjectMeta
 from setpoint.workload.controllers.children import OWNER_LABEL, children, delete_all
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.task import task_runs
-from setpoint.workload.controllers.task.task_runs import Due, Ending, Run, runs_of, surplus
+from setpoint.workload.controllers.task.task_runs import Due, Ending, RunAttempts, runs_of, surplus
 from setpoint.workload.dependencies import waiting_for
 from setpoint.workload.kinds.api_names import (
     OWN_GROUP,
@@ -40,7 +40,7 @@ from setpoint.workload.kinds.api_names import (
 from setpoint.workload.kinds.container import Container, ContainerSpec
 from setpoint.workload.kinds.executable import Executable, ExecutableSpec
 from setpoint.workload.kinds.task import Task, TaskState, TaskStatus
-from setpoint.workload.runtime import World
+from setpoint.workload.runtime import Machine
 from setpoint.workload.schedule import parse_schedule, parse_zone
 from setpoint.workload.templates import escaped
 
@@ -52,7 +52,7 @@ S = TypeVar("S", ExecutableSpec, ContainerSpec)
 
 
 @dataclass
-class _Known:
+class _TaskState:
     """The state of a task that is not stored in its objects."""
 
     uid: str
@@ -79,9 +79,9 @@ class _Said:
 class Tasks:
     """The controller of Tasks."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Machine) -> None:
         self._clock = world.clock
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _TaskState] = {}
         self.controller = Controller(
             "task",
             self._reconcile,
@@ -123,13 +123,13 @@ class Tasks:
         moments = [*_wakes(obj, ends), *([said.next] if said.next is not None else [])]
         return Result(requeue_after=max((min(moments) - now).total_seconds(), 0.001) if moments else None)
 
-    def _knowledge(self, obj: Task) -> _Known:
+    def _knowledge(self, obj: Task) -> _TaskState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         request = (obj.metadata.annotations or {}).get(RESTART_REQUESTED, "")
         known = self._known.get(name)
         if known is None or known.uid != uid:
             obeyed = obj.status.observed_restart if obj.status is not None else ""
-            known = self._known[name] = _Known(uid, obeyed, obeyed)
+            known = self._known[name] = _TaskState(uid, obeyed, obeyed)
         if not request and known.requested is not None:
             known.requested = None  # the request was withdrawn
         if request and request != known.seen:
@@ -143,7 +143,7 @@ class Tasks:
 
     # Active runs
 
-    async def _tend(self, ctx: Context, obj: Task, runs: Sequence[Run], now: datetime) -> None:
+    async def _tend(self, ctx: Context, obj: Task, runs: Sequence[RunAttempts], now: datetime) -> None:
         """Retries failed runs, and stops runs that exceed their deadline. Raises Invalid."""
         for run in runs:
             if run.ending(obj.spec, now) is not None:
@@ -160,7 +160,9 @@ class Tasks:
 
     # The next run
 
-    async def _begin(self, ctx: Context, obj: Task, known: _Known, runs: list[Run], now: datetime, said: _Said) -> None:
+    async def _begin(
+        self, ctx: Context, obj: Task, known: _TaskState, runs: list[RunAttempts], now: datetime, said: _Said
+    ) -> None:
         """Starts a run that is due, or sets the reason why the run does not start. Raises Invalid."""
         found = self._due(obj, known, runs, now, said)
         if found is None:
@@ -183,7 +185,7 @@ class Tasks:
                 said.reason = "WaitingForDependencies"
                 said.message = f"waits for {'; '.join(map(str, waiting))}"
                 return
-            run = Run(MicroTime.of(found.at))
+            run = RunAttempts(MicroTime.of(found.at))
             if known.requested is not None:
                 run.request, run.arguments = known.seen, known.arguments
             await _attempt(ctx, obj, run)
@@ -195,7 +197,7 @@ class Tasks:
         elif obj.spec.schedule:
             said.last = found.at
 
-    def _due(self, obj: Task, known: _Known, runs: Sequence[Run], now: datetime, said: _Said) -> Due | None:
+    def _due(self, obj: Task, known: _TaskState, runs: Sequence[RunAttempts], now: datetime, said: _Said) -> Due | None:
         """Returns the run that is due now, and sets the time of the next one in `said`."""
         made = obj.metadata.creation_timestamp or now
         found = None
@@ -230,7 +232,7 @@ class Tasks:
         return found
 
 
-def _wakes(obj: Task, ends: Sequence[tuple[Run, Ending | None]]) -> Iterator[datetime]:
+def _wakes(obj: Task, ends: Sequence[tuple[RunAttempts, Ending | None]]) -> Iterator[datetime]:
     """Yields the times at which a run needs another reconcile."""
     for run, ending in ends:
         if ending is not None:
@@ -252,7 +254,7 @@ async def _attempts(ctx: Context, uid: str) -> list[Object]:
     return found
 
 
-async def _attempt(ctx: Context, obj: Task, run: Run) -> None:
+async def _attempt(ctx: Context, obj: Task, run: RunAttempts) -> None:
     """Creates the object of the next attempt and adds the object to the run. Raises Invalid."""
     name, template, number = obj.metadata.name or "", obj.spec.template, run.attempts + 1
     metadata = ObjectMeta(
@@ -286,7 +288,7 @@ def _with_arguments(spec: S, arguments: Sequence[str]) -> S:
     return msgspec.structs.replace(spec, args=[*spec.args, *map(escaped, arguments)]) if arguments else spec
 
 
-async def _stop(ctx: Context, run: Run, why: str) -> None:
+async def _stop(ctx: Context, run: RunAttempts, why: str) -> None:
     tree = run.last
     if tree is None:
         return
@@ -314,7 +316,9 @@ def _kind(tree: Object) -> type[Executable] | type[Container]:
 # Status
 
 
-def _report(ctx: Context, obj: Task, known: _Known, runs: Sequence[tuple[Run, Ending | None]], said: _Said) -> None:
+def _report(
+    ctx: Context, obj: Task, known: _TaskState, runs: Sequence[tuple[RunAttempts, Ending | None]], said: _Said
+) -> None:
     before = obj.status or TaskStatus()
     active = [run for run, ending in runs if ending is None]
     last = runs[-1][1] if runs else None
@@ -345,7 +349,7 @@ def _report(ctx: Context, obj: Task, known: _Known, runs: Sequence[tuple[Run, En
 
 
 def _in_words(
-    ctx: Context, obj: Task, state: TaskState, active: Sequence[Run], last: Ending | None, said: _Said
+    ctx: Context, obj: Task, state: TaskState, active: Sequence[RunAttempts], last: Ending | None, said: _Said
 ) -> tuple[str, str]:
     """Returns the reason and message of the conditions; a reason that prevents the next run takes precedence."""
     if said.reason and not (said.reason == "Suspended" and (active or last is not None)):

@@ -40,7 +40,7 @@ class Ending(NamedTuple):
 
 
 @dataclass(eq=False)
-class Run:
+class RunAttempts:
     """One run: the objects of its attempts, the last one at the end."""
 
     scheduled: MicroTime
@@ -150,14 +150,14 @@ class Run:
         )
 
 
-def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[Run]:
+def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[RunAttempts]:
     """Returns the runs of a task, the oldest first."""
-    found: dict[MicroTime, Run] = {}
+    found: dict[MicroTime, RunAttempts] = {}
     for tree in sorted(children, key=_attempt):
         text = meta.annotations(tree).get(SCHEDULED_AT, "")
         if not text or (meta.is_being_deleted(tree) and is_over(tree)):
             continue
-        run = found.setdefault(scheduled := MicroTime.parse(text), Run(scheduled))
+        run = found.setdefault(scheduled := MicroTime.parse(text), RunAttempts(scheduled))
         run.objects.append(tree)
         run.attempts = max(run.attempts, _attempt(tree))
         run.request = meta.annotations(tree).get(RUN_REQUEST, "")
@@ -168,14 +168,14 @@ def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[R
             continue
         known = found.get(each.scheduled_time)
         if known is None and each.state == "Running":
-            known = found[each.scheduled_time] = Run(each.scheduled_time, request=each.request)
+            known = found[each.scheduled_time] = RunAttempts(each.scheduled_time, request=each.request)
         if known is not None:
             known.remembered = each
             known.attempts = max(known.attempts, each.attempts)
     return sorted(found.values(), key=lambda run: run.scheduled)
 
 
-def surplus(runs: Sequence[tuple[Run, Ending | None]], spec: TaskSpec) -> Iterator[Run]:
+def surplus(runs: Sequence[tuple[RunAttempts, Ending | None]], spec: TaskSpec) -> Iterator[RunAttempts]:
     """Yields the runs beyond the history limits whose result is already in the status, so that no result is lost."""
     for state, limit in (("Succeeded", spec.successful_history_limit), ("Failed", spec.failed_history_limit)):
         ended = [run for run, ending in runs if ending is not None and ending.state == state]

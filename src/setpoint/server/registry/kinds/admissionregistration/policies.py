@@ -30,7 +30,7 @@ from setpoint.server.registry.kinds.admissionregistration.match_rules import (
 from setpoint.server.registry.kinds.admissionregistration.match_rules import (
     validate_conditions as validate_match_conditions,
 )
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import UNSET, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, count
 from setpoint.server.registry.kinds.validation.conditions import validate_conditions
@@ -64,7 +64,7 @@ def _default_match(match: Json) -> None:
             default_rules(match.get(name) or ())
 
 
-class _Policy(Rules):
+class _Policy(ValidatingStrategy):
     """The common parts of both kinds of policies: a failure policy, parameters, constraints, conditions, variables."""
 
     keeps_generation = True
@@ -252,7 +252,7 @@ def _param_ref(tree: Object, _now: datetime) -> str:
     return UNSET if reference.get("selector") is None else str(reference["selector"])
 
 
-class ValidatingAdmissionPolicyBindingStrategy(Rules):
+class ValidatingAdmissionPolicyBindingStrategy(ValidatingStrategy):
     keeps_generation = True
     allows_unconditional_update = False
     status_fields = _NO_STATUS

@@ -20,7 +20,7 @@ from setpoint.server.registry.kinds.admissionregistration.match_rules import (
     validate_conditions,
     validate_rule,
 )
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, count
 from setpoint.server.registry.kinds.validation.values import enum, repeats, wrong
 from setpoint.server.registry.strategy import Column
@@ -31,7 +31,7 @@ _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _STATUS: Sequence[str] = ()
 
 
-class ValidatingWebhookConfigurationStrategy(Rules):
+class ValidatingWebhookConfigurationStrategy(ValidatingStrategy):
     keeps_generation = True
     allows_unconditional_update = False
     status_fields = _STATUS

@@ -8,7 +8,7 @@ from setpoint.objects.field import FieldError, index, invalid, not_supported, re
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1035_label, dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import wrong
@@ -30,7 +30,7 @@ def _available(tree: Object, _now: datetime) -> str:
     return status if status == "True" else f"{status} ({found.get('reason') or ''})"
 
 
-class APIServiceStrategy(Rules):
+class APIServiceStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     columns = (NAME, Column("Service", _service), Column("Available", _available), AGE)
 

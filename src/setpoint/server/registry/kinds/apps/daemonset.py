@@ -14,7 +14,7 @@ from setpoint.server.registry.kinds.apps.pod_template import (
     validate_lasting,
     validate_match,
 )
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
 from setpoint.server.registry.kinds.printers.cells import label_text, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, number, selector
@@ -41,7 +41,7 @@ def _node_selector(tree: Object, _now: datetime) -> str:
     return label_text(lookup(tree, "spec", "template", "spec", "nodeSelector"))
 
 
-class DaemonSetStrategy(Rules):
+class DaemonSetStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector",)
     annotations_of_whole = (_TEMPLATE_GENERATION,)

@@ -12,7 +12,7 @@ from setpoint.server.registry.kinds.apps.pod_template import (
     validate_counts,
     validate_replicated,
 )
-from setpoint.server.registry.kinds.base_strategy import Rules, struct_text
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.core.pod import default_pod_template
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, number, selector
@@ -41,7 +41,7 @@ def _ready(tree: Object, _now: datetime) -> str:
 READY = Column("Ready", _ready)
 
 
-class DeploymentStrategy(Rules):
+class DeploymentStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector",)
     reset_fields = _RESET_FIELDS
@@ -129,7 +129,7 @@ def shown_strategy(kind: str, rolling: Object | None) -> str:
     return struct_text(Type=kind, RollingUpdate=shown)
 
 
-class ReplicaSetStrategy(Rules):
+class ReplicaSetStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector",)
     columns = (

@@ -17,7 +17,7 @@ from setpoint.server.registry.kinds.apps.pod_template import (
     validate_match,
     validate_selector,
 )
-from setpoint.server.registry.kinds.base_strategy import Rules, struct_text
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.core.claim_spec import validate_claim_spec
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
 from setpoint.server.registry.kinds.core.pod.defaults import default_claim_spec
@@ -33,7 +33,7 @@ _HISTORY_WARNING = (
 )
 
 
-class StatefulSetStrategy(Rules):
+class StatefulSetStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector", "spec.volumeClaimTemplates", "spec.serviceName", "spec.podManagementPolicy")
     columns = (NAME, READY, AGE, *containers("spec", "template"))
@@ -167,7 +167,7 @@ def _controller(tree: Object, _now: datetime) -> str:
     return f"{kind.lower()}/{reference.get('name') or ''}"
 
 
-class ControllerRevisionStrategy(Rules):
+class ControllerRevisionStrategy(ValidatingStrategy):
     immutable = ("data",)
     columns = (NAME, Column("Controller", _controller), Column("Revision", number("revision")), AGE)
 

@@ -12,7 +12,7 @@ from setpoint.objects.tree import Json, Object, copy
 from setpoint.server.registry.kinds.autoscaling.conversion import CPU, convert, drop_carried
 from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
 from setpoint.server.registry.kinds.autoscaling.validation import validate_spec
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import UNSET, Cell, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import non_negative, non_negative_fields
@@ -51,7 +51,7 @@ def _count(*path: str) -> Cell:
     return lambda tree, _now: lookup(tree, *path) or 0
 
 
-class HorizontalPodAutoscalerStrategy(Rules):
+class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
     keeps_generation = True
     columns = (
         NAME,

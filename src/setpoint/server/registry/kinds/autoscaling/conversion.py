@@ -77,9 +77,9 @@ def _amount(part: Object, side: str, name: str) -> str | None:
     return None if found is None else str(found)
 
 
-def _reference(part: Object) -> v1_annotations.Reference:
+def _reference(part: Object) -> v1_annotations.CrossVersionObjectReference:
     found = part.get("describedObject") or {}
-    return v1_annotations.Reference(
+    return v1_annotations.CrossVersionObjectReference(
         kind=found.get("kind") or "", name=found.get("name") or "", api_version=found.get("apiVersion") or ""
     )
 
@@ -179,7 +179,7 @@ def _older_behavior(behavior: Object) -> str:
         rules = behavior.get(name)
         if rules is not None:
             policies = [
-                v1_annotations.Policy(
+                v1_annotations.ScalingPolicy(
                     type=policy.get("type") or "",
                     value=policy.get("value") or 0,
                     period_seconds=policy.get("periodSeconds") or 0,
@@ -197,7 +197,11 @@ def _older_behavior(behavior: Object) -> str:
 
 
 def _older_conditions(conditions: list[Object]) -> str:
-    return v1_annotations.write(msgspec.convert(conditions, list[v1_annotations.Condition])) if conditions else ""
+    return (
+        v1_annotations.write(msgspec.convert(conditions, list[v1_annotations.HorizontalPodAutoscalerCondition]))
+        if conditions
+        else ""
+    )
 
 
 def _newer(tree: Object, version: str) -> Object:
@@ -228,7 +232,9 @@ def _newer(tree: Object, version: str) -> Object:
     elif current is not None:
         resource = {"name": CPU, "current": {"averageUtilization": current}}
         new_status["currentMetrics"] = [{"type": "Resource", "resource": resource}]
-    conditions = v1_annotations.read(annotations.get(_CONDITIONS, ""), list[v1_annotations.Condition])
+    conditions = v1_annotations.read(
+        annotations.get(_CONDITIONS, ""), list[v1_annotations.HorizontalPodAutoscalerCondition]
+    )
     if conditions:
         new_status["conditions"] = msgspec.to_builtins(conditions)
     return {**tree, "apiVersion": version, "metadata": metadata, "spec": new_spec, "status": new_status}
@@ -239,7 +245,7 @@ def _given(**fields: Any) -> Object:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _described(reference: v1_annotations.Reference) -> Object:
+def _described(reference: v1_annotations.CrossVersionObjectReference) -> Object:
     found: Object = msgspec.to_builtins(reference)
     return found
 

@@ -17,42 +17,42 @@ def _zero() -> str:
     return "0"
 
 
-class _Part(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+class _MetricPart(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     """A part of a metric. Empty fields are omitted, except those with a factory."""
 
 
-class _Expression(_Part):
+class _Expression(_MetricPart):
     key: str = msgspec.field(default_factory=str)
     operator: str = msgspec.field(default_factory=str)
     values: list[str] | None = None
 
 
-class _Selector(_Part):
+class _Selector(_MetricPart):
     match_labels: dict[str, str] | None = None
     match_expressions: list[_Expression] | None = None
 
 
-class Reference(_Part):
+class CrossVersionObjectReference(_MetricPart):
     kind: str = msgspec.field(default_factory=str)
     name: str = msgspec.field(default_factory=str)
     api_version: str = ""
 
 
-class ObjectSource(_Part):
-    target: Reference = msgspec.field(default_factory=Reference)
+class ObjectSource(_MetricPart):
+    target: CrossVersionObjectReference = msgspec.field(default_factory=CrossVersionObjectReference)
     metric_name: str = msgspec.field(default_factory=str)
     target_value: Amount = msgspec.field(default_factory=_zero)
     selector: _Selector | None = None
     average_value: Amount | None = None
 
 
-class PodsSource(_Part):
+class PodsSource(_MetricPart):
     metric_name: str = msgspec.field(default_factory=str)
     target_average_value: Amount = msgspec.field(default_factory=_zero)
     selector: _Selector | None = None
 
 
-class ResourceSource(_Part):
+class ResourceSource(_MetricPart):
     name: str = msgspec.field(default_factory=str)
     target_average_utilization: int | None = None
     target_average_value: Amount | None = None
@@ -62,14 +62,14 @@ class ContainerResourceSource(ResourceSource):
     container: str = msgspec.field(default_factory=str)
 
 
-class ExternalSource(_Part):
+class ExternalSource(_MetricPart):
     metric_name: str = msgspec.field(default_factory=str)
     metric_selector: _Selector | None = None
     target_value: Amount | None = None
     target_average_value: Amount | None = None
 
 
-class Metric(_Part):
+class Metric(_MetricPart):
     type: str = msgspec.field(default_factory=str)
     object: ObjectSource | None = None
     pods: PodsSource | None = None
@@ -78,21 +78,21 @@ class Metric(_Part):
     external: ExternalSource | None = None
 
 
-class ObjectStatus(_Part):
-    target: Reference = msgspec.field(default_factory=Reference)
+class ObjectStatus(_MetricPart):
+    target: CrossVersionObjectReference = msgspec.field(default_factory=CrossVersionObjectReference)
     metric_name: str = msgspec.field(default_factory=str)
     current_value: Amount = msgspec.field(default_factory=_zero)
     selector: _Selector | None = None
     average_value: Amount | None = None
 
 
-class PodsStatus(_Part):
+class PodsStatus(_MetricPart):
     metric_name: str = msgspec.field(default_factory=str)
     current_average_value: Amount = msgspec.field(default_factory=_zero)
     selector: _Selector | None = None
 
 
-class ResourceStatus(_Part):
+class ResourceStatus(_MetricPart):
     name: str = msgspec.field(default_factory=str)
     current_average_utilization: int | None = None
     current_average_value: Amount = msgspec.field(default_factory=_zero)
@@ -102,14 +102,14 @@ class ContainerResourceStatus(ResourceStatus):
     container: str = msgspec.field(default_factory=str)
 
 
-class ExternalStatus(_Part):
+class ExternalStatus(_MetricPart):
     metric_name: str = msgspec.field(default_factory=str)
     metric_selector: _Selector | None = None
     current_value: Amount = msgspec.field(default_factory=_zero)
     current_average_value: Amount | None = None
 
 
-class MetricStatus(_Part):
+class MetricStatus(_MetricPart):
     type: str = msgspec.field(default_factory=str)
     object: ObjectStatus | None = None
     pods: PodsStatus | None = None
@@ -118,7 +118,7 @@ class MetricStatus(_Part):
     external: ExternalStatus | None = None
 
 
-class Condition(_Part):
+class HorizontalPodAutoscalerCondition(_MetricPart):
     type: str = msgspec.field(default_factory=str)
     status: str = msgspec.field(default_factory=str)
     last_transition_time: str | None = None
@@ -127,20 +127,20 @@ class Condition(_Part):
     observed_generation: int | None = None
 
 
-class Policy(_Part, rename="pascal"):
+class ScalingPolicy(_MetricPart, rename="pascal"):
     type: str = msgspec.field(default_factory=str)
     value: int = msgspec.field(default_factory=int)
     period_seconds: int = msgspec.field(default_factory=int)
 
 
-class ScalingRules(_Part, rename="pascal", omit_defaults=False):
+class ScalingRules(_MetricPart, rename="pascal", omit_defaults=False):
     stabilization_window_seconds: int | None = None
     select_policy: str | None = None
-    policies: list[Policy] | None = None
+    policies: list[ScalingPolicy] | None = None
     tolerance: Amount | None = None
 
 
-class Behavior(_Part, rename="pascal", omit_defaults=False):
+class Behavior(_MetricPart, rename="pascal", omit_defaults=False):
     """The scaling behavior. The names are those of a Go struct without JSON tags."""
 
     scale_up: ScalingRules | None = None

@@ -4,7 +4,7 @@ from setpoint.objects.field import FieldError, invalid, not_supported, required
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.apps.deployment import name_warning
 from setpoint.server.registry.kinds.apps.pod_template import template_warnings
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.batch.cron_schedule import is_zone_name, schedule_problem, zone_problem
 from setpoint.server.registry.kinds.batch.job import job_warnings, validate_job_spec
 from setpoint.server.registry.kinds.batch.job_policies import default_failure_policy
@@ -25,7 +25,7 @@ def _suspended(tree: Object, _now: object) -> str:
     return "<unset>" if value is None else str(value)
 
 
-class CronJobStrategy(Rules):
+class CronJobStrategy(ValidatingStrategy):
     keeps_generation = True
     columns = (
         NAME,

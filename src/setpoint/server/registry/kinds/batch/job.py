@@ -11,7 +11,7 @@ from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.server.registry.kinds.apps.deployment import name_warning
 from setpoint.server.registry.kinds.apps.pod_template import selector_of, template_warnings, validate_match
-from setpoint.server.registry.kinds.base_strategy import Rules, immutable
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, immutable
 from setpoint.server.registry.kinds.batch.job_policies import (
     default_failure_policy,
     validate_failure_policy,
@@ -76,7 +76,7 @@ def _succeeded(tree: Object) -> str:
     return str(lookup(tree, "status", "succeeded") or 0)
 
 
-class JobStrategy(Rules):
+class JobStrategy(ValidatingStrategy):
     keeps_generation = True
     orphans_by_default = True
     orphan_warning = _ORPHAN_WARNING

@@ -22,7 +22,7 @@ from setpoint.objects.field import (
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import NONE, field, label_text, lookup, selectable
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.conditions import validate_conditions
@@ -88,7 +88,7 @@ def _condition(tree: Object, _now: datetime) -> str:
     return f"{shown},Issued" if lookup(tree, "status", "certificate") else shown
 
 
-class CertificateSigningRequestStrategy(Rules):
+class CertificateSigningRequestStrategy(ValidatingStrategy):
     """The rules of CertificateSigningRequests: the spec is immutable, and the server sets the requesting user."""
 
     reset_fields = _RESET
@@ -258,7 +258,7 @@ def _parsed(pem: str) -> bool | None:
     return constraints.ca
 
 
-class ClusterTrustBundleStrategy(Rules):
+class ClusterTrustBundleStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     immutable = ("spec.signerName",)
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
@@ -323,7 +323,7 @@ def _annotations(tree: Object, _now: datetime) -> str:
     return label_text(lookup(tree, "spec", "unverifiedUserAnnotations"))
 
 
-class PodCertificateRequestStrategy(Rules):
+class PodCertificateRequestStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     status_writes_metadata = False
     reset_fields = STATUS_ALONE

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from setpoint.objects.field import FieldError, child, forbidden, invalid, not_supported, required
 from setpoint.objects.names import config_key, qualified_name
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import field
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import wrong
@@ -18,7 +18,7 @@ _SEMANTIC_VERSION = re.compile(
 )
 
 
-class LeaseStrategy(Rules):
+class LeaseStrategy(ValidatingStrategy):
     allows_create_on_update = True
     allows_unconditional_update = False
     columns = (NAME, Column("Holder", field("spec", "holderIdentity")), AGE)
@@ -39,7 +39,7 @@ class LeaseStrategy(Rules):
         return found
 
 
-class LeaseCandidateStrategy(Rules):
+class LeaseCandidateStrategy(ValidatingStrategy):
     allows_create_on_update = True
     allows_unconditional_update = False
     immutable = ("spec.leaseName",)

@@ -6,7 +6,7 @@ from setpoint.objects.field import FieldError, duplicate, index, invalid, not_su
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, label_value
 from setpoint.objects.tree import Object
 from setpoint.schema.formats.network import is_ipv4, is_ipv6
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import field
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, first_few
 from setpoint.server.registry.kinds.validation.address_warnings import ip_warnings
@@ -29,7 +29,7 @@ def _endpoints(tree: Object, _now: datetime) -> str:
     return first_few([address for endpoint in found for address in endpoint.get("addresses") or ()], 3)
 
 
-class EndpointSliceStrategy(Rules):
+class EndpointSliceStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable_unshown = ("addressType",)
     columns = (

@@ -7,7 +7,7 @@ from math import ceil, log2
 from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules, struct_text
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.printers.cells import NONE, Cell, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, number
 from setpoint.server.registry.kinds.validation.values import wrong
@@ -28,7 +28,7 @@ def _dangling(tree: Object, _now: datetime) -> str:
     return "?"
 
 
-class _Ruled(Rules):
+class _Ruled(ValidatingStrategy):
     keeps_generation = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE

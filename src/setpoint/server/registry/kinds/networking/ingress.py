@@ -6,7 +6,7 @@ from datetime import datetime
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, not_supported, required, too_long
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.references import (
@@ -55,7 +55,7 @@ def _ports(tree: Object, _now: datetime) -> str:
     return "80, 443" if lookup(tree, "spec", "tls") else "80"
 
 
-class IngressStrategy(Rules):
+class IngressStrategy(ValidatingStrategy):
     keeps_generation = True
     columns = (
         NAME,
@@ -188,7 +188,7 @@ def _parameters(tree: Object, _now: datetime) -> str:
     return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
 
 
-class IngressClassStrategy(Rules):
+class IngressClassStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.controller",)
     columns = (

@@ -10,7 +10,7 @@ from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
 from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules, struct_text
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.printers.cells import NONE, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, joined, selector
 from setpoint.server.registry.kinds.validation.address_warnings import cidr_warnings
@@ -25,7 +25,7 @@ _DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class NetworkPolicyStrategy(Rules):
+class NetworkPolicyStrategy(ValidatingStrategy):
     keeps_generation = True
     columns = (NAME, Column("Pod-Selector", selector("spec", "podSelector")), AGE)
 
@@ -154,7 +154,7 @@ def _parent(tree: Object, _now: datetime) -> str:
     return f"{(found.get('resource') or '').lower()}{group.lower()}{namespace}/{found.get('name') or ''}"
 
 
-class IPAddressStrategy(Rules):
+class IPAddressStrategy(ValidatingStrategy):
     immutable_unshown = ("spec.parentRef",)
     columns = (NAME, Column("ParentRef", _parent))
 
@@ -186,7 +186,7 @@ def ip_problems(value: str) -> list[str]:
     return [] if str(address) == value else [f"must be in canonical form ({quote(str(address))})"]
 
 
-class ServiceCIDRStrategy(Rules):
+class ServiceCIDRStrategy(ValidatingStrategy):
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
     columns = (NAME, Column("CIDRs", joined("spec", "cidrs")), AGE)

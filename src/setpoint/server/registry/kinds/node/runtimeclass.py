@@ -4,7 +4,7 @@ from setpoint.objects.field import FieldError, duplicate, index, required
 from setpoint.objects.metavalidation import validate_labels
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.core.pod.resources import validate_resources
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
 from setpoint.server.registry.kinds.printers.cells import field
@@ -15,7 +15,7 @@ from setpoint.server.registry.strategy import Column
 _TOLERATION = ("key", "operator", "value", "effect")
 
 
-class RuntimeClassStrategy(Rules):
+class RuntimeClassStrategy(ValidatingStrategy):
     allows_create_on_update = True
     allows_unconditional_update = False
     immutable_unshown = ("handler",)

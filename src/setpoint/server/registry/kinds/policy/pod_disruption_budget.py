@@ -5,7 +5,7 @@ from datetime import datetime
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, invalid, not_supported
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules, struct_text
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.printers.cells import Cell, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, number
 from setpoint.server.registry.kinds.validation.conditions import validate_conditions
@@ -25,7 +25,7 @@ def _amount(name: str) -> Cell:
     return cell
 
 
-class PodDisruptionBudgetStrategy(Rules):
+class PodDisruptionBudgetStrategy(ValidatingStrategy):
     keeps_generation = True
     allows_unconditional_update = False
     columns = (

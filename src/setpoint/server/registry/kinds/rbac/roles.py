@@ -8,7 +8,7 @@ from setpoint.objects import labels
 from setpoint.objects.field import FieldError, index, invalid, not_supported, required
 from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules, struct_text
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.printers.cells import Cell
 from setpoint.server.registry.kinds.printers.columns import AGE, CREATED_AT, NAME
 from setpoint.server.registry.kinds.validation.values import IMMUTABLE, wrong
@@ -17,7 +17,7 @@ from setpoint.server.registry.strategy import Column
 GROUP = "rbac.authorization.k8s.io"
 
 
-class _Named(Rules):
+class _Named(ValidatingStrategy):
     """Kinds whose names may be any path segment."""
 
     allows_create_on_update = True

@@ -5,7 +5,7 @@ from datetime import datetime
 from setpoint.objects.field import FieldError, duplicate, index, invalid, not_supported, required, too_long, too_many
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, qualified_name
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import field, lookup, selectable
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, age
 from setpoint.server.registry.kinds.validation.values import enum, wrong
@@ -18,7 +18,7 @@ _EFFECTS = ("NoExecute", "NoSchedule", "None")
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
-class DeviceClassStrategy(Rules):
+class DeviceClassStrategy(ValidatingStrategy):
     keeps_generation = True
     returns_deleted_object = True
     status_fields = ()
@@ -64,7 +64,7 @@ def _state(tree: Object, _now: datetime) -> str:
     return ",".join(states)
 
 
-class ResourceClaimStrategy(Rules):
+class ResourceClaimStrategy(ValidatingStrategy):
     returns_deleted_object = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
@@ -78,7 +78,7 @@ class ResourceClaimStrategy(Rules):
         return _validate_devices(lookup(tree, "spec", "devices") or {}, "spec.devices") if old is None else []
 
 
-class ResourceClaimTemplateStrategy(Rules):
+class ResourceClaimTemplateStrategy(ValidatingStrategy):
     returns_deleted_object = True
     status_fields = ()
     immutable = ("spec",)
@@ -155,7 +155,7 @@ def _validate_asked(asked: Object, path: str) -> list[FieldError]:
     return found
 
 
-class ResourceSliceStrategy(Rules):
+class ResourceSliceStrategy(ValidatingStrategy):
     keeps_generation = True
     returns_deleted_object = True
     status_fields = ()
@@ -195,7 +195,7 @@ class ResourceSliceStrategy(Rules):
         return found
 
 
-class DeviceTaintRuleStrategy(Rules):
+class DeviceTaintRuleStrategy(ValidatingStrategy):
     keeps_generation = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE

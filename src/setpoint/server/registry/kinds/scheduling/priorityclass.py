@@ -2,7 +2,7 @@
 
 from setpoint.objects.field import FieldError, forbidden
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import Rules
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import field
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, number
 from setpoint.server.registry.kinds.validation.values import enum
@@ -13,7 +13,7 @@ _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_0
 _PREEMPTION = ("Never", "PreemptLowerPriority")
 
 
-class PriorityClassStrategy(Rules):
+class PriorityClassStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("preemptionPolicy",)
     columns = (

@@ -6,7 +6,7 @@ from setpoint.objects import labels
 from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required, too_long
 from setpoint.objects.names import qualified_name
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules, immutable
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy, immutable
 from setpoint.server.registry.kinds.core.volume_sources import validate_csi_driver
 from setpoint.server.registry.kinds.printers.cells import NONE, UNSET, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, CREATED_AT, NAME, count, joined
@@ -28,7 +28,7 @@ _LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-class StorageClassStrategy(Rules):
+class StorageClassStrategy(ValidatingStrategy):
     returns_deleted_object = True
     immutable_unshown = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
     columns = (
@@ -98,7 +98,7 @@ def _validate_topologies(terms: list[Object], path: str) -> list[FieldError]:
     return found
 
 
-class VolumeAttributesClassStrategy(Rules):
+class VolumeAttributesClassStrategy(ValidatingStrategy):
     returns_deleted_object = True
     columns = (NAME, Column("DriverName", field("driverName")), AGE)
 
@@ -116,7 +116,7 @@ class VolumeAttributesClassStrategy(Rules):
         return found
 
 
-class CSIStorageCapacityStrategy(Rules):
+class CSIStorageCapacityStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     immutable = ("nodeTopology", "storageClassName")
     columns = (NAME, CREATED_AT)
@@ -129,7 +129,7 @@ class CSIStorageCapacityStrategy(Rules):
         return found + non_negative_amount(tree["capacity"], "capacity") if "capacity" in tree else found
 
 
-class VolumeAttachmentStrategy(Rules):
+class VolumeAttachmentStrategy(ValidatingStrategy):
     returns_deleted_object = True
     allows_unconditional_update = False
     status_writes_metadata = False
@@ -179,7 +179,7 @@ def _validate_attachment(status: Object) -> list[FieldError]:
     return found
 
 
-class CSINodeStrategy(Rules):
+class CSINodeStrategy(ValidatingStrategy):
     returns_deleted_object = True
     allows_unconditional_update = False
     status_writes_metadata = False
@@ -236,7 +236,7 @@ def _audiences(tree: Object, _now: datetime) -> str:
     return UNSET if requests is None else ",".join(request.get("audience") or "" for request in requests)
 
 
-class CSIDriverStrategy(Rules):
+class CSIDriverStrategy(ValidatingStrategy):
     returns_deleted_object = True
     allows_unconditional_update = False
     columns = (

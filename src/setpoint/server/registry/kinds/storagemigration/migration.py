@@ -6,7 +6,7 @@ from setpoint.objects import conditions
 from setpoint.objects.field import FieldError, invalid, required
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, Rules
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import UNSET, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, first_few
 from setpoint.server.registry.kinds.validation.conditions import validate_conditions
@@ -30,7 +30,7 @@ def _state(tree: Object, _now: datetime) -> str:
     return shown
 
 
-class StorageVersionMigrationStrategy(Rules):
+class StorageVersionMigrationStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
@@ -71,7 +71,7 @@ def _versions(tree: Object, _now: datetime) -> str:
     return first_few([f"{item.get('apiServerID', '')}={item.get('encodingVersion', '')}" for item in found], 3)
 
 
-class StorageVersionStrategy(Rules):
+class StorageVersionStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     columns = (
         NAME,

@@ -42,7 +42,7 @@ def claims_of(service: Object) -> Claims:
     return Claims(addresses, ports)
 
 
-class _Part:
+class _RangePart:
     """A part of a range, allocated in turn."""
 
     def __init__(self, first: int, last: int) -> None:
@@ -68,7 +68,7 @@ class _Numbers:
     """The numbers of a range, each with the count of its holders: Services and reservations."""
 
     def __init__(self, first: int, last: int, kept: int) -> None:
-        self._parts = [_Part(first + kept, last), *([_Part(first, first + kept - 1)] if kept else [])]
+        self._parts = [_RangePart(first + kept, last), *([_RangePart(first, first + kept - 1)] if kept else [])]
         self._holders: dict[int, int] = {}
 
     def hold(self, number: int) -> None:
