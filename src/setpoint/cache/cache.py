@@ -435,7 +435,7 @@ class Cache:
         return [key for key, write in notes.items() if _is_seen(feeds[0].informers[0], key, write)]
 
     def _target_of(self, feed: SharedWatch[Informer[Any]]) -> Target | None:
-        resource = self._reader.mapper.known(feed.scope.kind.gvk)
+        resource = self._reader.mapper.known.get(feed.scope.kind.gvk)
         return None if resource is None else Target(resource.gvk.group, resource.plural)
 
     async def _wait(self, informer: Informer[Any], writes: Mapping[str, Write], seconds: float) -> bool:

@@ -87,6 +87,8 @@ def metadata_only(kind: Kind[Any]) -> KindRef:
 def tree_of(obj: AnyObject) -> Object:
     """Returns the object as a tree to send: a copy if the object is frozen, and the same tree if the argument is a
     mutable tree."""
+    if type(obj) is dict:
+        return obj
     if not isinstance(obj, dict):
         return obj.to_json()
     return cast(Object, thaw(obj)) if is_frozen(obj) else obj
@@ -101,9 +103,15 @@ def ref_of(obj: AnyObject) -> KindRef:
     """Returns the kind of an object. Raises ValueError for a tree without apiVersion and kind."""
     if not isinstance(obj, dict):
         return _of_class(type(obj))
-    gvk = GroupVersionKind.of(obj)
-    if not gvk.kind or not gvk.version:
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    return _of_fields(api_version if isinstance(api_version, str) else "", kind if isinstance(kind, str) else "")
+
+
+@lru_cache(maxsize=1024)
+def _of_fields(api_version: str, kind: str) -> KindRef:
+    version = GroupVersion.parse(api_version)
+    if not kind or not version.version:
         raise ValueError("the object has no apiVersion and kind")
-    if gvk.kind == "PartialObjectMetadata":
+    if kind == "PartialObjectMetadata":
         raise ValueError("cannot write a metadata-only object: patch or delete the object by its kind and name")
-    return KindRef(gvk)
+    return KindRef(version.with_kind(kind))

@@ -20,7 +20,7 @@ from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 MISSING_SECONDS = 1.0
 _MOST_MISSING = 1000
 # The groups with objects that define kinds.
-_DEFINING = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
+DEFINING_GROUPS = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
 
 
 class NoMatch(LookupError):  # noqa: N818 - the term of client-go
@@ -36,14 +36,15 @@ class Mapper:
         # Kinds that the server does not serve, and the time until which this negative result is valid.
         self._missing: dict[GroupVersionKind | GroupKind, float] = {}
         self._groups: dict[str, Group] = {}
-        self._by_kind: dict[GroupVersionKind, APIResource] = {}
+        # The resources that are known already, by kind. Only the mapper changes them.
+        self.known: dict[GroupVersionKind, APIResource] = {}
         self._asked = False
         self._is_aggregated = False
         self._asking = asyncio.Lock()
 
     async def resource(self, gvk: GroupVersionKind) -> APIResource:
         """Returns the resource of a kind. Raises NoMatch."""
-        found = self._by_kind.get(gvk)
+        found = self.known.get(gvk)
         if found is not None:
             return found
         if not self._is_missing(gvk):
@@ -53,10 +54,6 @@ class Mapper:
             self._miss(gvk)
             raise NoMatch(f"the server has no kind {gvk.kind} in {gvk.api_version}: is its definition installed?")
         return found
-
-    def known(self, gvk: GroupVersionKind) -> APIResource | None:
-        """Returns the resource of a kind if the resource is cached already. Sends no request."""
-        return self._by_kind.get(gvk)
 
     async def preferred(self, kind: GroupKind) -> APIResource:
         """Returns the resource of a kind in the server's preferred version. Raises NoMatch."""
@@ -90,7 +87,7 @@ class Mapper:
     def heard_of(self, gvk: GroupVersionKind) -> None:
         """Called after objects of a kind were read or written. Clears the negative results if the objects can define
         kinds, such as CustomResourceDefinitions."""
-        if self._missing and gvk.group in _DEFINING:
+        if self._missing and gvk.group in DEFINING_GROUPS:
             self._missing.clear()
 
     def forget(self, gvk: GroupVersionKind) -> None:
@@ -100,8 +97,8 @@ class Mapper:
         group = self._groups.get(gvk.group)
         if group is not None:
             group.resources.pop(gvk.version, None)
-        for known in [known for known in self._by_kind if known.group_version == gvk.group_version]:
-            del self._by_kind[known]
+        for known in [known for known in self.known if known.group_version == gvk.group_version]:
+            del self.known[known]
 
     def _is_missing(self, kind: GroupVersionKind | GroupKind) -> bool:
         return self._clock.monotonic() < self._missing.get(kind, 0.0)
@@ -114,14 +111,14 @@ class Mapper:
 
     async def _find(self, gvk: GroupVersionKind, *, heal: bool = True) -> APIResource | None:
         await self._ask_once()
-        found = self._by_kind.get(gvk)
+        found = self.known.get(gvk)
         if found is None and not self._is_aggregated:
             await self._version(gvk.group_version)
-            found = self._by_kind.get(gvk)
+            found = self.known.get(gvk)
         if found is None and heal:
             await self._ask_group(gvk.group)
             await self._version(gvk.group_version)
-            found = self._by_kind.get(gvk)
+            found = self.known.get(gvk)
         return found
 
     async def _ask_once(self) -> None:
@@ -170,6 +167,6 @@ class Mapper:
                 # A resource that returns objects of another group's kind is not the resource of that kind. Of two
                 # resources of one kind, prefer the one that can be listed.
                 if resource.gvk.group_version == own and (
-                    "list" in resource.verbs or resource.gvk not in self._by_kind
+                    "list" in resource.verbs or resource.gvk not in self.known
                 ):
-                    self._by_kind[resource.gvk] = resource
+                    self.known[resource.gvk] = resource

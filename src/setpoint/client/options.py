@@ -54,18 +54,6 @@ class Options(NamedTuple):
             found["user-agent"] = self.user_agent
         return found
 
-    def write_query(self, how: "WriteOptions") -> list[tuple[str, str]]:
-        """Returns the query parameters of a write."""
-        found = []
-        dry_run = how.get("dry_run")
-        if self.dry_run if dry_run is None else dry_run:
-            found.append(("dryRun", "All"))
-        if manager := how.get("field_manager") or self.field_manager:
-            found.append(("fieldManager", manager))
-        if validation := how.get("field_validation") or self.field_validation:
-            found.append(("fieldValidation", validation))
-        return found
-
 
 class WriteOptions(TypedDict, total=False):
     """The options of a write. Missing options default to those of the client."""

@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -18,10 +19,10 @@ import msgspec
 from setpoint.client.discovery import APIResource
 from setpoint.client.kinds import Kind, KindRef, kind_of, ref_of, tree_of
 from setpoint.client.limit import RateLimit
-from setpoint.client.mapper import Mapper
+from setpoint.client.mapper import DEFINING_GROUPS, Mapper
 from setpoint.client.observe import NO_ANSWER, ClientObserver
 from setpoint.client.options import Impersonation, Options
-from setpoint.client.retry import with_retries
+from setpoint.client.retry import Retries
 from setpoint.client.transport import Answer, Call, Refused, Socket, SocketTransport, Stream, Transport, TransportError
 from setpoint.client.warning import parse_warnings
 from setpoint.objects.clock import Clock, SystemClock
@@ -114,12 +115,26 @@ class Requests:
         attempt: Any = (
             self._attempt if self.observer is not None or self.rate_limit is not None else self.transport.send
         )
-        on_retry = None if self.observer is None else lambda answer: self._tell_retry(call, answer)
-        answer = await with_retries(lambda: attempt(call), call.method, self.clock, on_retry=on_retry)
-        self._hear(answer)
-        if answer.status >= 400:
-            raise error_of(answer)
-        return answer
+        retries: Retries | None = None
+        while True:
+            answer: Answer | None = None
+            try:
+                answer = await attempt(call)
+                if answer.status < 400:
+                    self._hear(answer)
+                    return answer
+                retries = retries or Retries(call.method)
+                seconds = retries.after(answer)
+                if seconds is None:
+                    self._hear(answer)
+                    raise error_of(answer)
+            except TransportError as error:
+                retries = retries or Retries(call.method)
+                seconds = retries.after_error(error)
+                if seconds is None:
+                    raise
+            self._tell_retry(call, answer)
+            await self.clock.sleep(seconds)
 
     async def raw(
         self,
@@ -238,7 +253,8 @@ class Requests:
         path = await self._path(ref, name, namespace, subresource)
         try:
             answer = await self.send(call._replace(path=path))
-            self.mapper.heard_of(ref.gvk)
+            if ref.gvk.group in DEFINING_GROUPS:
+                self.mapper.heard_of(ref.gvk)
             return answer
         except NotFound as error:
             if error.name:
@@ -248,8 +264,17 @@ class Requests:
         return await self.send(call._replace(path=await self._path(ref, name, namespace, subresource)))
 
     async def _path(self, ref: KindRef, name: str, namespace: str, subresource: str = "") -> str:
-        resource = await self.mapper.resource(ref.gvk)
-        return resource.path(_quoted(namespace or self.options.namespace), _quoted(name), _quoted(subresource, "/"))
+        resource = self.mapper.known.get(ref.gvk) or await self.mapper.resource(ref.gvk)
+        path = _collection(resource, namespace or self.options.namespace)
+        if name:
+            path = f"{path}/{_quoted(name)}"
+        return f"{path}/{_quoted(subresource, '/')}" if subresource else path
+
+
+@lru_cache(maxsize=1024)
+def _collection(resource: APIResource, namespace: str) -> str:
+    """Returns the path of the objects of a resource; cached, because a client repeats a few of them."""
+    return resource.path(_quoted(namespace))
 
 
 def _quoted(text: str, safe: str = "") -> str:

@@ -3,9 +3,19 @@
 from typing import Any, Unpack, cast
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, kind_of, ref_of, tree_of
-from setpoint.client.options import WriteOptions
+from setpoint.client.options import Options, WriteOptions
 from setpoint.client.patches import APPLY, Patch
-from setpoint.client.requests import Requests, accept_of, decode, encode, metadata_of, place_of, query_of, target_of
+from setpoint.client.requests import (
+    Query,
+    Requests,
+    accept_of,
+    decode,
+    encode,
+    metadata_of,
+    place_of,
+    query_of,
+    target_of,
+)
 from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
 from setpoint.objects.tree import Object
 
@@ -42,7 +52,7 @@ class Writing(Requests):
             name=name,
             namespace=namespace,
             subresource=subresource,
-            query=self.options.write_query(how),
+            query=_query(self.options, how),
             body=encode(tree),
         )
         return ref.decode(answer.body)
@@ -65,7 +75,7 @@ class Writing(Requests):
     async def _patch(
         self, ref: KindRef, patch: Patch, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
     ) -> Any:
-        query = self.options.write_query(how)
+        query = _query(self.options, how)
         if force:
             query.append(("force", "true"))
         answer = await self._call(
@@ -163,6 +173,19 @@ class Writing(Requests):
         if self.options.dry_run if dry_run is None else dry_run:
             found["dryRun"] = ["All"]
         return encode(found)
+
+
+def _query(options: Options, how: WriteOptions) -> Query:
+    """Returns the query parameters of a write: its own options, and those of the client for the rest."""
+    found = []
+    dry_run = how.get("dry_run")
+    if options.dry_run if dry_run is None else dry_run:
+        found.append(("dryRun", "All"))
+    if manager := how.get("field_manager") or options.field_manager:
+        found.append(("fieldManager", manager))
+    if validation := how.get("field_validation") or options.field_validation:
+        found.append(("fieldValidation", validation))
+    return found
 
 
 def configuration(tree: Object) -> bytes:

@@ -308,7 +308,7 @@ class Faults(Forwarding):
     def _is_of(self, seen: Seen, kind: KindRef | None) -> bool:
         if kind is None:
             return True
-        known = self._mapper.known(kind.gvk)
+        known = self._mapper.known.get(kind.gvk)
         return known is not None and (seen.group, seen.resource) == (kind.gvk.group, known.plural)
 
     def _is_stale(self, seen: Seen) -> bool:
