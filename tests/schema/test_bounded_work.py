@@ -77,7 +77,8 @@ def test_the_source_of_a_function_does_not_grow_with_its_schema(spec: Tree, monk
     monkeypatch.setattr(Body, "source", measured)
     compiled = compile_schema(Schema.parse({"type": "object"} | spec), root=False)
     for walk in Traversal:
-        compiled._generator.entry(compiled.schema, walk, False)({"p1": "x"})
+        generator = compiled._generator
+        generator.names[generator.function(compiled.schema, walk)]({"p1": "x"})
     assert 0 < longest < 40
 
 

@@ -24,7 +24,8 @@ def builtin(name: str) -> CompiledSchema:
 
 
 def test_a_realistic_object_takes_the_fast_way() -> None:
-    fast = Generator(plain_view).entry(Schema.parse(SCHEMA), Traversal.BOTH, True)
+    generator = Generator(plain_view)
+    fast = generator.names[generator.function(Schema.parse(SCHEMA), Traversal.BOTH, resource=True)]
     tree = copy(OBJECT)
     assert fast(tree)
     assert tree["spec"]["paused"] is False

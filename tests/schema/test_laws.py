@@ -108,7 +108,8 @@ def test_admitting_and_validating_in_one_walk_gives_the_same(given: Sample) -> N
 def test_the_fast_way_agrees_with_the_exact_way(given: Sample) -> None:
     schema, tree, _ = given
     compile_schema(schema).normalize(tree)
-    fast = Generator(plain_view).entry(schema, Traversal.CHECK, True)
+    generator = Generator(plain_view)
+    fast = generator.names[generator.function(schema, Traversal.CHECK, resource=True)]
     errors = exact_errors(tree, schema)
     event("valid" if not errors else "invalid")
     if fast(tree):

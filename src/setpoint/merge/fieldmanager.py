@@ -15,7 +15,7 @@ from setpoint.merge.fieldset import EMPTY, FieldSet
 from setpoint.merge.managedfields import APPLY, UPDATE, Identifier, Managed, ManagedFieldsError, Managers
 from setpoint.merge.typed import validate
 from setpoint.merge.typed.map import MapType
-from setpoint.merge.typed.node import Mismatch, Type, compare
+from setpoint.merge.typed.node import Mismatch, Type
 from setpoint.merge.typed.validate import TypeProblem
 from setpoint.merge.updater import Convert, Updater, VersionNotServed, same_version
 from setpoint.objects.clock import Clock
@@ -65,6 +65,7 @@ class FieldManager:
         self._gvk = GroupVersion.parse(api_version).with_kind(kind)
         self._type = types[api_version]
         self._updater = Updater(types, convert, reset_fields or {})
+        self._reset = (reset_fields or {}).get(api_version)
         self._clock = clock
         self._subresource = subresource
         self._empty = empty
@@ -97,10 +98,16 @@ class FieldManager:
         ownable.pop("apiVersion", None)
         ownable.pop("kind", None)
         try:
-            _, modified, added = compare(self._type, self._unnamed, ownable)
+            modified: FieldSet = {}
+            added: FieldSet = {}
+            self._type.compare("", self._unnamed, ownable, {}, modified, added)
         except Mismatch:
             return new
-        fields = self._updater.without_reset(fieldset.union(modified, added), self._version)
+        fields: FieldSet = added.get("", EMPTY)
+        if modified:
+            fields = fieldset.union(modified[""], fields)
+        if self._reset:
+            fields = self._updater.without_reset(fields, self._version)
         return self._first_entry(new, manager, UPDATE, fields)
 
     def _first_entry(self, new: Object, manager: str, operation: str, fields: FieldSet) -> Object:

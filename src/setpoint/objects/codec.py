@@ -46,6 +46,7 @@ _LONG_NUMBER = b"0" * 19
 _STRING = re.compile(rb'"(?:[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)
 
 encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 def decode(data: bytes, limit: int = MAX_BODY) -> Json:
@@ -56,7 +57,7 @@ def decode(data: bytes, limit: int = MAX_BODY) -> Json:
     if len(data) > 2 * MAX_CONTAINERS and _containers(data) > MAX_CONTAINERS:
         raise RequestEntityTooLarge.containers(MAX_CONTAINERS)
     try:
-        tree = pieces.decode(data)
+        tree = _decode(data) if len(data) < pieces.SMALL else pieces.decode(data)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
     except UnicodeDecodeError as error:

@@ -104,14 +104,14 @@ def put(meta: Object, field: str, value: object) -> None:
         meta.pop(field, None)
 
 
-_SYSTEM = frozenset(("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
+# The fields that only the server sets on a new object.
+SYSTEM_FIELDS = frozenset(("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
 
 
 def wipe_system_fields(meta: Object) -> None:
     """Removes the fields that a client must not set on create."""
-    if not _SYSTEM.isdisjoint(meta):
-        for field in _SYSTEM:
-            meta.pop(field, None)
+    for field in SYSTEM_FIELDS:
+        meta.pop(field, None)
 
 
 def fill_system_fields(meta: Object, clock: Clock, ids: "Ids") -> None:

@@ -70,15 +70,15 @@ def validate_create(
     if "generation" in meta:
         errors += _validate_generation(meta, path)
     if labels := meta.get("labels"):
-        errors += validate_labels(labels, child(path, "labels"))
+        errors += validate_labels(labels, f"{path}.labels")
     if annotations := meta.get("annotations"):
-        errors += validate_annotations(annotations, child(path, "annotations"))
+        errors += validate_annotations(annotations, f"{path}.annotations")
     if owners := meta.get("ownerReferences"):
-        errors += validate_owner_references(owners, child(path, "ownerReferences"))
+        errors += validate_owner_references(owners, f"{path}.ownerReferences")
     if finalizers := meta.get("finalizers"):
-        errors += validate_finalizers(finalizers, child(path, "finalizers"))
+        errors += validate_finalizers(finalizers, f"{path}.finalizers")
     if managed := meta.get("managedFields"):
-        errors += validate_managed_fields(managed, child(path, "managedFields"))
+        errors += validate_managed_fields(managed, f"{path}.managedFields")
     if builtin and finalizers:
         errors += _validate_domains(finalizers, path)
     return errors
@@ -88,7 +88,7 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
     """Returns the faults of updated metadata compared to the stored metadata."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
-        errors += _validate_no_new_finalizers(new, old, child(path, "finalizers"))
+        errors += _validate_no_new_finalizers(new, old, f"{path}.finalizers")
     if not new.get("resourceVersion"):
         errors.append(invalid(child(path, "resourceVersion"), "", "must be specified for an update"))
     if "generation" in new or "generation" in old:
@@ -100,13 +100,13 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
             if (value := new.get(name, absent)) != old.get(name, absent):
                 errors.append(invalid(child(path, name), value, _IMMUTABLE))
     if labels := new.get("labels"):
-        errors += validate_labels(labels, child(path, "labels"))
+        errors += validate_labels(labels, f"{path}.labels")
     if annotations := new.get("annotations"):
-        errors += validate_annotations(annotations, child(path, "annotations"))
+        errors += validate_annotations(annotations, f"{path}.annotations")
     if owners := new.get("ownerReferences"):
-        errors += validate_owner_references(owners, child(path, "ownerReferences"))
+        errors += validate_owner_references(owners, f"{path}.ownerReferences")
     if managed := new.get("managedFields"):
-        errors += validate_managed_fields(managed, child(path, "managedFields"))
+        errors += validate_managed_fields(managed, f"{path}.managedFields")
     if builtin and (finalizers := new.get("finalizers")):
         errors += _validate_domains(finalizers, path)
     return errors

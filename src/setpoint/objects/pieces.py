@@ -21,7 +21,7 @@ _FEW_CONTAINERS = 20_000
 # Every level that is split is read twice.
 _LEVELS = 12
 # JSON with fewer bytes is read in one call, or together with its neighbours.
-_SMALL = 64 * 1024
+SMALL = 64 * 1024
 
 _encode_plain = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -31,7 +31,7 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def decode(data: bytes) -> Json:
     """Decodes JSON to a tree. Raises the exceptions of `msgspec`."""
-    if len(data) < _SMALL or not _is_large(data):
+    if len(data) < SMALL or not _is_large(data):
         return _decode(data)
     try:
         return _decode_in_pieces(data, _LEVELS)
@@ -42,7 +42,7 @@ def decode(data: bytes) -> Json:
 
 def _is_large(data: bytes) -> bool:
     """Returns True for JSON that one call would take too long to read."""
-    return len(data) >= _SMALL and data.count(b"{") + data.count(b"[") >= _FEW_CONTAINERS
+    return len(data) >= SMALL and data.count(b"{") + data.count(b"[") >= _FEW_CONTAINERS
 
 
 def _decode_in_pieces(data: bytes, levels: int) -> Json:
@@ -62,10 +62,10 @@ def _values(members: list[msgspec.Raw], levels: int) -> list[Json]:
     size = 0
     for member in members:
         length = len(member)
-        if pending and size + length > _SMALL:
+        if pending and size + length > SMALL:
             values += _decode(b"[%b]" % b",".join(pending))
             pending, size = [], 0
-        if length > _SMALL:
+        if length > SMALL:
             values.append(_decode_in_pieces(bytes(member), levels))
         else:
             pending.append(member)

@@ -10,17 +10,18 @@ import msgspec
 
 from setpoint.objects.tree import Json
 
-# JSON of fewer bytes has too few keys for their order to matter.
-_SMALL = 16 * 1024
+# JSON of fewer bytes has too few keys for their order to matter: msgspec sorts them.
+SMALL = 16 * 1024
 
 _encode = msgspec.json.Encoder().encode
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+# Encodes a value of fewer than `SMALL` bytes of JSON, with sorted keys.
+encode_small = msgspec.json.Encoder(order="sorted").encode
 
 
 def encode_sorted(value: Any) -> bytes:
     """Encodes a value as JSON with the keys of every object sorted."""
     plain = _encode(value)
-    return _encode_sorted(value) if len(plain) < _SMALL else _encode(in_order(value))
+    return encode_small(value) if len(plain) < SMALL else _encode(in_order(value))
 
 
 def in_order(value: Json) -> Json:

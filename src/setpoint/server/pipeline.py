@@ -22,13 +22,14 @@ from setpoint.objects.errors import (
     Unauthorized,
 )
 from setpoint.server.access.authentication.impersonation import PREFIX, Impersonation
-from setpoint.server.access.authorization.attributes import asked
+from setpoint.server.access.authorization.attributes import SELECTING, asked
 from setpoint.server.access.authorization.authorizer import MASTERS, refusal
 from setpoint.server.access.flowcontrol.gate import Gate
+from setpoint.server.access.flowcontrol.request_seats import HeldSeat
 from setpoint.server.access.past_access import authorize_past
-from setpoint.server.codec.compression import compressed, is_large
-from setpoint.server.codec.negotiation import PLAIN, negotiate, wants_indents
-from setpoint.server.codec.response import error_answer, failure_answer
+from setpoint.server.codec.compression import LEAST, compressed
+from setpoint.server.codec.negotiation import PLAIN, negotiate
+from setpoint.server.codec.response import error_answer, failure_answer, wants_indents
 from setpoint.server.codec.warning_headers import warning_headers
 from setpoint.server.message import Request, Response
 from setpoint.server.ports import User
@@ -145,7 +146,8 @@ class Pipeline:
         if context.kept:
             self.services.offload.release(context.kept)
         response = _finished(response, context)
-        if is_large(response):
+        body = response.body
+        if (type(body) is bytes and len(body) > LEAST) or type(body) is list:
             response = await compressed(request, response)
         if self._observer is None:
             return response
@@ -186,9 +188,10 @@ class Pipeline:
         kept = False
         try:
             response = await gate.measured(seat, self._authorized(context))
-            kept = await gate.keep(context, seat, response)
-            if not kept and context.info.verb in _WRITING:
-                kept = gate.tell_watches(seat, _watches(context))
+            if isinstance(seat, HeldSeat):
+                kept = await gate.keep(context, seat, response)
+                if not kept and context.info.verb in _WRITING:
+                    kept = gate.tell_watches(seat, _watches(context))
         finally:
             if not kept:
                 gate.finish(seat)
@@ -204,7 +207,9 @@ class Pipeline:
         """Raises Forbidden if the user is not authorized for the request."""
         authorizer = self.services.authorizer
         await authorizer.prepare(context.user)
-        info = asked(context)
+        info = context.info
+        if info.verb in SELECTING and "fieldSelector=" in context.request.query:
+            info = asked(context)
         decision = authorizer.decide(context.user, info)
         if decision.allowed and info.verb == "get" and info.subresource in _CONVERSATIONS:
             info = info._replace(verb="create")
@@ -255,7 +260,7 @@ class Pipeline:
         # object.
         below = resource.subresources.get(info.subresource)
         if info.group == resource.group and (below is None or not below.answers):
-            negotiate(context, resource)
+            context.accepted = negotiate(context, resource)
         return await verb(context, resource)
 
 

@@ -4,7 +4,7 @@ The context of a request holds every part, and most parts need the context, so e
 in this module. `ContextT` and `ServicesT` stand for the classes of `server.request.context`, which binds them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -196,8 +196,9 @@ class Admission(Protocol[ContextT]):
 class Reaction(Protocol[ContextT]):
     """Runs after writes of some resources, before the response is sent, as a very fast controller would."""
 
-    def concerns(self, resource: Resource) -> bool:
-        """Returns True if this reaction runs after the writes of a resource."""
+    def concerns(self, resource: Resource, *, deletes: bool) -> bool:
+        """Returns True if this reaction runs after the writes of a resource or, with `deletes`, after the removal of
+        its objects."""
 
     async def after_write(self, context: ContextT, resource: Resource, tree: Object) -> None:
         """Runs after an object was created or updated, or marked for deletion."""
@@ -215,19 +216,27 @@ class Definitions(Protocol):
     async def follow(self) -> None:
         """Serves the definitions that other servers write to the same store, until the store is closed."""
 
-    def before_create(self, resource: Resource, name: str) -> None:
-        """Raises an error for a new instance of a definition that is being deleted."""
+    @property
+    def terminating(self) -> Collection[str]:
+        """The names of the definitions that are being deleted. They accept no new instances."""
 
     def forget_conversions(self) -> None:
         """Clears the cache of converted objects."""
+
+
+class Quotas(Protocol):
+    """The quotas of a server."""
+
+    # All quotas; None until they are first requested.
+    view: View[Any] | None
 
 
 class QuotaLedger(Protocol):
     """Counts the usage of the quotas of namespaces."""
 
     @property
-    def view(self) -> View[Any] | None:
-        """All quotas; None until they are first requested."""
+    def quotas(self) -> Quotas:
+        """The quotas of the server."""
 
     async def check(self, operation: Operation) -> None:
         """Rejects a write that exceeds a quota, as far as this can be known before the write."""

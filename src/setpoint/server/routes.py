@@ -96,18 +96,24 @@ def find(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
 
     Raises NotFound for unknown paths of built-in groups and MethodNotAllowed for unknown verbs of known paths.
     """
-    if info.group == GROUP and info.version == VERSION and (own := _find_own(registry, info)) is not None:
+    verb, _, _, group, version, _, plural, name, subresource, rest, in_namespace = info
+    place = (group, version, plural, in_namespace, bool(name), subresource, verb)
+    known: Route | None = None if rest else registry.routes.get(place)
+    if known is not None:
+        return known
+    if group == GROUP and version == VERSION and (own := _find_own(registry, info)) is not None:
         return own
-    resource = registry.resource(info.group, info.version, info.resource)
+    resource = registry.resource(group, version, plural)
     if resource is None:
-        if info.group in registry.builtin_groups or info.group == GROUP:
+        if group in registry.builtin_groups or group == GROUP:
             raise NotFound.resource()
         return None
     rows = resource.routes or _fill(resource)
-    subresource = info.subresource
-    if not info.rest or subresource == _WITH_PATH:
-        found: Route | None = rows.get((info.in_namespace, bool(info.name), subresource, info.verb))
+    if not rest or subresource == _WITH_PATH:
+        found: Route | None = rows.get(place[3:])
         if found is not None:
+            if not rest:
+                registry.routes[place] = found
             return found
     error = _refusal(resource, info)
     if error is not None:

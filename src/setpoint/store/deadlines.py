@@ -8,35 +8,33 @@ class Deadlines:
     """Keys and the times at which they expire, in seconds since the epoch."""
 
     def __init__(self, times: Mapping[str, float] = {}) -> None:
-        self._times = dict(times)
+        # Only `set` changes them.
+        self.times = dict(times)
         # A heap of the same entries. Replaced and removed entries stay until they reach the top, or until the heap is
         # rebuilt.
         self._heap = sorted((time, key) for key, time in times.items())
         self._is_shared = False
 
-    def __bool__(self) -> bool:
-        return bool(self._times)
-
     def freeze(self) -> Mapping[str, float]:
         """Returns the current expiry times as a mapping that never changes."""
         self._is_shared = True
-        return self._times
+        return self.times
 
     def set(self, key: str, time: float | None) -> None:
         """Sets the time at which the key expires; None removes the expiry."""
         if self._is_shared:
-            self._times, self._is_shared = dict(self._times), False
+            self.times, self._is_shared = dict(self.times), False
         if time is None:
-            self._times.pop(key, None)
+            self.times.pop(key, None)
             return
-        self._times[key] = time
+        self.times[key] = time
         heapq.heappush(self._heap, (time, key))
-        if len(self._heap) > 2 * len(self._times) + 1000:
-            self._heap = sorted((time, key) for key, time in self._times.items())
+        if len(self._heap) > 2 * len(self.times) + 1000:
+            self._heap = sorted((time, key) for key, time in self.times.items())
 
     def next(self) -> float | None:
         """Returns the time at which the next key expires, or None."""
-        while self._heap and self._times.get(self._heap[0][1]) != self._heap[0][0]:
+        while self._heap and self.times.get(self._heap[0][1]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 

@@ -11,8 +11,8 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Json
-from setpoint.schema.compile.function_source import Function, Traversal
-from setpoint.schema.compile.generator import Generator
+from setpoint.schema.compile.function_source import Traversal
+from setpoint.schema.compile.generator import PER_OBJECT, Generator
 from setpoint.schema.defaulting import default, drop_nulls
 from setpoint.schema.embedded_resources import EmbeddedResourceError, coerce_embedded, has_embedded, validate_embedded
 from setpoint.schema.listtype import validate_list_types
@@ -56,9 +56,11 @@ class CompiledSchema:
         self.root = root
         self._embedded = embedded
         self._generator = Generator(view)
-        self._normalize = self._generator.entry(schema, Traversal.NORMALIZE, root)
-        self._check = self._generator.entry(schema, Traversal.CHECK, root)
-        self._both = self._generator.entry(schema, Traversal.BOTH, root)
+        # The functions by name: the generator replaces a function when the function is compiled.
+        self._functions = self._generator.names
+        self._normalize = self._generator.function(schema, Traversal.NORMALIZE, resource=root)
+        self._check = self._generator.function(schema, Traversal.CHECK, resource=root)
+        self._both = self._generator.function(schema, Traversal.BOTH, resource=root)
 
     @lazy
     def weight(self) -> int:
@@ -118,7 +120,7 @@ class CompiledSchema:
         whole one.
         """
         try:
-            fine = self._check(tree)
+            fine = self._run(self._check, tree)
             if fine and not self._embedded:
                 return []
             schema, view = self.schema, self.view
@@ -144,9 +146,15 @@ class CompiledSchema:
             return Normalized([], [])
         return Normalized(self.normalize(tree), self.validate(tree, old))
 
-    def _fast(self, function: Function, tree: Json) -> object:
+    def _run(self, name: str, tree: Json) -> object:
+        """Calls a generated function for a whole tree."""
+        generator = self._generator
+        generator.left, generator.steps = PER_OBJECT, MOST_STEPS
+        return self._functions[name](tree)
+
+    def _fast(self, name: str, tree: Json) -> object:
         try:
-            return function(tree)
+            return self._run(name, tree)
         except RecursionError:
             raise BadRequest(TOO_DEEP) from None
         except TooManySteps:

@@ -34,6 +34,7 @@ class Generator:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        # The remaining functions and steps of the current object; the caller resets them for each object.
         self.left, self.steps = PER_OBJECT, MOST_STEPS
         self.compiled = 0
         self._numbers = count()
@@ -86,16 +87,6 @@ class Generator:
             self.names[name] = link
             self._made[key] = (name, schema)
         return self._made[key][0]
-
-    def entry(self, schema: Schema, walk: Traversal, resource: bool) -> Function:
-        """Returns the function for a whole tree, for external callers."""
-        name = self.function(schema, walk, resource=resource)
-
-        def enter(tree: Json) -> object:
-            self.left, self.steps = PER_OBJECT, MOST_STEPS
-            return self.names[name](tree)
-
-        return enter
 
     def _is_right(self, value: Json, schema: Schema) -> bool:
         """Checks a node without a function of its own."""

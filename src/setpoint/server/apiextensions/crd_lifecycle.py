@@ -10,7 +10,6 @@ from functools import partial
 from typing import NamedTuple
 
 from setpoint.objects import meta
-from setpoint.objects.errors import Forbidden
 from setpoint.objects.tree import Object
 from setpoint.schema.crd import conditions
 from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
@@ -53,6 +52,8 @@ class Definitions:
         self._known: dict[str, CustomResourceDefinition] = {}
         self._held: dict[str, HeldNames] = {}
         self._loading = False
+        # The names of the definitions that are being deleted.
+        self.terminating: set[str] = set()
 
     def attach(self, services: Services) -> None:
         """Sets the server whose definitions are managed."""
@@ -88,11 +89,14 @@ class Definitions:
         other definitions."""
         name = key.removeprefix(PREFIX)
         before = self._known.pop(name, None)
+        self.terminating.discard(name)
         if before is not None:
             self._held[before.spec.group].drop(before)
         old = self._served.pop(name, None)
         if crd is not None:
             self._known[name] = crd
+            if crd.is_true(conditions.TERMINATING):
+                self.terminating.add(name)
             self._held.setdefault(crd.spec.group, HeldNames()).put(crd)
             if conditions.is_served(crd):
                 self._served[name] = self._serve(crd, old)
@@ -103,23 +107,13 @@ class Definitions:
             name, crd, old.resources if old else (), new.resources if new else ()
         )
 
-    def concerns(self, resource: Resource) -> bool:
-        """Returns True for resources whose writes may change the served resources: definitions and their instances."""
-        return resource.crd is not None or (resource.resource == RESOURCE and resource.group == GROUP)
-
-    def before_create(self, resource: Resource, name: str) -> None:
-        """Refuses new instances of a terminating definition. Raises Forbidden."""
-        if resource.crd is None:
-            return
-        current = self._services.registry.definitions.get(resource.crd.name)
-        if current is not None and current.is_true(conditions.TERMINATING):
-            why = "create not allowed while custom resource definition is terminating"
-            raise Forbidden.of(resource.group_resource, name, why)
+    def concerns(self, resource: Resource, *, deletes: bool) -> bool:
+        """Returns True for definitions and, for deletions, also for their instances: the last instance completes the
+        deletion of its definition."""
+        return (deletes and resource.crd is not None) or (resource.resource == RESOURCE and resource.group == GROUP)
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         """Accepts and establishes a written definition, or continues its deletion."""
-        if resource.resource != RESOURCE or resource.group != GROUP:
-            return
         name = meta.name(tree)
         if meta.is_being_deleted(tree):
             await self._clean_up(context, name)

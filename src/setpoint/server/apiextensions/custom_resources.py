@@ -18,7 +18,7 @@ from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Vers
 from setpoint.schema.crd.scale import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
-from setpoint.schema.validation import Verdict, ask_rules, validate_object
+from setpoint.schema.validation import Verdict, ask_rules
 from setpoint.schema.weight import HEAVY
 from setpoint.server.registry.conversion.converters import NOTHING_BUT_THE_VERSION
 from setpoint.server.registry.conversion.pending import Converter
@@ -91,7 +91,12 @@ class CustomShape:
         quick: bool = False,
     ) -> Verdict:
         if subresource != "status" or old is None:
-            verdict = validate_object(self.compiled, tree, old, before=before, quick=quick)
+            compiled = self.compiled
+            errors = [*before, *compiled.validate(tree, old)]
+            if compiled.rules is None:
+                verdict = Verdict(errors, [])
+            else:
+                verdict = ask_rules(compiled, tree, old, errors, quick=quick)
             if self._cold:
                 # Computed here, because the computation is slow too and the next request would do so in the event loop.
                 _ = self.compiled.weight

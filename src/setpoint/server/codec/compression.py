@@ -16,11 +16,6 @@ _LEVEL = 1
 _GZIP = 31
 
 
-def is_large(response: Response) -> bool:
-    """Returns True if a response is large enough to be compressed. Most are not, and skip the further tests."""
-    return isinstance(response.body, list) or (isinstance(response.body, bytes) and len(response.body) > LEAST)
-
-
 async def compressed(request: Request, response: Response) -> Response:
     """Returns the response, compressed if large and if the client accepts gzip."""
     whole = response.body

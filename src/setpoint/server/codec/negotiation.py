@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from setpoint.objects.errors import NotAcceptable
-from setpoint.server.message import Request
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
@@ -24,9 +23,6 @@ TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectM
 _FORMS = (TABLE, PARTIAL, PARTIAL_LIST)
 _VERSIONS = ("v1", "v1beta1")
 
-# User agents of tools that display the response to people.
-_HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
-_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 # Longer headers are not cached, so that the cache stays small.
 _REMEMBERED = 512
 
@@ -180,10 +176,3 @@ def plain_media_type(header: str) -> str:
     found = [kind for clause in clauses(header) for kind in MEDIA_TYPES if clause.covers(kind)]
     best = next((media_type for media_type in found if media_type != PROTOBUF), "")
     return best or (PROTOBUF if found else JSON)
-
-
-def wants_indents(request: Request, query_value: str) -> bool:
-    """Returns True if JSON is to be indented for a human reader; `query_value` is the query parameter `pretty`."""
-    if query_value:
-        return query_value in _TRUE
-    return request.headers.get("user-agent", "").startswith(_HUMAN_AGENTS)

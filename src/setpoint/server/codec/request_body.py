@@ -5,7 +5,7 @@ kube-apiserver's messages; unknown fields are dropped, and reported as the clien
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple, Self
 
 from setpoint.objects import codec
@@ -96,7 +96,9 @@ async def read_object(context: Context, resource: Resource, validation: str) -> 
     """Returns the object in the body of a request to the resource."""
     # Evaluated here: cached properties allow one thread at a time, and other threads would wait.
     _ = resource.shape, resource.strategy
-    return await context.offload(lambda: _read_object(context, resource, validation), body_size(context), resource)
+    if context.takes_long(body_size(context), resource):
+        return await context.in_thread(partial(_read_object, context, resource, validation))
+    return _read_object(context, resource, validation)
 
 
 def body_size(context: Context) -> int:

@@ -32,12 +32,15 @@ _INDENT = 2
 # Writing a cause of an error takes about as long as reading this many bytes of JSON.
 _CAUSE_BYTES = 128
 _MANY_CAUSES = 500
+# User agents of tools that display the response to people.
+_HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _new = tuple.__new__  # creates a named tuple in half the time
 
 
 async def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
     """Returns the response with an object of the resource, given as final JSON."""
-    accepted = negotiation.negotiate(context, resource)
+    accepted: Accepted = context.accepted or negotiation.negotiate(context, resource)
     if not accepted.form:
         return await _written(context, accepted, body, status)
     if accepted.form == PARTIAL_LIST:
@@ -67,7 +70,7 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
     if context.seat is not None:
         await context.seat.reserve(await weighed(context, items))
     query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
-    pretty = accepted.pretty or negotiation.wants_indents(context.request, query_value)
+    pretty = accepted.pretty or wants_indents(context.request, query_value)
     text: ListText = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
     held = await resource.prepare(items)
     pieces: list[bytes] = []
@@ -127,7 +130,7 @@ def error_answer(request: Request, error: APIError) -> Response:
     else:
         query = parse_qs(request.query).get("pretty", ("",)) if "pretty" in request.query else ("",)
         encoded = pieces.encode(status) if len(error.causes) > _MANY_CAUSES else _encode(status)
-        body = _json(encoded, pretty=negotiation.wants_indents(request, query[0]))
+        body = _json(encoded, pretty=wants_indents(request, query[0]))
     return Response(error.code, media_type, body, headers)
 
 
@@ -143,8 +146,15 @@ async def _written(context: Context, accepted: Accepted, body: bytes, status: in
         return Response(status, YAML, text)
     request = context.request
     query_value = context.parameter("pretty") if "pretty" in request.query else ""
-    pretty = accepted.pretty or negotiation.wants_indents(request, query_value)
+    pretty = accepted.pretty or wants_indents(request, query_value)
     return _new(Response, (status, JSON, _json(body, pretty=pretty), ()))
+
+
+def wants_indents(request: Request, query_value: str) -> bool:
+    """Returns True if JSON is to be indented for a human reader; `query_value` is the query parameter `pretty`."""
+    if query_value:
+        return query_value in _TRUE
+    return request.headers.get("user-agent", "").startswith(_HUMAN_AGENTS)
 
 
 def _json(body: bytes, *, pretty: bool) -> bytes:

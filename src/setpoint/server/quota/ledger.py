@@ -29,7 +29,6 @@ from setpoint.server.quota.amounts import difference
 from setpoint.server.quota.evaluators import Evaluator, evaluator_of
 from setpoint.server.quota.quotas import Quota, asked_for, read_quota
 from setpoint.server.quota.recount import is_complete, recount
-from setpoint.server.registry.indexes import View
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
 from setpoint.store.contract import ExpectationFailed, Item, StoreError, Write
@@ -59,22 +58,17 @@ class Ledger:
     def __init__(self, services: Services, *, enforced: bool = True) -> None:
         self._services = services
         self._enforced = enforced
-        self._quotas = Lookup("", "v1", "resourcequotas", read_quota, self._learned)
+        self.quotas = Lookup("", "v1", "resourcequotas", read_quota, self._learned)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._unsettled: set[tuple[str, str]] = set()
         self._settling: asyncio.Task[None] | None = None
-
-    @property
-    def view(self) -> View[Quota] | None:
-        """The view of all quotas; None until first used."""
-        return self._quotas.view
 
     # --- checks ---
 
     async def check(self, operation: Operation) -> None:
         """Refuses a write that exceeds a quota, as far as known before the commit. Raises Forbidden."""
         new, old = operation.object, operation.old
-        quotas = await self._quotas.all(self._services, operation.namespace)
+        quotas = await self.quotas.all(self._services, operation.namespace)
         evaluator = evaluator_of(operation.resource) if quotas else None
         if evaluator is None or new is None:
             return
@@ -123,7 +117,7 @@ class Ledger:
     ) -> int:
         """Commits a write together with its charges; see `Services.persist`."""
         namespace, _, name = write.key[len(resource.storage.prefix) :].partition("/")
-        if await self._quotas.all(self._services, namespace):
+        if await self.quotas.all(self._services, namespace):
             evaluator = evaluator_of(resource)
             if evaluator is not None and not (evaluator.is_plain and item is not None and new is not None):
                 old = None if item is None else await resource.decoded(item)
@@ -138,7 +132,7 @@ class Ledger:
         services, namespace, resource = self._services, change.namespace, self._resource()
         for _ in range(_ATTEMPTS):
             writes = [write]
-            for before, after in await self._charged(await self._quotas.all(services, namespace), change):
+            for before, after in await self._charged(await self.quotas.all(services, namespace), change):
                 key = resource.storage.key(namespace, after.name)
                 if key != write.key:
                     writes.append(Write(key, self._encoded(resource, after), before.revision))
@@ -175,12 +169,12 @@ class Ledger:
 
     # --- recounts ---
 
-    def concerns(self, resource: Resource) -> bool:
-        return resource.resource == "resourcequotas" and not resource.group
+    def concerns(self, resource: Resource, *, deletes: bool) -> bool:
+        return not deletes and resource.resource == "resourcequotas" and not resource.group
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         """Schedules a recount of a written quota."""
-        await self._quotas.all(self._services)
+        await self.quotas.all(self._services)
         self._settle_soon(tree["metadata"]["namespace"], tree["metadata"]["name"])
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
@@ -212,8 +206,8 @@ class Ledger:
 
     async def settle_all(self) -> None:
         """Recounts every quota."""
-        await self._quotas.all(self._services)
-        for namespace, name in self._quotas.places:
+        await self.quotas.all(self._services)
+        for namespace, name in self.quotas.places:
             await self.settle(namespace, name)
 
     async def settle(self, namespace: str, name: str) -> None:
@@ -222,7 +216,7 @@ class Ledger:
         key = resource.storage.key(namespace, name)
         async with self._lock(namespace):
             for _ in range(_ATTEMPTS):
-                quota = (await self._quotas.all(self._services, namespace)).get(name)
+                quota = (await self.quotas.all(self._services, namespace)).get(name)
                 if quota is None:
                     return
                 counted = await recount(self._services, namespace, quota)

@@ -184,7 +184,8 @@ class Views:
         # True if other servers write to the same store.
         self.shared = shared
         self.source = source
-        self._views: dict[str, list[View[Any]]] = {}
+        # The views by the prefix of their resource.
+        self.by_prefix: dict[str, list[View[Any]]] = {}
         self._following: set[asyncio.Task[None]] = set()
 
     def of(
@@ -203,7 +204,7 @@ class Views:
         if resource is None:
             raise LookupError(f"there is no {plural} in {group}/{version}")
         view = View(self, resource.storage.prefix, resource.item, make, changed, read)
-        self._views.setdefault(view.prefix, []).append(view)
+        self.by_prefix.setdefault(view.prefix, []).append(view)
         return view
 
     @asynccontextmanager
@@ -219,7 +220,7 @@ class Views:
                 view.forget_ahead(key)
 
     def _of(self, key: str) -> list[View[Any]] | None:
-        return self._views.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
+        return self.by_prefix.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
 
     def wrote(self, key: str, value: bytes | None, revision: int) -> None:
         """Updates the views of a resource with a write of this server."""

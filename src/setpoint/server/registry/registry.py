@@ -32,6 +32,8 @@ class Registry:
         self.definitions = definitions or {}
         # A cache for documents that are computed from this registry.
         self.documents: dict[str, Any] = {}
+        # The routes that requests have used (rows of `server.routes`), by place, form of path and verb.
+        self.routes: dict[tuple[str, str, str, bool, bool, str, str], Any] = {}
         self._builtin = {_place(found): found for found in builtin}
         self._custom = {_place(found): found for found in custom}
 
@@ -52,7 +54,7 @@ class Registry:
         else:
             definitions[name] = definition
         made.definitions = definitions
-        made.documents = {}
+        made.documents, made.routes = {}, {}
         made._custom = self._custom.copy()
         for resource in before:
             made._custom.pop(_place(resource), None)

@@ -95,8 +95,8 @@ class Resource:
     # Caches of higher layers, which end with the resource. The admission plugins for its writes, by phase and
     # operation:
     admitting: dict[tuple[str, str], Sequence[Any]] = field(default_factory=dict, repr=False)
-    # The reactions to its writes, by the services of each server:
-    reacting: dict[object, Sequence[Any]] = field(default_factory=dict, repr=False)
+    # The reactions to its writes and, with True, to its deletions, by the services of each server:
+    reacting: dict[tuple[object, bool], Sequence[Any]] = field(default_factory=dict, repr=False)
     # Its routes (rows of `server.routes`), by: in a namespace, named, subresource, verb.
     routes: dict[tuple[bool, bool, str, str], Any] = field(default_factory=dict, repr=False)
     # State that the watches of the resource share.

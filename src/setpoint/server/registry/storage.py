@@ -9,11 +9,13 @@ head, so that equal objects have equal bytes, and a write without changes is det
 from collections.abc import Callable, Iterable
 from typing import Final
 
+import msgspec
+
 from setpoint.objects import pieces
-from setpoint.objects.sorted_json import encode_sorted
+from setpoint.objects.sorted_json import SMALL, encode_small, encode_sorted
 from setpoint.objects.tree import Json, Object
 
-_encode: Final = encode_sorted
+_encode: Final = msgspec.json.Encoder().encode
 
 
 class Encoding:
@@ -28,11 +30,9 @@ class Encoding:
 
     def encode(self, tree: Object, *, large: bool = False) -> bytes:
         """Returns the bytes of an object, without its resource version. A large object is encoded in pieces."""
-        if large:
-            return self._encode(tree, pieces.encode_sorted)
-        return self._encode(tree, _encode)
-
-    def _encode(self, tree: Object, _encode: Callable[[Json], bytes]) -> bytes:
+        encode: Callable[[Json], bytes] = pieces.encode_sorted
+        if not large:
+            encode = encode_small if len(_encode(tree)) < SMALL else encode_sorted
         metadata = tree["metadata"]
         if "resourceVersion" in metadata:
             metadata = metadata.copy()
@@ -41,8 +41,8 @@ class Encoding:
         del rest["metadata"]
         rest.pop("apiVersion", None)
         rest.pop("kind", None)
-        body = self.head + _encode(metadata)[1:]
-        return body + b"," + _encode(rest)[1:] if rest else body + b"}"
+        body = self.head + encode(metadata)[1:]
+        return body + b"," + encode(rest)[1:] if rest else body + b"}"
 
     def render(self, value: bytes, revision: int) -> bytes:
         """Returns the JSON of a value in this encoding. Revision 0 stands for an unwritten object, which has no

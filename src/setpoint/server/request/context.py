@@ -192,28 +192,31 @@ class Services:
         subresource: str,
     ) -> int:
         ledger = self.ledger
-        if ledger is None or not resource.namespaced or ((quotas := ledger.view) is not None and quotas.is_empty):
+        quotas = None if ledger is None else ledger.quotas.view
+        if ledger is None or not resource.namespaced or (quotas is not None and quotas.is_empty):
             key, value, expect, ttl = write
             revision = await self.store.commit(key, value, expect, actor, cause, ttl)
-            self.views.wrote(key, value, revision)
+            if resource.storage.prefix in self.views.by_prefix:
+                self.views.wrote(key, value, revision)
             return revision
         return await ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
 
     async def after_write(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Runs the reactions to a write of the resource."""
-        for reaction in self._concerned(resource):
+        for reaction in self._concerned(resource, deletes=False):
             await reaction.after_write(context, resource, tree)
 
     async def after_delete(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Runs the reactions to the removal of an object of the resource."""
-        for reaction in self._concerned(resource):
+        for reaction in self._concerned(resource, deletes=True):
             await reaction.after_delete(context, resource, tree)
 
-    def _concerned(self, resource: Resource) -> "Sequence[Reaction]":
+    def _concerned(self, resource: Resource, *, deletes: bool) -> "Sequence[Reaction]":
         # Cached on the resource, so that the cache entry goes away with the resource when its definition changes.
-        found: Sequence[Reaction] | None = resource.reacting.get(self)
+        found: Sequence[Reaction] | None = resource.reacting.get((self, deletes))
         if found is None:
-            found = resource.reacting[self] = tuple(each for each in self.reactions if each.concerns(resource))
+            found = tuple(each for each in self.reactions if each.concerns(resource, deletes=deletes))
+            resource.reacting[self, deletes] = found
         return found
 
 
@@ -222,6 +225,8 @@ class Context:
 
     __slots__ = (
         "_query",
+        "_weighed",
+        "accepted",
         "annotations",
         "audit_id",
         "audit_record",
@@ -262,7 +267,11 @@ class Context:
         # Large values of the request, kept until `Offload.release` frees them in a thread: freeing an object of 300,000
         # containers takes 20 ms.
         self.kept: list[object] = []
+        # The form of the response (`server.codec.negotiation`), if negotiated before the verb runs.
+        self.accepted: Any = None
         self._query: Mapping[str, Sequence[str]] | None = None
+        # The resource of the last question to `takes_long`, and its weight.
+        self._weighed: tuple[Resource, int] | None = None
 
     async def pause(self) -> None:
         """Lets other requests run. Work that grows with the number of objects or bytes calls this after every slice.
@@ -294,8 +303,10 @@ class Context:
 
         Long work runs in a thread, so the work may change only objects that the request owns.
         """
-        if not self.takes_long(size, resource):
-            return work()
+        return await self.in_thread(work) if self.takes_long(size, resource) else work()
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Returns the result of long synchronous work. The work may change only objects that the request owns."""
         result = await self.services.offload.run(self.user.name, work)
         self.kept.append(result)
         return result
@@ -310,7 +321,12 @@ class Context:
         """Returns True if work on the body of the request, or on `size` bytes, takes long: the size is large, or the
         resource is one whose small objects may take long too."""
         size = max(size, len(self.request.body))
-        return size >= LEAST or (resource is not None and bool(size) and size * resource.weight >= LEAST)
+        if size >= LEAST or resource is None or not size:
+            return size >= LEAST
+        weighed = self._weighed
+        if weighed is None or weighed[0] is not resource:
+            weighed = self._weighed = resource, resource.weight
+        return size * weighed[1] >= LEAST
 
     def release(self) -> None:
         """Releases the reservations of a write: allocated values are stored in the object by now, or are free again."""
@@ -343,7 +359,7 @@ class Context:
                 return cause.with_claimant("" if self._may_assert(cause) else self.user.name)
             except ValueError as error:
                 self.warn(f"the header Setpoint-Cause was ignored: {error}")
-        return Cause.request(self.audit_id)
+        return Cause(self.audit_id)
 
     def _may_assert(self, cause: Cause) -> bool:
         """Returns True if a cause that the client states is recorded as a fact."""

@@ -7,16 +7,17 @@ an update without changes writes no entry.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from setpoint.merge.fieldmanager import restore_times
 from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
-from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
+from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
@@ -34,6 +35,7 @@ PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
 _NAMESPACES = GroupResource("", "namespaces")
 
+T = TypeVar("T")
 Transform = Callable[[Object], Object]
 
 
@@ -60,10 +62,12 @@ async def create_object(
     metadata = tree["metadata"]
     if metadata.get("resourceVersion", "") in ("", "0"):
         metadata.pop("resourceVersion", None)
-    meta.wipe_system_fields(metadata)
+    if not meta.SYSTEM_FIELDS.isdisjoint(metadata):
+        meta.wipe_system_fields(metadata)
     _remove_duplicate_owners(context, metadata)
+    is_long = context.takes_long(0, resource)
     if not managed:
-        tree = await _managed(context, resource, None, tree, "", options, len(context.request.body))
+        tree = await _managed(context, resource, None, tree, "", options, is_long)
         metadata = tree["metadata"]
     name = metadata.get("name", "")
     operation = Operation(
@@ -78,21 +82,26 @@ async def create_object(
         options.dry_run,
         options.to_json("CreateOptions"),
     )
-    context.services.definitions.before_create(resource, operation.name)
+    terminating = context.services.definitions.terminating
+    if terminating and resource.crd is not None and resource.crd.name in terminating:
+        why = "create not allowed while custom resource definition is terminating"
+        raise Forbidden.of(resource.group_resource, operation.name, why)
     await context.services.admission.mutate(context, operation)
     tree = operation.object or tree
     _remove_duplicate_owners(context, tree["metadata"], after_admission=True)
     try:
-        return await _store_new(context, resource, tree, options, operation)
+        return await _store_new(context, resource, tree, options, operation, is_long)
     finally:
-        context.release()
+        if context.pool is not None:
+            context.release()
 
 
 async def _store_new(
-    context: Context, resource: Resource, tree: Object, options: WriteOptions, operation: Operation
+    context: Context, resource: Resource, tree: Object, options: WriteOptions, operation: Operation, is_long: bool
 ) -> Written:
     services, metadata, strategy = context.services, tree["metadata"], resource.strategy
-    meta.fill_system_fields(metadata, services.clock, services.ids)
+    metadata["uid"] = services.ids.uid()
+    metadata["creationTimestamp"] = format_time(services.clock.now())
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     for attempt in range(NAME_ATTEMPTS):
         if generated:
@@ -100,18 +109,18 @@ async def _store_new(
             if before:
                 strategy.renamed(tree, before)
         if attempt == 0:
-            await context.offload(lambda: _prepare_for_create(resource, tree), resource=resource)
+            await _run(context, is_long, partial(_prepare_for_create, resource, tree))
             if strategy.requester_field:
                 tree[strategy.requester_field] |= requester(context.user)
             if strategy.allocates:
                 await _allocate(context, resource, tree, None, options)
-            await _checked(context, resource, 0, partial(_check_new, context, resource, tree))
+            await _checked(context, is_long, partial(_check_new, context, resource, tree))
             if context.info.verb != "create":
                 await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
         key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
-        value, _held = await _encoded(context, resource, tree, 0)
+        value, _held = await _encoded(context, resource, tree, is_long)
         try:
             if options.dry_run:
                 item = await services.store.get(key)
@@ -141,13 +150,17 @@ async def _store_new(
     return Written(await _rendered(resource, value, revision), tree, True)
 
 
-async def _encoded(context: Context, resource: Resource, tree: Object, size: int) -> tuple[bytes, Held]:
+async def _run(context: Context, is_long: bool, work: Callable[[], T]) -> T:
+    """Returns the result of a step of a write. A long step runs in a thread."""
+    return await context.in_thread(work) if is_long else work()
+
+
+async def _encoded(context: Context, resource: Resource, tree: Object, is_long: bool) -> tuple[bytes, Held]:
     """Returns the bytes to store for an object, and a value that keeps its conversion to the version of the request
     cached. If a webhook converts, the conversion back is tested first, so that no object is stored which cannot be
     read."""
     if resource.convert is same_version or not resource.is_custom:
-        is_large = context.takes_long(size, resource)
-        return await context.offload(lambda: resource.encode(tree, large=is_large), size, resource), ()
+        return await _run(context, is_long, partial(resource.encode, tree, large=is_long)), ()
     value = await resource.encoded(tree)
     held = await resource.prepare([Item("", value, resource.since, 0)])
     resource.decode(value, resource.since)
@@ -168,16 +181,19 @@ async def _managed(
     new: Object,
     subresource: str,
     options: WriteOptions,
-    size: int = 0,
+    is_long: bool,
 ) -> Object:
-    """Returns a new or changed object with its managedFields. `size` is the approximate size of the object."""
+    """Returns a new or changed object with its managedFields."""
     if resource.fetch is None:
 
         def managed() -> Object:
-            manager = resource.field_manager(subresource, context.services.clock)
+            # Created here: the types of a large schema take long.
+            manager = resource.field_managers.get(subresource)
+            if manager is None:
+                manager = resource.field_manager(subresource, context.services.clock)
             return manager.update(old, new, options.field_manager)
 
-        return await context.offload(managed, size, resource)
+        return await _run(context, is_long, managed)
     manager = resource.field_manager(subresource, context.services.clock)
     try:
         return await resource.converting(
@@ -237,9 +253,9 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
     resource.shape.settle(tree)
 
 
-async def _checked(context: Context, resource: Resource, size: int, check: "_Check") -> None:
+async def _checked(context: Context, is_long: bool, check: "_Check") -> None:
     """Runs a check, in a thread if the check may take long."""
-    if not context.takes_long(size, resource):
+    if not is_long:
         try:
             check(quick=True)
             return
@@ -324,13 +340,13 @@ async def update_object(
                     item = await store.get(key)
                     if item is None:
                         raise
-            size = len(item.value)
-            old, new = await _transformed(context, resource, item, transform)
+            is_long = context.takes_long(len(item.value), resource)
+            old, new = await _transformed(context, resource, item, transform, is_long)
             _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
-            new = await _changed(context, resource, name, new, old, options, subresource, managed, lens, size)
+            new = await _changed(context, resource, name, new, old, options, subresource, managed, lens, is_long)
             value: bytes | None = None
             if not _is_finished(resource, new, old):
-                value, _held = await _encoded(context, resource, new, size)
+                value, _held = await _encoded(context, resource, new, is_long)
             if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
             if options.dry_run:
@@ -357,14 +373,16 @@ async def update_object(
             return Written(await _rendered(resource, value, revision), new)
         raise Conflict.modified(resource.group_resource, name)
     finally:
-        context.release()
+        if context.pool is not None:
+            context.release()
 
 
-async def _transformed(context: Context, resource: Resource, item: Item, transform: Transform) -> tuple[Object, Object]:
+async def _transformed(
+    context: Context, resource: Resource, item: Item, transform: Transform, is_long: bool
+) -> tuple[Object, Object]:
     """Returns the stored object and the transformed object."""
     if resource.fetch is None:
-        size = len(item.value)
-        return await context.offload(lambda: (resource.item(item), transform(resource.item(item))), size, resource)
+        return await _run(context, is_long, lambda: (resource.item(item), transform(resource.item(item))))
     return await resource.converting(lambda: (resource.item(item), transform(resource.item(item))))
 
 
@@ -408,13 +426,13 @@ async def _changed(
     subresource: str,
     managed: bool,
     lens: Lens | None,
-    size: int,
+    is_long: bool,
 ) -> Object:
     """Returns the object to store: with managedFields, after admission, prepared and validated."""
     services = context.services
     _remove_duplicate_owners(context, new["metadata"])
     if not managed:
-        new = await _managed(context, resource, old, new, subresource, options, size)
+        new = await _managed(context, resource, old, new, subresource, options, is_long)
     operation = Operation(
         "UPDATE",
         resource,
@@ -430,14 +448,14 @@ async def _changed(
     if operation.object is not None:
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
-    await context.offload(lambda: prepare_for_update(resource, new, old, subresource), size, resource)
+    await _run(context, is_long, partial(prepare_for_update, resource, new, old, subresource))
     if resource.strategy.allocates:
         await _allocate(context, resource, new, old, options)
     check = partial(_check_changed, context, resource, name, new, old, subresource)
-    await _checked(context, resource, size, check)
+    await _checked(context, is_long, check)
     operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)
-    return await context.offload(lambda: restore_times(old, new), size)
+    return await _run(context, is_long, partial(restore_times, old, new))
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:

@@ -227,7 +227,7 @@ class State:
         else:
             self._move_key(key, entry, appears=value is not None)
         self.size += _OVERHEAD + len(key) + (len(value) if value else 0)
-        if deadline is not None or self.deadlines:
+        if deadline is not None or self.deadlines.times:
             self.deadlines.set(key, deadline)
 
     def _move_key(self, key: str, entry: LogEntry, *, appears: bool) -> None:

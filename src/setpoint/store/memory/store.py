@@ -146,7 +146,8 @@ class MemoryStore:
         state = self._state
         versions = state.versions.get(key)
         if versions is None:
-            check_key(key)
+            if not key or not key.isascii():
+                check_key(key)
             old = None
         else:
             newest = versions[-1]

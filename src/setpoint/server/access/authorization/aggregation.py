@@ -128,7 +128,7 @@ class Aggregation:
         """Sets the server whose roles are maintained."""
         self._services = services
 
-    def concerns(self, resource: "Resource") -> bool:
+    def concerns(self, resource: "Resource", *, deletes: bool) -> bool:
         return resource.resource == "clusterroles" and resource.group == GROUP
 
     async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:

@@ -10,7 +10,8 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
 
-_SELECTING = frozenset(("list", "watch"))
+# The verbs that have a field selector.
+SELECTING = frozenset(("list", "watch"))
 _MAY_CREATE = frozenset(("update", "patch"))
 
 
@@ -18,7 +19,7 @@ def asked(context: Context) -> RequestInfo:
     """Returns the request with the object name that a field selector gives, so that a rule with resourceNames also
     covers a list or watch of that single object."""
     info = context.info
-    if info.name or info.verb not in _SELECTING or "fieldSelector=" not in context.request.query:
+    if info.name or info.verb not in SELECTING or "fieldSelector=" not in context.request.query:
         return info
     try:
         name = fields.parse(context.parameter("fieldSelector")).exact("metadata.name")

@@ -199,10 +199,10 @@ class Gate:
         """Returns the work of a request, with its CPU time charged to the flow."""
         return Metered(work, seat.spent) if self._measures and isinstance(seat, HeldSeat) else work
 
-    async def keep(self, context: Context, seat: ExemptSeat | HeldSeat, response: Response) -> bool:
+    async def keep(self, context: Context, seat: HeldSeat, response: Response) -> bool:
         """Returns True if the seat is held until the connection has sent the response. Raises TooManyRequests."""
         outlet, body = context.request.outlet, response.body
-        if isinstance(seat, ExemptSeat) or outlet is None or response.status >= 400:
+        if outlet is None or response.status >= 400:
             return False
         if isinstance(body, _WHOLE):
             size = len(body) if isinstance(body, bytes) else sum(map(len, body))
@@ -214,10 +214,10 @@ class Gate:
             return False
         return outlet.sending(context.request, seat)
 
-    def tell_watches(self, seat: ExemptSeat | HeldSeat, watches: int) -> bool:
+    def tell_watches(self, seat: HeldSeat, watches: int) -> bool:
         """Charges the cost of notifying many watches to a write. Returns True if the seat is held during the
         notification."""
-        if watches < WATCHES or isinstance(seat, ExemptSeat):
+        if watches < WATCHES:
             return False
         seconds = watches * _TOLD
         self.charge(seat.flow, seconds)

@@ -22,8 +22,8 @@ CONTROLLER = Actor(
 class PolicyStatus:
     """A reaction to writes of policies."""
 
-    def concerns(self, resource: Resource) -> bool:
-        return resource.resource == _RESOURCE and resource.group == GROUP
+    def concerns(self, resource: Resource, *, deletes: bool) -> bool:
+        return not deletes and resource.resource == _RESOURCE and resource.group == GROUP
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         services = context.services
