@@ -20,11 +20,10 @@ from typing import Any, Literal, Self, TypeAlias, overload
 import msgspec
 
 from setpoint.cache.decoder import maker
-from setpoint.cache.entry import CachedObject, read_meta
+from setpoint.cache.entry import CachedObject, number, read_meta
 from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.informer import Informer
 from setpoint.cache.query import Query
-from setpoint.cache.revision import number
 from setpoint.cache.scope import EVERYWHERE, Scope, Transform, scope_of
 from setpoint.cache.shared_watch import NotSynced, SharedWatch
 from setpoint.cache.store import ObjectStore

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from setpoint.client.kinds import KindRef
-from setpoint.objects.tree import Object
+from setpoint.objects.frozen import freeze as freeze_tree
 from setpoint.schema.types.frozen import freeze
 
 _decode = msgspec.json.Decoder().decode
@@ -22,10 +22,10 @@ def maker(kind: KindRef) -> Callable[[bytes], Any]:
     # PartialObjectMetadata.
     own = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
 
-    def tree(raw: bytes) -> Object:
-        return freeze(own | _decode(raw))
+    def tree(raw: bytes) -> Any:
+        return freeze_tree(own | _decode(raw))
 
-    def metadata(raw: bytes) -> Object:
-        return freeze({**own, "metadata": _decode(raw).get("metadata", {})})
+    def metadata(raw: bytes) -> Any:
+        return freeze_tree({**own, "metadata": _decode(raw).get("metadata", {})})
 
     return metadata if kind.metadata_only else tree

@@ -73,6 +73,11 @@ _encode = msgspec.json.Encoder().encode
 _set_field = msgspec.Struct.__setattr__
 
 
+def number(resource_version: str) -> int | None:
+    """Returns the resource version as a number, or None if it cannot be compared."""
+    return int(resource_version) if resource_version.isascii() and resource_version.isdecimal() else None
+
+
 def read_meta(raw: bytes) -> Meta:
     """Decodes the metadata of an object. Strings that thousands of objects have in common are interned."""
     meta = _read_head(raw).metadata
@@ -137,8 +142,12 @@ class CachedObject(Generic[T]):
     @property
     def annotations(self) -> dict[str, str]:
         """The annotations, read without decoding the whole object."""
-        raw = self._made if self._make is not None else self.raw
-        return _read_annotated(raw).metadata.annotations or {}
+        made = self._made
+        if self._make is not None:
+            return _read_annotated(made).metadata.annotations or {}
+        if isinstance(made, Resource):
+            return made.metadata.annotations or {}
+        return made.get("metadata", {}).get("annotations") or {}
 
     @property
     def is_made(self) -> bool:

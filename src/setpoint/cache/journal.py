@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from setpoint.cache.change import Change
-from setpoint.cache.revision import number
+from setpoint.cache.entry import number
 
 if TYPE_CHECKING:
     from setpoint.cache.query import Query

@@ -334,7 +334,7 @@ class Reflector:
         """Processes the events of a watch until the watch ends."""
         heard = 0
         async for event in events:
-            dog.heard()
+            dog.last_heard = self._clock.monotonic()
             self._take(event)
             if self._gathered is None:
                 dog.seconds = self._patience(seconds)

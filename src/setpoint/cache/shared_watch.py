@@ -14,10 +14,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from setpoint.cache.entry import CachedObject, read_meta
+from setpoint.cache.entry import CachedObject, number, read_meta
 from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
-from setpoint.cache.revision import number
 from setpoint.cache.scope import EVERYWHERE, Scope
 from setpoint.cache.store import ObjectStore
 from setpoint.client.client import Client

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from setpoint.cache.revision import number
+from setpoint.cache.entry import number
 from setpoint.client.transport import Answer, Call, Stream, Transport
 
 MAX_NOTES = 10_000

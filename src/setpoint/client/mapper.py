@@ -166,7 +166,5 @@ class Mapper:
             for resource in resources:
                 # A resource that returns objects of another group's kind is not the resource of that kind. Of two
                 # resources of one kind, prefer the one that can be listed.
-                if resource.gvk.group_version == own and (
-                    "list" in resource.verbs or resource.gvk not in self.known
-                ):
+                if resource.gvk.group_version == own and ("list" in resource.verbs or resource.gvk not in self.known):
                     self.known[resource.gvk] = resource

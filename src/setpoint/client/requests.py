@@ -233,7 +233,8 @@ class Requests:
 
     async def resource(self, kind: Kind[Any]) -> APIResource:
         """Returns the resource that serves a kind. Raises NoMatch."""
-        return await self.mapper.resource(kind_of(kind).gvk)
+        gvk = kind_of(kind).gvk
+        return self.mapper.known.get(gvk) or await self.mapper.resource(gvk)
 
     async def _call(
         self,

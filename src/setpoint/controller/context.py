@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
+from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.read_tracker import Look, Lookups
@@ -62,8 +63,10 @@ class Context:
         ctx.status.condition("Ready", True, "Applied")
     """
 
-    def __init__(self, controller: ContextHost, run: ReconcileRecord, deadline: float | None) -> None:
+    def __init__(self, controller: ContextHost, run: ReconcileRecord, deadline: float | None, held: CachedObject[Any] | None = None) -> None:
         self._controller = controller
+        # The object in the cache when the reconcile began; None if there is none.
+        self.held = held
         self.run = run
         self.request: Request = run.request
         # The deadline in the clock's monotonic seconds; None: no deadline.

@@ -41,7 +41,7 @@ from setpoint.controller.recording_client import NotingClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, ReconcileRecord
 from setpoint.controller.source import Attached, Source
-from setpoint.controller.suspension import is_reported
+from setpoint.controller.suspension import asks, is_reported, is_told
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
@@ -104,6 +104,7 @@ class Controller:
         self.initial_priority = self.options.initial_priority
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
+        self._reports_suspension = is_reported(self.primary)
         # The sources from the options; `watch` and `unwatch` add and remove others at run time.
         self.sources = self.options.sources(watch)
         if not self.sources:
@@ -194,8 +195,9 @@ class Controller:
 
     async def run_once(self, request: Request, *why: Trigger) -> ReconcileRecord:
         """Reconciles a request now, without workers, and returns the record of the run. Meant for tests."""
-        self._is_suspended(request)
-        return await self._reconcile(Item(request, why, 0, 0, 0.0))
+        held = self.held(request)
+        self._is_suspended(request, held)
+        return await self._reconcile(Item(request, why, 0, 0, 0.0), held)
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         """Stops taking requests, waits for running reconciles, cancels the remaining ones and detaches all sources.
@@ -289,6 +291,8 @@ class Controller:
 
     def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Queues every request that looked up the changed object."""
+        if not self.lookups.buckets:
+            return
         for request in self.lookups.who(cluster, kind.gvk, change):
             self.enqueue(request, trigger, self.initial_priority if change.initial or change.resync else 0)
 
@@ -315,13 +319,13 @@ class Controller:
     def paused(self) -> bool:
         return self._paused is not None
 
-    def _is_left_alone(self, request: Request) -> bool:
+    def _is_left_alone(self, request: Request, held: CachedObject[Any] | None) -> bool:
         """Returns True if the request needs neither a reconcile nor a status report."""
-        return request in self._left_alone or (bool(self._is_suspended(request)) and not is_reported(self.primary))
+        return request in self._left_alone or (bool(self._is_suspended(request, held)) and not self._reports_suspension)
 
-    def _is_suspended(self, request: Request) -> str:
+    def _is_suspended(self, request: Request, held: CachedObject[Any] | None) -> str:
         """Returns why the object of a request is suspended; empty: not suspended."""
-        if why := self.options.why_suspended(self.held(request)):
+        if why := asks(held, self.options.suspend):
             self.suspended[request] = why
         else:
             self.suspended.pop(request, None)
@@ -355,18 +359,21 @@ class Controller:
         request = item.key
         try:
             news = self._without_reports(item)
-            if news is None or self._is_left_alone(request):
+            if news is None:
+                return
+            held = self.held(request)
+            if self._is_left_alone(request, held):
                 return
             item = news
             wait = self._pace.wait(request)
             if wait > 0:
                 self._give_back(item, wait)
                 return
-            await self._reconcile(item)
+            await self._reconcile(item, held)
         finally:
             self.queue.done(request)
 
-    async def _reconcile(self, item: Item[Request]) -> ReconcileRecord:
+    async def _reconcile(self, item: Item[Request], held: CachedObject[Any] | None) -> ReconcileRecord:
         clock = self.clock
         task = asyncio.current_task()
         assert task is not None
@@ -384,10 +391,11 @@ class Controller:
             started=clock.monotonic(),
             number=number,
         )
-        ctx = Context(self, run, self._watchdog.begin(run, task))
+        ctx = Context(self, run, self._watchdog.begin(run, task), held)
         if self.observer is not None:
             self.observer.started(run)
-        with span_of(self.options.tracer, run):
+        tracer = self.options.tracer
+        with nullcontext() if tracer is None else span_of(tracer, run):
             await self._carry_out(ctx, run, task)
         return run
 
@@ -435,11 +443,11 @@ class Controller:
         """Calls the reconcile function; for a suspended object, only reports the suspension."""
         request = ctx.request
         if why := self.suspended.get(request):
-            if is_reported(self.primary):
+            if self._reports_suspension:
                 await suspension_report.tell(ctx, why)
             return None
-        if is_reported(self.primary) and (obj := self.primary_object(request)) is not None:
-            await suspension_report.lift(ctx, obj)
+        if self._reports_suspension and ctx.held is not None and is_told(ctx.held.object):
+            await suspension_report.lift(ctx)
         return await self.reconcile(ctx, request)
 
     async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
@@ -470,7 +478,8 @@ class Controller:
         request, queue = run.request, self.queue
         conclude(run, result, queue)
         ok = run.error is None
-        self.lookups.settle(request, ctx.looks, complete=ok)
+        if ctx.looks or self.lookups.buckets:
+            self.lookups.settle(request, ctx.looks, complete=ok)
         held = self.held(request)
         hot = self._pace.ran(run, held.meta.generation if held is not None else 0)
         if hot is not None:

@@ -22,33 +22,33 @@ class Expectations:
 
     def __init__(self) -> None:
         # The objects that a request may have written. An empty key stands for a server-generated name.
-        self._unsure: dict[Request, set[Place]] = {}
+        self.doubts: dict[Request, set[Place]] = {}
         self._reports: dict[Place, set[tuple[str, str]]] = {}
 
     # Uncertain writes
 
     def unsure(self, request: Request, kind: GroupVersionKind, key: str) -> None:
         """Marks an object as uncertain: the cache may be outdated."""
-        self._unsure.setdefault(request, set()).add((kind, key))
+        self.doubts.setdefault(request, set()).add((kind, key))
 
     def sure(self, request: Request, kind: GroupVersionKind, key: str | None = None) -> None:
         """Marks an object, or all objects of a kind, as known again."""
-        places = self._unsure.get(request)
+        places = self.doubts.get(request)
         if places is not None:
             places -= {place for place in places if place[0] == kind and key in (None, place[1])}
             if not places:
-                del self._unsure[request]
+                del self.doubts[request]
 
     def is_unsure(self, request: Request, kind: GroupVersionKind | None = None, key: str | None = None) -> bool:
         """Returns True if reads of an object, a kind, or any object must ask the server."""
-        places = self._unsure.get(request)
+        places = self.doubts.get(request)
         if not places or kind is None:
             return bool(places)
         return (kind, key) in places if key is not None else any(found == kind for found, _ in places)
 
     def forget(self, request: Request) -> None:
         """Drops the state of a request after its object is deleted."""
-        self._unsure.pop(request, None)
+        self.doubts.pop(request, None)
 
     # Status writes
 

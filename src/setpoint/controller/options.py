@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
-from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import Kind, kind_of
 from setpoint.controller.context import Context
 from setpoint.controller.predicate import Predicate
@@ -142,12 +141,8 @@ class Options:
             return watch
         # The end of a suspension must trigger a reconcile, even if the predicates do not pass.
         counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
-        resumed = Predicate(lambda change: self.why_suspended(change.old) != self.why_suspended(change.new), "suspend")
+        resumed = Predicate(lambda change: asks(change.old, self.suspend) != asks(change.new, self.suspend), "suspend")
         return watch.with_handler(watch.handler, [counts | resumed])
-
-    def why_suspended(self, held: CachedObject[Any] | None) -> str:
-        """Returns why an object is suspended; empty: not suspended."""
-        return asks(held) or (self.suspend(held.object) if self.suspend is not None and held is not None else "")
 
     def sources(self, primary: Watch | None) -> list[Source]:
         """Returns all sources, beginning with the reconciled objects."""

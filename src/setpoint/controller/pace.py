@@ -93,7 +93,8 @@ class Pace:
 
     def ran(self, run: ReconcileRecord, generation: int) -> HotLoop | None:
         """Records the end of a reconcile. Returns the hot loop if this reconcile reveals one."""
-        in_circle = run.wrote and not any(trigger.event in _OUTSIDE for trigger in run.why)
+        has_written = any(not write.skipped for write in run.writes)
+        in_circle = has_written and not any(trigger.event in _OUTSIDE for trigger in run.why)
         if not self._min_interval:
             if not in_circle:
                 self._calm(run.request)

@@ -6,7 +6,7 @@ Comparing predicates always pass creations and deletions, which have no second s
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from setpoint.cache.entry import CachedObject, Meta
@@ -15,7 +15,6 @@ from setpoint.client.kinds import tree_of
 from setpoint.client.selectors import LabelsArgument, labels_text
 from setpoint.controller.difference import parse_path, value_at
 from setpoint.objects import labels as label_selectors
-from setpoint.schema.types.resource import Resource
 
 _log = logging.getLogger(__name__)
 
@@ -83,14 +82,6 @@ def _compared(differs: Callable[[CachedObject[Any], CachedObject[Any]], bool], n
     return Predicate(asks, name)
 
 
-def annotations_of(held: CachedObject[Any]) -> Mapping[str, str]:
-    """Returns the annotations of an object, typed or untyped."""
-    found: Any = held.object
-    if isinstance(found, Resource):
-        return found.metadata.annotations or {}
-    return found.get("metadata", {}).get("annotations") or {}
-
-
 def _by_metadata(read: Callable[[Meta], object], name: str) -> Predicate:
     return _compared(lambda old, new: read(old.meta) != read(new.meta), name)
 
@@ -100,7 +91,7 @@ generation = _compared(
     lambda old, new: new.meta.generation == 0 or old.meta.generation != new.meta.generation, "generation"
 )
 labels = _by_metadata(lambda meta: meta.labels or {}, "labels")
-annotations = _compared(lambda old, new: annotations_of(old) != annotations_of(new), "annotations")
+annotations = _compared(lambda old, new: old.annotations != new.annotations, "annotations")
 # Passes every change except a resync.
 resource_version = _by_metadata(lambda meta: meta.resource_version, "resource_version")
 

@@ -118,6 +118,8 @@ class Queue(Generic[K]):
         self._clock = clock or SystemClock()
         self._now = self._clock.monotonic
         self._limiter = limiter or Exponential()
+        # The keys that were retried since their last success: nearly all keys succeed at once.
+        self._retried: set[K] = set()
         self._fair = fair
         self._patience = patience
         self._observer = observer
@@ -199,6 +201,7 @@ class Queue(Generic[K]):
 
     def add_rate_limited(self, key: K, reason: Hashable = None, *, priority: int = 0) -> float:
         """Adds a failed key with the delay of the rate limiter. Returns the delay in seconds."""
+        self._retried.add(key)
         seconds = self._limiter.delay(key)
         if self._observer is not None:
             self._observer.retried()
@@ -207,11 +210,13 @@ class Queue(Generic[K]):
 
     def forget(self, key: K) -> None:
         """Resets the backoff of a key that succeeded."""
-        self._limiter.forget(key)
+        if key in self._retried:
+            self._retried.discard(key)
+            self._limiter.forget(key)
 
     def retries(self, key: K) -> int:
         """Returns the number of retries of a key since its last success."""
-        return self._limiter.retries(key)
+        return self._limiter.retries(key) if key in self._retried else 0
 
     def discard(self, key: K) -> bool:
         """Removes a waiting key, and returns True if there was one. Does not stop the processing of a key."""

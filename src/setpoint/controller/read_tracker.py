@@ -41,7 +41,8 @@ class Lookups:
 
     def __init__(self) -> None:
         self._looks: dict[Request, frozenset[Look]] = {}
-        self._buckets: dict[tuple[object, ...], dict[Look, dict[Request, None]]] = {}
+        # The lookups by their index key; empty if there are none. Only this class changes them.
+        self.buckets: dict[tuple[object, ...], dict[Look, dict[Request, None]]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._looks.values()))
@@ -54,7 +55,7 @@ class Lookups:
         """Records a lookup during the reconcile, so that changes from now on trigger the request."""
         if look in self._looks.get(request, ()):
             return  # already recorded by the previous run
-        self._buckets.setdefault(look.bucket, {}).setdefault(look, {})[request] = None
+        self.buckets.setdefault(look.bucket, {}).setdefault(look, {})[request] = None
 
     def settle(self, request: Request, looks: Iterable[Look], *, complete: bool) -> None:
         """Records the lookups of a finished run. A complete run replaces the previous lookups, others add to them."""
@@ -76,7 +77,7 @@ class Lookups:
 
     def who(self, cluster: str, kind: GroupVersionKind, change: Change[object]) -> list[Request]:
         """Returns the requests that looked up the changed object."""
-        if not self._buckets:
+        if not self.buckets:
             return []
         found: dict[Request, None] = {}
         for held in (change.old, change.new):
@@ -88,17 +89,17 @@ class Lookups:
         self, cluster: str, kind: GroupVersionKind, held: CachedObject[object], found: dict[Request, None]
     ) -> None:
         meta = held.meta
-        for requests in self._buckets.get((cluster, kind, "key", meta.key), {}).values():
+        for requests in self.buckets.get((cluster, kind, "key", meta.key), {}).values():
             found.update(requests)
         labels = [None, *(meta.labels or {}).items()]
         for namespace in dict.fromkeys((meta.namespace, "")):
             for label in labels:
-                for look, requests in self._buckets.get((cluster, kind, "list", namespace, label), {}).items():
+                for look, requests in self.buckets.get((cluster, kind, "list", namespace, label), {}).items():
                     if look.sees(held):
                         found.update(requests)
 
     def _drop(self, request: Request, look: Look) -> None:
-        bucket = self._buckets.get(look.bucket)
+        bucket = self.buckets.get(look.bucket)
         requests = bucket.get(look) if bucket is not None else None
         if bucket is None or requests is None:
             return
@@ -106,4 +107,4 @@ class Lookups:
         if not requests:
             del bucket[look]
             if not bucket:
-                del self._buckets[look.bucket]
+                del self.buckets[look.bucket]

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
 from setpoint.cache.cache import Cache, NotCached
-from setpoint.cache.entry import CachedObject
+from setpoint.cache.entry import CachedObject, number
 from setpoint.cache.informer import Informer
-from setpoint.cache.revision import number
 from setpoint.cache.writes import Target
 from setpoint.cache.writes import Write as Written
 from setpoint.client.client import Client
@@ -26,7 +25,7 @@ from setpoint.client.selectors import LabelsArgument, labels_text
 from setpoint.client.write_verbs import configuration
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.read_tracker import Look
-from setpoint.controller.recording_client import Noting, NotingClient, Placed, placed
+from setpoint.controller.recording_client import Noting, NotingClient, placed
 from setpoint.controller.run_record import Read, Write
 from setpoint.merge.equality import equal
 from setpoint.objects import labels as label_selectors
@@ -215,7 +214,7 @@ class ReconcileClient(NotingClient):
             return self._from_part(ref, key)
         if kind != self._primary or key != request.object:
             self._reader.looked(Look(self._cluster, kind, key))
-        if self._expectations.is_unsure(request, kind, key):
+        if self._expectations.doubts and self._expectations.is_unsure(request, kind, key):
             return await self._ask_for(ref, name, namespace, key)
         found = await self._cache.get(ref, name, namespace, labels=labels)
         self._reader.saw(Read(kind, key, _version_of(found)))
@@ -345,7 +344,7 @@ class ReconcileClient(NotingClient):
         """Replaces an object. Not sent if the object is equal to the cached one."""
         ref, tree = ref_of(obj), tree_of(obj)
         place = placed(tree)
-        held = await self._known(ref, place)
+        held = await self._known(ref, place.key)
         if held is not None and place.resource_version == held.meta.resource_version:
             before = tree_of(held.object)
             same = equal(before.get("status"), tree.get("status")) if subresource == "status" else equal(before, tree)
@@ -357,31 +356,32 @@ class ReconcileClient(NotingClient):
     async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Applies an object (server-side apply). Not sent if already applied and the object is unchanged since."""
         ref, tree = ref_of(obj), tree_of(obj)
-        place = placed(obj)
+        name, namespace = place_of(tree)
         body = configuration(tree)
         manager = how.get("field_manager") or self.options.field_manager
-        applied = (self._cluster, ref.gvk, place.key, subresource, manager)
-        held = await self._known(ref, place)
+        key = placed(tree).key
+        applied = (self._cluster, ref.gvk, key, subresource, manager)
+        held = await self._known(ref, key)
         if held is not None and self._applied.is_known(applied, hash(body), held.meta.resource_version):
-            self._reader.wrote(Write("apply", ref.gvk, place.key, subresource, held.meta.resource_version, True))
+            self._reader.wrote(Write("apply", ref.gvk, key, subresource, held.meta.resource_version, True))
             return cast(Obj, _copy(ref, held))
-        name, namespace = place_of(tree)
         found = await self._apply(ref, body, name, namespace, subresource, force, how)
         if not how.get("dry_run", self.options.dry_run):
             self._applied.learn(applied, hash(body), placed(found).resource_version)
         return cast(Obj, found)
 
-    async def _known(self, ref: KindRef, place: Placed) -> CachedObject[Any] | None:
+    async def _known(self, ref: KindRef, key: str) -> CachedObject[Any] | None:
         """Returns an object from the cache, if present and not older than this process's own write."""
-        if self._expectations.is_unsure(self._reader.request, ref.gvk, place.key):
+        expectations = self._expectations
+        if expectations.doubts and expectations.is_unsure(self._reader.request, ref.gvk, key):
             return None
         for informer in self._cache.informers:
             if informer.kind.gvk != ref.gvk or informer.kind.metadata_only or informer.scope.transform is not None:
                 continue
-            held = informer.store.get(place.key)
+            held = informer.store.get(key)
             if held is not None:
                 resource = await self.mapper.resource(ref.gvk)
-                if self._is_current(held, ref.gvk.group, resource.plural, place.key):
+                if self._is_current(held, ref.gvk.group, resource.plural, key):
                     return held
         return None
 

@@ -6,24 +6,38 @@ suspension, which ends when the mark is removed. Conditions are written for cust
 kinds belong to their own controllers.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import KindRef
-from setpoint.controller.predicate import annotations_of
 
 # The label or annotation that suspends an object while its value is "true".
 SUSPEND = "setpoint.dev/suspend"
 SUSPENDED, READY = "Suspended", "Ready"
 
 
-def asks(held: CachedObject[Any] | None) -> str:
-    """Returns why an object is suspended, by its label or annotation; empty: not suspended."""
+def asks(held: CachedObject[Any] | None, suspend: Callable[[Any], str] | None) -> str:
+    """Returns why an object is suspended, by its label or annotation, or by the function `suspend` of a controller;
+    empty: not suspended."""
     if held is None:
         return ""
     if (held.meta.labels or {}).get(SUSPEND) == "true":
         return f"the label {SUSPEND} is true"
-    return f"the annotation {SUSPEND} is true" if annotations_of(held).get(SUSPEND) == "true" else ""
+    if held.annotations.get(SUSPEND) == "true":
+        return f"the annotation {SUSPEND} is true"
+    return suspend(held.object) if suspend is not None else ""
+
+
+def is_told(obj: Any) -> bool:
+    """Returns True if the status of an object, typed or untyped, reports a suspension."""
+    status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
+    told = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
+    return isinstance(told, Iterable) and any(_type(each) == SUSPENDED for each in told)
+
+
+def _type(condition: Any) -> Any:
+    return condition.get("type") if isinstance(condition, dict) else getattr(condition, "type", None)
 
 
 def is_reported(kind: KindRef | None) -> bool:

@@ -1,8 +1,5 @@
 """Reports the suspension of objects: by a condition, an event and the status of a reconcile."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.suspension import READY, SUSPENDED
@@ -22,13 +19,6 @@ async def tell(ctx: Context, why: str) -> None:
         status.condition(READY, None, SUSPENDED, why)
 
 
-async def lift(ctx: Context, obj: Any) -> None:
-    """Removes the report of a suspension, if there is one."""
-    status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
-    told = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
-    if isinstance(told, Iterable) and any(_type(each) == SUSPENDED for each in told):
-        conditions.remove((await ctx.load_status())["conditions"], SUSPENDED)
-
-
-def _type(condition: Any) -> Any:
-    return condition.get("type") if isinstance(condition, dict) else getattr(condition, "type", None)
+async def lift(ctx: Context) -> None:
+    """Removes the report of a suspension."""
+    conditions.remove((await ctx.load_status())["conditions"], SUSPENDED)

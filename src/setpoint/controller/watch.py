@@ -185,7 +185,7 @@ class _Watching:
     # Events
 
     def _hear(self, change: Change[Any]) -> None:
-        if passes(self._predicates, change):
+        if not self._predicates or passes(self._predicates, change):
             self._retries.deliver(change)
 
     @property
@@ -197,7 +197,8 @@ class _Watching:
 
     def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
         """Queues the requests that a change triggers."""
-        meta, host, cluster = change.held.meta, self._host, self._watch.cluster
+        held = change.new or change.old or change.held
+        meta, host, cluster = held.meta, self._host, self._watch.cluster
         event, priority = _event(change), 0
         if change.initial or change.resync:
             priority = host.initial_priority
@@ -277,16 +278,16 @@ class _Retries:
         self._asked: dict[str, list[Requests]] = {}
 
     def deliver(self, change: Change[Any]) -> None:
-        key = change.held.meta.key
-        if key in self._pending:
+        if self._pending and (key := change.held.meta.key) in self._pending:
             self._pending[key] = Change(self._pending[key].old, change.new or change.old)
             return
         try:
             asked = self._ask(change)
         except Exception as error:
-            self._later(key, change, error)
+            self._later(change.held.meta.key, change, error)
             return
         if any(_waits(each) for each in asked):
+            key = change.held.meta.key
             self._asked[key] = asked
             self._later(key, change)
             return

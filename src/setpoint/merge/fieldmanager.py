@@ -107,7 +107,7 @@ class FieldManager:
         if modified:
             fields = fieldset.union(modified[""], fields)
         if self._reset:
-            fields = self._updater.without_reset(fields, self._version)
+            fields = fieldset.recursive_difference(fields, self._reset)
         return self._first_entry(new, manager, UPDATE, fields)
 
     def _first_entry(self, new: Object, manager: str, operation: str, fields: FieldSet) -> Object:
@@ -162,7 +162,9 @@ class FieldManager:
         new = config.copy()
         if manager == "kubectl":
             new = last_applied.refreshed(new, config)
-        owned = fieldset.difference(self._updater.without_reset(fields, self._version), _STRIPPED)
+        if self._reset:
+            fields = fieldset.recursive_difference(fields, self._reset)
+        owned = fieldset.difference(fields, _STRIPPED)
         return self._first_entry(_without_entries(new), manager, APPLY, owned)
 
     def _update(self, live: Object, new: Object, managers: Managers, me: Identifier) -> Managers:

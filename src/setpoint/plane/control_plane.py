@@ -351,7 +351,7 @@ class ControlPlane:
         from setpoint.server.edge.in_process import LocalTransport
 
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        transport = LocalTransport(self._started, {**headers, "user-agent": "setpoint"}, user, groups)
+        transport = LocalTransport(self._started.pipeline, {**headers, "user-agent": "setpoint"}, user, groups)
         return Client(transport, clock=self._clock, options=Options(field_manager=field_manager))
 
     async def _handle(self, request: Request) -> Response:

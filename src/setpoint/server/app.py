@@ -92,7 +92,8 @@ class Server:
         self.services.reactions = (*self.services.reactions, ledger)
         definitions.attach(self.services)
         authorization.attach(self.services)
-        self._pipeline = Pipeline(
+        # Answers requests; a client in the same process calls it without the edge.
+        self.pipeline = Pipeline(
             self.services,
             plain=serving.pages,
             observer=observer,
@@ -119,9 +120,9 @@ class Server:
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Answers a request. Never raises: every failure becomes an error response."""
-        return self._pipeline(request)
+        return self.pipeline(request)
 
     async def repeat(self, request: Request) -> Repeat | None:
         """Returns a fast path for further reads of the object that the client has just read, or None if the full
         pipeline is required."""
-        return await self._pipeline.repeat(request)
+        return await self.pipeline.repeat(request)

@@ -19,7 +19,8 @@ class Home:
     def client_of(self, user: str, groups: Sequence[str] = ()) -> Client:
         """Returns a client that acts as a user."""
         name = user.rpartition(":")[2]
-        transport = LocalTransport(self._server, {"user-agent": f"setpoint/{name}"}, user, groups, is_controller=True)
+        headers = {"user-agent": f"setpoint/{name}"}
+        transport = LocalTransport(self._server.pipeline, headers, user, groups, is_controller=True)
         return Client(transport, clock=self.clock)
 
     @property

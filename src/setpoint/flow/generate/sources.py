@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from setpoint.cache.entry import CachedObject
 from setpoint.controller.handler import Owners
-from setpoint.controller.predicate import annotations_of
 from setpoint.controller.request import Request
 from setpoint.controller.source import Attached, SourceHost
 from setpoint.controller.watch import Owned
@@ -22,7 +21,7 @@ class Parents(NamedTuple):
 
     def __call__(self, held: CachedObject[Any]) -> list[Request]:
         found = self.owners(held)
-        said = find_owner({"metadata": {"annotations": annotations_of(held)}})
+        said = find_owner({"metadata": {"annotations": held.annotations}})
         if said is not None and said.gvk.group_kind == self.owners.owner:
             found.append(Request(said.name, said.namespace))
         return found

@@ -73,6 +73,8 @@ class Strategy:
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     columns: ClassVar[Sequence[Column]] = ()
+    # The number of seconds after which the log removes an object; None if never. A server may set its own.
+    ttl: float | None = None
     # Annotations of the full object that PartialObjectMetadata omits: they carry fields of an older version.
     annotations_of_whole: ClassVar[Sequence[str]] = ()
 
@@ -120,10 +122,6 @@ class Strategy:
     def row_conditions(self, tree: Object) -> list[Object]:
         """Returns the conditions of the object's row in a Table."""
         return []
-
-    def ttl(self, tree: Object) -> float | None:
-        """Returns the number of seconds after which the log removes the object; None if never."""
-        return None
 
     def own_finalizers(self, tree: Object) -> Sequence[str]:
         """Returns the finalizers that the kind stores outside the metadata; the object remains until there are none."""

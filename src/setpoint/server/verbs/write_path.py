@@ -133,7 +133,7 @@ async def _store_new(
                 raise BadRequest("resourceVersion should not be set on objects to be created")
             revision = await services.persist(
                 resource,
-                Write(key, value, ABSENT, strategy.ttl(tree)),
+                Write(key, value, ABSENT, strategy.ttl),
                 context.actor(options.field_manager),
                 context.cause,
                 item=None,
@@ -354,7 +354,7 @@ async def update_object(
             try:
                 revision = await context.services.persist(
                     resource,
-                    Write(key, value, item.revision, None if value is None else resource.strategy.ttl(new)),
+                    Write(key, value, item.revision, None if value is None else resource.strategy.ttl),
                     context.actor(options.field_manager),
                     context.cause,
                     item=item,

@@ -125,11 +125,7 @@ class EventStrategy(Strategy):
     selectable_fields: ClassVar = {**_fields("involvedObject", "reportingComponent"), "source": _source}
     columns: ClassVar[Sequence[Column]] = _COLUMNS
 
-    # The lifetime of events, in seconds.
-    kept = EVENT_TTL
-
-    def ttl(self, tree: Object) -> float | None:
-        return self.kept
+    ttl = EVENT_TTL
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
         return convert(tree, to_version)
@@ -145,7 +141,7 @@ def keep_events(resources: Iterable[Resource], seconds: float) -> None:
     """Sets the lifetime of the events of a server."""
     for resource in resources:
         if resource.resource == "events" and isinstance(resource.strategy, EventStrategy):
-            resource.strategy.kept = seconds
+            resource.strategy.ttl = seconds
 
 
 class NewerEventStrategy(EventStrategy):
