@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.cache.faults import CONFIG_MAP, World, config_map, run
 
 from setpoint.api.core.v1 import ConfigMap
-from setpoint.cache.decoder import maker
-from setpoint.cache.entry import CachedObject, read_meta
+from setpoint.cache.entry import CachedObject, maker, read_meta
 from setpoint.client.kinds import Kind, kind_of, metadata_only
 from setpoint.objects.frozen import is_frozen, thaw
 from setpoint.objects.tree import Object

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.client.test_client import Widget
 
-from setpoint.cache.decoder import maker
-from setpoint.cache.entry import CachedObject, read_meta
+from setpoint.cache.entry import CachedObject, maker, read_meta
 from setpoint.cache.path import PathError
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.store import IndexExists, ObjectStore

@@ -19,8 +19,7 @@ from typing import Any, Literal, Self, TypeAlias, overload
 
 import msgspec
 
-from setpoint.cache.decoder import maker
-from setpoint.cache.entry import CachedObject, number, read_meta
+from setpoint.cache.entry import CachedObject, maker, number, read_meta
 from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.informer import Informer
 from setpoint.cache.query import Query
@@ -313,10 +312,10 @@ class Cache:
         if informer is None:
             self.counts.live += 1
             return await self._live_get(kind, name, namespace)
-        if not informer.synced:
+        if not informer.feed.synced:
             await informer.wait_synced(self._sync_timeout)
         key = f"{namespace}/{name}" if namespace else name
-        if self.writes and consistency == "own" and not await self._shows(informer, key):
+        if self.writes.by_target and consistency == "own" and not await self._shows(informer, key):
             return await self._live_get(kind, name, namespace)
         held = informer.store.get(key)
         return None if held is None else held.object
@@ -388,7 +387,7 @@ class Cache:
             return None
         if not informer.synced:
             await informer.wait_synced(self._sync_timeout)
-        if self.writes and consistency == "own" and not await self._shows(informer, namespace=namespace):
+        if self.writes.by_target and consistency == "own" and not await self._shows(informer, namespace=namespace):
             return None
         return informer
 
@@ -408,9 +407,10 @@ class Cache:
 
     async def _shows(self, informer: Informer[Any], key: str = "", namespace: str = EVERYWHERE) -> bool:
         """Waits until the own writes to an object, or to a namespace, are visible. Returns False on a timeout."""
-        resource = await self._reader.resource(informer.kind)
-        target = Target(resource.gvk.group, resource.plural)
-        notes = self.writes.of(target)
+        gvk = informer.kind.gvk
+        resource = self._reader.mapper.known.get(gvk) or await self._reader.resource(informer.kind)
+        target = Target(gvk.group, resource.plural)
+        notes: Mapping[str, Write] = self.writes.by_target.get(target) or {}
         if key:
             found = {key: notes[key]} if key in notes else {}
         else:

@@ -13,7 +13,9 @@ import msgspec
 
 from setpoint.cache import managed_fields_store
 from setpoint.cache.managed_fields_store import Record
-from setpoint.client.kinds import tree_of
+from setpoint.client.kinds import KindRef, tree_of
+from setpoint.objects.frozen import freeze as freeze_tree
+from setpoint.schema.types.frozen import freeze
 from setpoint.schema.types.meta import ObjectMeta
 from setpoint.schema.types.resource import Resource
 
@@ -70,6 +72,7 @@ _NOTHING = msgspec.Raw()
 _read_head = msgspec.json.Decoder(_Head).decode
 _read_annotated = msgspec.json.Decoder(_Annotated).decode
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _set_field = msgspec.Struct.__setattr__
 
 
@@ -100,13 +103,34 @@ def _share_texts(meta: Meta, made: ObjectMeta) -> None:
     _set_field(made, "resource_version", meta.resource_version)
 
 
+def maker(kind: KindRef) -> Make[Any]:
+    """Returns the decoder for the objects of a kind, into the frozen form that the readers of a cache requested."""
+    cls = kind.cls
+    if cls is not None and not kind.metadata_only:
+        decode = cls.decode
+        return lambda raw: freeze(decode(raw))
+    # Items in lists of built-in kinds have no apiVersion and kind, and metadata-only objects have those of
+    # PartialObjectMetadata.
+    own = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
+
+    def tree(raw: bytes) -> Any:
+        return freeze_tree(own | _decode(raw))
+
+    def metadata(raw: bytes) -> Any:
+        return freeze_tree({**own, "metadata": _decode(raw).get("metadata", {})})
+
+    return metadata if kind.metadata_only else tree
+
+
 class CachedObject(Generic[T]):
     """One object of a cache."""
 
-    __slots__ = ("_made", "_make", "_record", "meta", "raw_size")
+    __slots__ = ("_made", "_make", "_record", "key", "meta", "raw_size")
 
     def __init__(self, meta: Meta, raw: bytes, make: Make[T]) -> None:
         self.meta = meta
+        # The key of the object; the indexes of a cache share this text.
+        self.key = meta.key
         self.raw_size = len(raw)
         self._record: Record | None = None
         if meta.managed_fields:

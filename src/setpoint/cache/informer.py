@@ -18,8 +18,7 @@ import msgspec
 
 from setpoint.cache.change import Change, Handler
 from setpoint.cache.change_stream import Changes
-from setpoint.cache.decoder import maker
-from setpoint.cache.entry import CachedObject
+from setpoint.cache.entry import CachedObject, maker
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.journal import Journal, Watching
 from setpoint.cache.query import Query, index_label, index_path
@@ -236,7 +235,7 @@ class Informer(Generic[T]):
 
     def change(self, event_type: str, held: CachedObject[T]) -> None:
         """Processes an event of a watch."""
-        key = held.meta.key
+        key = held.key
         if event_type == DELETED:
             if self.store.remove(key) is not None:
                 self._tell((Change(held, None),), held.meta.resource_version)

@@ -81,17 +81,18 @@ class Writes:
         self._seen = seen
         # The number of notes that triggers the next check.
         self._many = FEW_NOTES
-        self._notes: dict[Target, OrderedDict[str, Write]] = {}
+        # The writes by resource, and by the keys of the objects. Only this class changes them.
+        self.by_target: dict[Target, OrderedDict[str, Write]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._notes)
+        return bool(self.by_target)
 
     def of(self, target: Target) -> Mapping[str, Write]:
         """Returns the writes to a resource, by the keys of the objects."""
-        return self._notes.get(target) or {}
+        return self.by_target.get(target) or {}
 
     def note(self, target: Target, key: str, write: Write) -> None:
-        notes = self._notes.setdefault(target, OrderedDict())
+        notes = self.by_target.setdefault(target, OrderedDict())
         known = notes.get(key)
         # Answers may arrive out of order; a deletion has no revision, and is the last write to that uid.
         is_gone = known is not None and known.gone and known.uid == write.uid
@@ -108,11 +109,11 @@ class Writes:
 
     def forget(self, target: Target, key: str, write: Write) -> None:
         """Removes a write that is visible everywhere."""
-        notes = self._notes.get(target)
+        notes = self.by_target.get(target)
         if notes is not None and notes.get(key) == write:
             del notes[key]
             if not notes:
-                del self._notes[target]
+                del self.by_target[target]
 
     def hear(self, call: Call, answer: Answer) -> None:
         """Records the writes of an answer."""

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypedDict
 from urllib.parse import quote
 
 from setpoint.client.selectors import FieldsArgument, LabelsArgument
-from setpoint.objects.provenance import CAUSE_HEADER, Cause
+from setpoint.objects.provenance import Cause
 
 # The characters allowed in a header name besides letters and digits.
 _TOKEN = "!#$&'*+-.^_`|~"
@@ -44,15 +44,6 @@ class Options(NamedTuple):
     timeout: float | None = None
     # The User-Agent; by default the name of this library.
     user_agent: str = ""
-
-    def headers(self) -> dict[str, str | Sequence[str]]:
-        """Returns the headers of every request."""
-        found = self.impersonate.headers() if self.impersonate is not None else {}
-        if self.cause is not None:
-            found[CAUSE_HEADER] = self.cause.to_header()
-        if self.user_agent:
-            found["user-agent"] = self.user_agent
-        return found
 
 
 class WriteOptions(TypedDict, total=False):

@@ -28,7 +28,7 @@ from setpoint.client.warning import parse_warnings
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.gvk import GroupVersionKind
-from setpoint.objects.provenance import Cause
+from setpoint.objects.provenance import CAUSE_HEADER, Cause
 from setpoint.objects.status import from_status
 from setpoint.objects.tree import Object
 
@@ -121,7 +121,8 @@ class Requests:
             try:
                 answer = await attempt(call)
                 if answer.status < 400:
-                    self._hear(answer)
+                    if "warning" in answer.headers:
+                        self._hear(answer)
                     return answer
                 retries = retries or Retries(call.method)
                 seconds = retries.after(answer)
@@ -189,7 +190,7 @@ class Requests:
             call = call._replace(timeout=options.timeout)
         if options.impersonate is None and options.cause is None and not options.user_agent:
             return call
-        return call._replace(headers={**call.headers, **options.headers()})
+        return call._replace(headers={**call.headers, **_option_headers(options)})
 
     def _hear(self, answer: Answer) -> None:
         if "warning" in answer.headers:
@@ -276,6 +277,16 @@ class Requests:
 def _collection(resource: APIResource, namespace: str) -> str:
     """Returns the path of the objects of a resource; cached, because a client repeats a few of them."""
     return resource.path(_quoted(namespace))
+
+
+def _option_headers(options: Options) -> dict[str, str | Sequence[str]]:
+    """Returns the headers of every request of a client."""
+    found = options.impersonate.headers() if options.impersonate is not None else {}
+    if options.cause is not None:
+        found[CAUSE_HEADER] = options.cause.to_header()
+    if options.user_agent:
+        found["user-agent"] = options.user_agent
+    return found
 
 
 def _quoted(text: str, safe: str = "") -> str:

@@ -190,7 +190,7 @@ def _query(options: Options, how: WriteOptions) -> Query:
 
 def configuration(tree: Object) -> bytes:
     """Returns an object as an apply configuration, without the metadata that only the server sets."""
-    metadata = metadata_of(tree)
-    if _SERVERS_OWN.isdisjoint(metadata):
+    metadata = tree.get("metadata")
+    if not isinstance(metadata, dict) or _SERVERS_OWN.isdisjoint(metadata):
         return encode(tree)
     return encode({**tree, "metadata": {name: metadata[name] for name in metadata if name not in _SERVERS_OWN}})

@@ -105,8 +105,8 @@ class Context:
     @cached_property
     def cause(self) -> Cause:
         """The cause that every write of this reconcile carries."""
-        because = tuple(trigger.reason for trigger in self.why[:_REASONS])
-        return Cause.reconcile(self._controller.name, self.request.key, self.run.id, because)
+        because = tuple([trigger.reason for trigger in self.run.why[:_REASONS]])
+        return Cause(self.run.id, self._controller.name, self.request.key, because)
 
     @cached_property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
@@ -158,8 +158,9 @@ class Context:
 
     async def object(self) -> Any:
         """Returns the object to reconcile from the cache; None if deleted. Use `obj.edit()` to get a mutable copy."""
+        primary = self._primary
         try:
-            return await self.client.get(self._primary, self.request.name, self.request.namespace)
+            return await self.client.get(primary, self.request.name, self.request.namespace)
         except NotFound:
             return None
 

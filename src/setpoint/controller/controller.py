@@ -378,11 +378,12 @@ class Controller:
         task = asyncio.current_task()
         assert task is not None
         number = self._counts[item.key] = self._counts.get(item.key, 0) + 1
+        why = tuple([reason for reason in item.reasons if isinstance(reason, Trigger)])
         run = ReconcileRecord(
             id=self.ids.uid(),
             controller=self.name,
             request=item.key,
-            why=tuple(reason for reason in item.reasons if isinstance(reason, Trigger)),
+            why=why,
             more=item.more,
             priority=item.priority,
             attempt=self.queue.retries(item.key),
@@ -476,11 +477,11 @@ class Controller:
     def _finish(self, ctx: Context, run: ReconcileRecord, result: Result | None) -> None:
         """Decides when the request runs next, and records the run."""
         request, queue = run.request, self.queue
+        held = self.held(request)
         conclude(run, result, queue)
         ok = run.error is None
         if ctx.looks or self.lookups.buckets:
             self.lookups.settle(request, ctx.looks, complete=ok)
-        held = self.held(request)
         hot = self._pace.ran(run, held.meta.generation if held is not None else 0)
         if hot is not None:
             self._warn_of(hot)
@@ -533,8 +534,8 @@ class Controller:
 
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
         """Returns the client of a reconcile for a cluster, with cached reads."""
-        how = self._noted(ctx, cluster)
-        return ReconcileClient(*how, cache=self.cache(cluster), applied=self._applied, cluster=cluster)
+        cache = self.cache(cluster)
+        return ReconcileClient(*self._noted(ctx, cluster), cache=cache, applied=self._applied, cluster=cluster)
 
     def api_for(self, ctx: Context, cluster: str) -> NotingClient:
         """Returns the client of a reconcile for a cluster, without the cache."""
@@ -547,7 +548,9 @@ class Controller:
         manager = self.options.field_manager or client.options.field_manager or self.name
         agent = f"{client.options.user_agent or user_agent()}/{self.name}"
         options = client.options._replace(cause=ctx.cause, field_manager=manager, user_agent=agent)
-        expectations = self._expectations.setdefault(cluster, Expectations())
+        expectations = self._expectations.get(cluster)
+        if expectations is None:
+            expectations = self._expectations[cluster] = Expectations()
         primary = self.primary.gvk if self.primary is not None and cluster == ctx.request.cluster else None
         return client, options, ctx, expectations, primary
 

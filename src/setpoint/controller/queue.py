@@ -354,10 +354,10 @@ class Queue(Generic[K]):
         entry.state = _READY
         entry.when = self._now()
         self._put_in(entry)
-        if self._observer is not None:
-            self._observer.added(self._depth)
         if self._getters:
             self._wake()
+        if self._observer is not None:
+            self._observer.added(self._depth)
 
     def _put_in(self, entry: _QueuedKey[K]) -> None:
         lines = self._ready.get(entry.priority)

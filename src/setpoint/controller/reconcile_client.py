@@ -167,7 +167,7 @@ class ReconcileClient(NotingClient):
         subresource: str = "",
     ) -> Any:
         """Returns one object, from the cache if the kind is declared. Raises NotFound."""
-        ref = kind_of(kind)
+        ref = kind if isinstance(kind, KindRef) else kind_of(kind)
         if at is None and not resource_version and not subresource:
             found = await self._cached(ref, name, namespace or self.options.namespace)
             if found is not None:
@@ -359,7 +359,7 @@ class ReconcileClient(NotingClient):
         name, namespace = place_of(tree)
         body = configuration(tree)
         manager = how.get("field_manager") or self.options.field_manager
-        key = placed(tree).key
+        key = f"{namespace}/{name}" if namespace else name
         applied = (self._cluster, ref.gvk, key, subresource, manager)
         held = await self._known(ref, key)
         if held is not None and self._applied.is_known(applied, hash(body), held.meta.resource_version):
@@ -367,7 +367,7 @@ class ReconcileClient(NotingClient):
             return cast(Obj, _copy(ref, held))
         found = await self._apply(ref, body, name, namespace, subresource, force, how)
         if not how.get("dry_run", self.options.dry_run):
-            self._applied.learn(applied, hash(body), placed(found).resource_version)
+            self._applied.learn(applied, hash(body), _version_of(found))
         return cast(Obj, found)
 
     async def _known(self, ref: KindRef, key: str) -> CachedObject[Any] | None:

@@ -116,10 +116,11 @@ class NotingClient(Client):
         namespace = namespace or self.options.namespace
         key = f"{namespace}/{name}" if namespace and name else name
         verb = _verb(method, name, content_type)
+        is_dry_run = any(option == "dryRun" for option, _ in query or ())
         self._noting.accessed(Access(ref.gvk, subresource, verb))
         if method == "GET":
             return await (sent if subresource else self._noted_read(sent, ref.gvk, key, namespace, query))
-        if any(option == "dryRun" for option, _ in query or ()):
+        if is_dry_run:
             return await sent
         try:
             answer = await sent

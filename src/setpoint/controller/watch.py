@@ -198,11 +198,11 @@ class _Watching:
     def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
         """Queues the requests that a change triggers."""
         held = change.new or change.old or change.held
-        meta, host, cluster = held.meta, self._host, self._watch.cluster
+        host, cluster = self._host, self._watch.cluster
         event, priority = _event(change), 0
         if change.initial or change.resync:
             priority = host.initial_priority
-        trigger = Trigger(event, self.name, self._kind.gvk, meta.key, meta.resource_version, change)
+        trigger = Trigger(event, self.name, self._kind.gvk, held.key, held.meta.resource_version, change)
         for request in dict.fromkeys(requests):
             host.enqueue(request._replace(cluster=cluster) if cluster else request, trigger, priority)
         host.looked_up(self._kind, change, trigger, cluster)

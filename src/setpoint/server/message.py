@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import msgspec
+
 
 class Peer(NamedTuple):
     """The client of a connection, as far as the connection itself identifies the client."""
@@ -81,17 +83,21 @@ def header_values(headers: Mapping[str, str], name: str) -> list[str]:
     return [] if joined is None else joined.split("\n")
 
 
-class Frame:
+class Frame(msgspec.Struct, eq=False, gc=False):
     """One piece of a stream in two forms: the payload, and the payload as a chunk of HTTP/1.1.
 
     A frame is built once and shared by all streams that send the same payload.
     """
 
-    __slots__ = ("chunk", "payload")
+    payload: bytes
+    _chunk: bytes | None = None
 
-    def __init__(self, payload: bytes) -> None:
-        self.payload = payload
-        self.chunk = b"%x\r\n%b\r\n" % (len(payload), payload)
+    @property
+    def chunk(self) -> bytes:
+        """The payload as a chunk, built for the first connection that sends the frame."""
+        if self._chunk is None:
+            self._chunk = b"%x\r\n%b\r\n" % (len(self.payload), self.payload)
+        return self._chunk
 
 
 class Sink(Protocol):

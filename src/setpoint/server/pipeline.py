@@ -28,7 +28,7 @@ from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.request_seats import HeldSeat
 from setpoint.server.access.past_access import authorize_past
 from setpoint.server.codec.compression import LEAST, compressed
-from setpoint.server.codec.negotiation import PLAIN, negotiate
+from setpoint.server.codec.negotiation import PLAIN, UNDEMANDING, negotiate
 from setpoint.server.codec.response import error_answer, failure_answer, wants_indents
 from setpoint.server.codec.warning_headers import warning_headers
 from setpoint.server.message import Request, Response
@@ -104,8 +104,11 @@ class Pipeline:
         if info.verb != "get" or not info.name or info.subresource or not info.is_resource or info.group == OWN_GROUP:
             return None
         try:
-            await self._authenticate(context)
-            if MASTERS not in context.user.groups or PREFIX in "".join(request.headers):
+            user = await authenticator.authenticate(request, info)
+            if user is None:
+                return None
+            context.user = user
+            if MASTERS not in user.groups or PREFIX in "".join(request.headers):
                 return None
             await self._authorize(context)
             route = find(context.registry, info)
@@ -125,7 +128,10 @@ class Pipeline:
         context = self._context(request)
         auditor = self._auditor
         try:
-            await self._authenticate(context)
+            user = await self.services.authenticator.authenticate(request, context.info)
+            if user is None:
+                raise Unauthorized.of()
+            context.user = user
             if auditor is not None:
                 auditor.received(context)
             if PREFIX in "".join(request.headers):
@@ -160,13 +166,6 @@ class Pipeline:
         given = request.headers.get("audit-id")
         audit_id = given[:_MAX_AUDIT_ID] if given else self.services.ids.uid()
         return Context(self.services, request, info, _NOBODY, audit_id)
-
-    async def _authenticate(self, context: Context) -> None:
-        """Authenticates the request and sets the user. Raises Unauthorized."""
-        user = await self.services.authenticator.authenticate(context.request, context.info)
-        if user is None:
-            raise Unauthorized.of()
-        context.user = user
 
     async def _impersonate(self, context: Context) -> None:
         """Replaces the user by the impersonated one, if the request asks for impersonation and the user is allowed
@@ -250,7 +249,9 @@ class Pipeline:
         resource, verb = route
         if self._read_only and info.verb in _WRITING and resource.verbs != CREATE_ONLY:
             raise Forbidden.of(resource.group_resource, info.name, self._read_only)
-        if context.request.query and "at" in context.query:
+        query = context.request.query
+        # Most queries do not name the parameter, and are not parsed here.
+        if query and ("at" in query or "%" in query) and "at" in context.query:
             await self._authorize_past(context, resource)
         if resource.deprecation_warning:
             context.warn(resource.deprecation_warning)
@@ -260,7 +261,8 @@ class Pipeline:
         # object.
         below = resource.subresources.get(info.subresource)
         if info.group == resource.group and (below is None or not below.answers):
-            context.accepted = negotiate(context, resource)
+            accept = context.request.headers.get("accept", "")
+            context.accepted = PLAIN if accept in UNDEMANDING else negotiate(context, resource)
         return await verb(context, resource)
 
 

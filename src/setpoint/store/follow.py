@@ -93,7 +93,7 @@ class Cursor:
             raise RuntimeError("another task already waits for this watch")
         while True:
             self._check()
-            current = self._source.current
+            current, purged = self._source.current, self._source.purged
             if self._revision >= current:
                 await self._wait()
                 continue
@@ -101,12 +101,13 @@ class Cursor:
             if events is None:
                 events = await self._source.older(self._revision)
                 self._check()
+                purged = self._source.purged
             # Without events, up to the revision at the time of the call: the log may have grown since.
             reached = events[-1].entry.revision if events else current
             prefix = self.prefix
             found = [event for event in events if event.entry.key.startswith(prefix)] if prefix else events
-            if self._revision < self._source.purged:
-                self._late = _first_purged(found, self._source.purged)
+            if self._revision < purged:
+                self._late = _first_purged(found, purged)
                 self._check()
             self._revision = max(reached, self._revision)
             if found:

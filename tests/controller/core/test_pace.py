@@ -184,6 +184,6 @@ def test_nothing_is_kept_of_requests_that_are_at_rest() -> None:
         await until(lambda: len(controller.runs) == 2)
         await settle(controller)
         assert not len(controller._pace)
-        assert not controller._expectations[""]._unsure
+        assert not controller._expectations[""].doubts
 
     in_world(test)

@@ -27,6 +27,7 @@ class Held:
 
         self.meta = msgspec.convert(tree["metadata"], Meta)
         self.object = freeze(tree)
+        self.annotations = tree["metadata"].get("annotations") or {}
 
 
 def version(**changes: Any) -> Any:

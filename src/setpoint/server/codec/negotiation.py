@@ -58,13 +58,13 @@ class Clause(NamedTuple):
 
 PLAIN = Accepted()
 # Headers that accept plain JSON.
-_UNDEMANDING = ("", JSON, "*/*")
+UNDEMANDING = ("", JSON, "*/*")
 
 
 def negotiate(context: Context, resource: Resource) -> Accepted:
     """Returns the form of the response to a request for a resource. Raises NotAcceptable."""
     header = context.request.headers.get("accept", "")
-    return PLAIN if header in _UNDEMANDING else accepted(header, custom=resource.is_custom)
+    return PLAIN if header in UNDEMANDING else accepted(header, custom=resource.is_custom)
 
 
 def negotiate_stream(context: Context, resource: Resource) -> Accepted:
@@ -77,7 +77,7 @@ def negotiate_stream(context: Context, resource: Resource) -> Accepted:
 
 def accepted(header: str, *, custom: bool = False) -> Accepted:
     """Returns the best form that an Accept header allows. Raises NotAcceptable."""
-    if header in _UNDEMANDING:
+    if header in UNDEMANDING:
         return PLAIN
     if len(header) <= _REMEMBERED:
         return _accepted(header, custom)

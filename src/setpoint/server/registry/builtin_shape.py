@@ -9,7 +9,7 @@ from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
-from setpoint.server.registry.kinds.gotypes.empty_lists import settle
+from setpoint.server.registry.kinds.gotypes.empty_lists import plan, settle
 from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 
@@ -30,8 +30,14 @@ class BuiltinShape:
         normalize(tree, self._definition)
         return tree
 
+    @lazy
+    def _settles(self) -> bool:
+        """True if the kind has lists or maps that storing changes."""
+        return bool(plan(self._definition))
+
     def settle(self, tree: Object) -> None:
-        settle(tree, self._definition)
+        if self._settles:
+            settle(tree, self._definition)
 
     def normalize(self, tree: Object) -> list[str]:
         return normalize(tree, self._definition)

@@ -170,7 +170,11 @@ class Resource:
         # The same test as `shows`, inlined because every response with one object calls this.
         if revision < self.since or not value.startswith(encoding.head):
             value = encoding.encode(self.decode(value, revision))
-        return encoding.render(value, revision)
+        if not revision:
+            return value
+        # The same as `Encoding.render`.
+        head = encoding.head
+        return b'%b"resourceVersion":"%d",%b' % (head, revision, value[len(head) :])
 
     def render_replaced(self, value: bytes, revision: int, end: int) -> bytes:
         """Returns the JSON of a replaced or deleted value, with the revision of the write that replaced or deleted the

@@ -30,17 +30,19 @@ class WriteOptions(NamedTuple):
     sent_manager: str = ""
     sent_validation: str = ""
 
-    def to_json(self, kind: str) -> Object:
-        """Returns the options as admission receives them: CreateOptions or UpdateOptions. A patch has the options of
-        the operation that results."""
-        found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-        if self.dry_run:
-            found["dryRun"] = ["All"]
-        if self.sent_manager:
-            found["fieldManager"] = self.sent_manager
-        if self.sent_validation:
-            found["fieldValidation"] = self.sent_validation
-        return found
+
+@lru_cache(maxsize=256)
+def options_object(options: WriteOptions, kind: str) -> Object:
+    """Returns the options as admission receives them: CreateOptions or UpdateOptions. A patch has the options of the
+    operation that results. The result is shared: callers must not change it."""
+    found: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        found["dryRun"] = ["All"]
+    if options.sent_manager:
+        found["fieldManager"] = options.sent_manager
+    if options.sent_validation:
+        found["fieldValidation"] = options.sent_validation
+    return found
 
 
 def write_options(context: Context, kind: str, *, apply: bool = False) -> WriteOptions:

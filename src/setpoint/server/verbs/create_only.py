@@ -4,7 +4,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import WriteOptions
+from setpoint.server.request.write_options import WriteOptions, options_object
 
 
 async def admitted(context: Context, resource: Resource, name: str, tree: Object, options: WriteOptions) -> Object:
@@ -20,7 +20,7 @@ async def admitted(context: Context, resource: Resource, name: str, tree: Object
         tree,
         None,
         options.dry_run,
-        options.to_json("CreateOptions"),
+        options_object(options, "CreateOptions"),
     )
     await admission.mutate(context, operation)
     await admission.validate(context, operation)

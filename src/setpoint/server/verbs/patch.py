@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
@@ -26,7 +26,7 @@ from setpoint.server.codec.go_json import patched_text
 from setpoint.server.codec.request_body import OtherKind, check_kind, media_type
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
-from setpoint.server.offload import YAML_FACTOR
+from setpoint.server.offload import LEAST, YAML_FACTOR
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import IGNORE, STRICT, WriteOptions, write_options
@@ -36,13 +36,16 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+_PATCHES = frozenset((JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY))
 
 _UNMARSHAL = re.compile(r"json: cannot unmarshal (?P<found>\w+).* of type (?P<wanted>\S+)$")
 _GO_KINDS = {"object": "map", "array": "slice", "number": "int64"}
 
 
 async def patch(context: Context, resource: Resource) -> Response:
-    given = media_type(context)
+    given = context.request.headers.get("content-type", "")
+    if given not in _PATCHES:
+        given = media_type(context)
     check_media_type(given, resource)
     options = write_options(context, "PatchOptions", apply=given == APPLY)
     if given == APPLY:
@@ -172,7 +175,8 @@ def _conversion_text(text: str) -> str:
 def _check_place(context: Context, resource: Resource, tree: Object) -> None:
     """Raises BadRequest if a patch changes the name or the namespace."""
     info = context.info
-    refuse_name(tree["metadata"].get("name", ""), info.name)
+    if tree["metadata"].get("name") != info.name:
+        refuse_name(tree["metadata"].get("name", ""), info.name)
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
 
 
@@ -186,7 +190,9 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     config, repeated = await read_configuration(context, options)
 
     def merged(live: Object | None) -> Object:
-        manager = resource.field_manager(info.subresource, context.services.clock)
+        manager = resource.field_managers.get(info.subresource)
+        if manager is None:
+            manager = resource.field_manager(info.subresource, context.services.clock)
         tree = manager.apply(live, config, options.field_manager, force=options.force)
         complete(resource, tree)
         return tree
@@ -247,7 +253,8 @@ def _plain_json(body: bytes) -> Object | None:
 async def read_configuration(context: Context, options: WriteOptions) -> tuple[Object, list[str]]:
     """Returns the configuration of an apply, and its duplicate keys."""
     body = context.request.body
-    if (plain := await context.offload(lambda: _plain_json(body))) is not None:
+    plain = _plain_json(body) if len(body) < LEAST else await context.in_thread(partial(_plain_json, body))
+    if plain is not None:
         return plain, []
     return await context.offload(lambda: _read_yaml(context, options), len(body) * YAML_FACTOR)
 

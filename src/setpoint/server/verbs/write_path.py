@@ -26,7 +26,7 @@ from setpoint.server.registry.conversion.pending import Held, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import WriteOptions
+from setpoint.server.request.write_options import WriteOptions, options_object
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 
 # The number of attempts with generated names, and of attempts of a patch after conflicts.
@@ -80,7 +80,7 @@ async def create_object(
         tree,
         None,
         options.dry_run,
-        options.to_json("CreateOptions"),
+        options_object(options, "CreateOptions"),
     )
     terminating = context.services.definitions.terminating
     if terminating and resource.crd is not None and resource.crd.name in terminating:
@@ -119,8 +119,8 @@ async def _store_new(
                 await authorize_creation(context, resource.group_resource)
         operation.object, operation.name = tree, metadata["name"]
         await services.admission.validate(context, operation)
-        key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
         value, _held = await _encoded(context, resource, tree, is_long)
+        key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
         try:
             if options.dry_run:
                 item = await services.store.get(key)
@@ -146,8 +146,10 @@ async def _store_new(
     else:
         raise AlreadyExists.generated(resource.group_resource, metadata["name"])
     metadata["resourceVersion"] = str(revision)
-    await services.after_write(context, resource, tree)
-    return Written(await _rendered(resource, value, revision), tree, True)
+    if resource.reacting.get((services, False)) != ():
+        await services.after_write(context, resource, tree)
+    body = resource.render(value, revision) if resource.fetch is None else await _rendered(resource, value, revision)
+    return Written(body, tree, True)
 
 
 async def _run(context: Context, is_long: bool, work: Callable[[], T]) -> T:
@@ -160,7 +162,9 @@ async def _encoded(context: Context, resource: Resource, tree: Object, is_long: 
     cached. If a webhook converts, the conversion back is tested first, so that no object is stored which cannot be
     read."""
     if resource.convert is same_version or not resource.is_custom:
-        return await _run(context, is_long, partial(resource.encode, tree, large=is_long)), ()
+        is_stored = resource.storage.api_version == resource.api_version
+        encode = resource.storage.encode if is_stored else resource.encode
+        return await _run(context, is_long, partial(encode, tree, large=is_long)), ()
     value = await resource.encoded(tree)
     held = await resource.prepare([Item("", value, resource.since, 0)])
     resource.decode(value, resource.since)
@@ -442,7 +446,7 @@ async def _changed(
         lens.show(new) if lens else new,
         lens.show(old) if lens else old,
         options.dry_run,
-        options.to_json("UpdateOptions"),
+        options_object(options, "UpdateOptions"),
     )
     await services.admission.mutate(context, operation)
     if operation.object is not None:

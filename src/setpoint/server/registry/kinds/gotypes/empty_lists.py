@@ -18,7 +18,7 @@ _PREFIX = "#/definitions/"
 
 def settle(tree: Object, definition: str) -> None:
     """Replaces the empty lists and maps that are always written by null, in place."""
-    for name, nulls_empty, inner, form in _plan(definition):
+    for name, nulls_empty, inner, form in plan(definition):
         value = tree.get(name)
         if not value:
             if nulls_empty and value is not None:
@@ -41,7 +41,7 @@ class _Step(NamedTuple):
 
 
 @cache
-def _plan(definition: str) -> Sequence[_Step]:
+def plan(definition: str) -> Sequence[_Step]:
     found = []
     known = go_fields(definition)
     for name, place in builtin.definition(definition).get("properties", {}).items():
