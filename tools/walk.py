@@ -70,7 +70,8 @@ def _widget(name: str) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": 1}}
 
 
-async def _walks() -> dict[str, Walk]:
+async def measure() -> dict[str, Walk]:
+    """Returns the walks of the operations, by their names."""
     from setpoint.controller.controller import Controller
     from setpoint.controller.manager import Manager
     from setpoint.plane import ControlPlane
@@ -115,7 +116,7 @@ async def _walks() -> dict[str, Walk]:
 
 
 def main(arguments: list[str]) -> None:
-    for name, walk in asyncio.run(_walks()).items():
+    for name, walk in asyncio.run(measure()).items():
         print(f"{name}: {len(walk.files)} files, {walk.returns} calls back to a file visited before")
         if "--files" in arguments:
             for path in walk.files:
