@@ -1,6 +1,7 @@
-# Every target sets up .venv by itself; a second run reuses it.
+# Every target sets up .venv by itself; a second run reuses it. Every other interpreter gets an environment of its own:
+# `make test PYTHON=python3.13` sets up .venv-3.13.
 PYTHON ?= python3
-VENV := .venv
+VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Twice the number of processors for slow tests, which mostly wait for processes and sockets. The quick tests hardly wait,
@@ -22,9 +23,13 @@ PEERS := peers or kubectl
 demo: $(READY)
 	$(BIN)/setpoint demo
 
-# The quick tests of every package; under six minutes on two processors.
+# The quick tests of every package; under six minutes on two processors. `make test PACKAGE=client` runs those in
+# tests/client; PACKAGE="objects workload/process" names several directories.
+PACKAGE :=
 test: $(READY)
-	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)"
+	@for package in $(PACKAGE); do test -d tests/$$package || { echo "There is no directory tests/$$package. PACKAGE is one" \
+		"of:"; find tests -name 'test_*.py' -path '*/*/*' -exec dirname {} + | sort -u | cut -d/ -f2-; exit 2; } >&2; done
+	$(BIN)/python -m pytest -n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))
 
 # The slow tests: containers, etcd, terminals, real clients, kills, the pages of the documentation.
 test-long: $(READY)
@@ -94,4 +99,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

@@ -1,6 +1,7 @@
 """Every test runs in CI: `make test`, `make test-long` and `make test-peers` leave none out."""
 
 import re
+import subprocess
 from itertools import product
 from pathlib import Path
 
@@ -36,7 +37,10 @@ def test_every_combination_of_markers_is_in_one_suite(given: tuple[bool, ...]) -
 
 
 def test_the_targets_select_by_these_expressions_and_leave_no_directory_out() -> None:
-    assert [line.partition("-m pytest ")[2] for line in commands("test")] == ['-n $(QUICK_WORKERS) -m "$(QUICK)"']
+    assert [line.partition("-m pytest ")[2] for line in commands("test")] == [
+        '-n $(QUICK_WORKERS) -m "$(QUICK)" $(addprefix tests/,$(PACKAGE))'
+    ]
+    assert "\nPACKAGE :=\n" in MAKEFILE, "without PACKAGE, every directory is selected"
     assert [line.partition("-m pytest ")[2] for line in commands("test-long")] == [
         '-n $(WORKERS) -rs -m "$(LONG_ONES)"'
     ]
@@ -57,6 +61,32 @@ def test_only_the_directory_that_test_peers_runs_has_tests_for_it() -> None:
 
 def test_ci_runs_all_of_them() -> None:
     run = (ROOT / ".ci" / "run").read_text()
-    made = re.findall(r"^make (\S+)", run, re.M)
-    assert made == ["check", "test", "test-long", "test-peers"]
-    assert "if " not in run, "nothing is left out on some machines"
+    assert re.findall(r"^( *)make (.*)$", run, re.M) == [
+        ("", 'check PYTHON="$oldest"'),
+        ("", 'test PYTHON="$oldest"'),
+        ("", 'test-long PYTHON="$oldest"'),
+        ("", 'test-peers LONG=--long PYTHON="$oldest"'),
+        ("", f'test PYTHON="$newest" PACKAGE="{" ".join(again(run))}"'),
+    ], "no suite is left out on some machines"
+
+
+def test_ci_repeats_packages_that_exist_on_the_newest_interpreter() -> None:
+    packages = again((ROOT / ".ci" / "run").read_text())
+    assert packages
+    assert [package for package in packages if not any((ROOT / "tests" / package).rglob("test_*.py"))] == []
+
+
+def again(run: str) -> list[str]:
+    """The packages whose tests run on the newest interpreter too."""
+    [packages] = re.findall(r'PACKAGE="(.*)"$', run, re.M)
+    return str(packages).split()
+
+
+def test_an_unknown_package_is_refused_with_the_known_ones() -> None:
+    refused = subprocess.run(
+        ["make", "--old-file", ".venv/.ready", "test", "PYTHON=python3", "PACKAGE=objects/nowhere"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert refused.returncode == 2
+    assert "There is no directory tests/objects/nowhere." in refused.stderr
+    assert {"objects", "workload/process"} <= set(refused.stderr.split())
