@@ -4,7 +4,7 @@
 evaluates the changed parts and returns the messages about them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -263,7 +263,7 @@ class Model:
         reached = {name: track for name, track in self._tracks.items() if track.reached_at is not None}
         if not reached:
             return []
-        track: Track | None = max(reached.values(), key=lambda each: each.reached_at or datetime.min)
+        track: Track | None = _last_of(list(reached.values()))
         path: list[str] = []
         while track is not None and track.part.name not in path:
             path.insert(0, track.part.name)
@@ -299,6 +299,25 @@ class Model:
             return None
         begun = (self._could_begin(track) if track.reached_at is None else None) or track.since
         return (now - begun).total_seconds()
+
+
+def _last_of(reached: Sequence[Track]) -> Track:
+    """Returns the part that was ready last. Each kind has a watch of its own, so a part can be seen ready before the
+    dependency that it waited for, and yet was ready after that, unless the dependency has become unready since.
+    """
+    last, passed = max(reached, key=_reached_at), set[str]()
+    while last.left_at is None and (later := [each for each in reached if _waited(each, last.part.name, passed)]):
+        passed.add(last.part.name)
+        last = max(later, key=_reached_at)
+    return last
+
+
+def _waited(track: Track, name: str, passed: Collection[str]) -> bool:
+    return track.part.name not in passed and any(each.name == name and not each.started for each in track.part.after)
+
+
+def _reached_at(track: Track) -> datetime:
+    return track.reached_at or datetime.min
 
 
 def _ports(trees: Iterable[Object]) -> list[str]:
