@@ -18,27 +18,29 @@ T = TypeVar("T")
 
 
 class Turns:
-    """The turns of a loop: how many there were, and the CPU of the longest in seconds."""
+    """The turns of a loop: how many there were, the CPU of the longest in seconds, and the most steps in one."""
 
     def __init__(self) -> None:
         self.count = 0
         self.longest = 0.0
+        self.most_steps = 0
         # The CPU of all threads of the process, once it is over.
         self.total = 0.0
 
 
-async def measured(coroutine: Coroutine[Any, Any, T]) -> tuple[T, Turns]:
+async def measured(coroutine: Coroutine[Any, Any, T], steps: Callable[[], int] = lambda: 0) -> tuple[T, Turns]:
     """The result of a coroutine, and the turns until it came. It runs in a task of its own: the turn in which this is
-    called has begun before and would not count."""
+    called has begun before and would not count. `steps` counts the steps of the work so far."""
     seen = Turns()
     run = asyncio.Handle._run
 
     def timed(handle: asyncio.Handle) -> None:
-        start = time.thread_time()
+        before, start = steps(), time.thread_time()
         try:
             run(handle)
         finally:
             seen.count += 1
+            seen.most_steps = max(seen.most_steps, steps() - before)
             seen.longest = max(seen.longest, time.thread_time() - start)
 
     with no_collection():
