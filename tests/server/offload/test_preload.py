@@ -1,7 +1,12 @@
 """The modules that only some requests need are loaded once the server serves."""
 
+import errno
 import subprocess
 import sys
+
+import pytest
+
+from setpoint.plane import ControlPlane
 
 _PROGRAM = """
 import asyncio, pkgutil, sys
@@ -29,3 +34,15 @@ def test_every_module_of_the_server_is_loaded() -> None:
     found = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=60, check=False)
     assert found.returncode == 0, found.stderr
     assert found.stdout == "[]\n"
+
+
+async def test_a_server_without_descriptors_left_goes_on_and_loads_modules_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_descriptor(name: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", f"{name}.py")
+
+    async with ControlPlane("memory", system=False) as plane:
+        monkeypatch.setattr("setpoint.server.preload.import_module", no_descriptor)
+        await plane.preload()
+    assert "Too many open files" in caplog.text
