@@ -54,7 +54,7 @@ class Running:
             status = (tree or {}).get("status") or {}
             return status.get("state") == "Running" and status.get("pid") not in (None, other_than)
 
-        found = await self.client.wait_for(f"{GROUP}/{VERSION}/Executable", name, until=runs, timeout=30.0)
+        found = await self.client.wait_for(f"{GROUP}/{VERSION}/Executable", name, until=runs, timeout=60.0)
         assert found is not None
         pid: int = found["status"]["pid"]
         return pid

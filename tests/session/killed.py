@@ -15,7 +15,7 @@ from setpoint.workload.process.identity import identity_of
 from setpoint.workload.process.process_table import ProcessTable
 from setpoint.workload.process.session import GUARDIAN
 
-_PATIENCE_SECONDS = 30
+_PATIENCE_SECONDS = 60
 
 
 class Hosted:

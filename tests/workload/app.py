@@ -53,7 +53,7 @@ class App:
         await self.client.delete(f"{GROUP}/{kind}", name)
         await self.until(kind, name, lambda tree: tree is None)
 
-    async def until(self, kind: str, name: str, holds: Callable[[Any], bool], seconds: float = 20.0) -> Any:
+    async def until(self, kind: str, name: str, holds: Callable[[Any], bool], seconds: float = 60.0) -> Any:
         """The object, as soon as something holds of it; None: it is gone."""
         found: Any = None
 
@@ -94,7 +94,7 @@ class App:
 
     async def first_line(self, name: str) -> str:
         """The first line that a process writes, as soon as it is there."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (text := await self.log(name)):
                 await asyncio.sleep(0.01)
         return text.splitlines()[0]
@@ -116,7 +116,7 @@ async def app(directory: Path, *, store: str = "memory", **settings: Any) -> Asy
         yield App(plane, client)
 
 
-async def gone(pid: int, seconds: float = 10.0) -> None:
+async def gone(pid: int, seconds: float = 60.0) -> None:
     """Returns when a process is no more."""
     async with asyncio.timeout(seconds):
         while Path(f"/proc/{pid}").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():

@@ -32,7 +32,7 @@ async def collected(world: App, lines: Lines, enough: Callable[[list[LogLine]], 
     await objects.read()
     following = asyncio.ensure_future(objects.follow())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(100):
             while not enough(found):
                 await asyncio.sleep(0.02)
                 found += lines.take()

@@ -100,7 +100,7 @@ class World:
         return "" if len(widgets) == WIDGETS else f"there are {len(widgets)} widgets"
 
     async def settle(self) -> None:
-        async with asyncio.timeout(PATIENCE * 2):
+        async with asyncio.timeout(PATIENCE):
             while problem := await self.trouble():
                 assert "DUPLICATE" not in problem, problem
                 await asyncio.sleep(0.01)

@@ -17,7 +17,7 @@ from setpoint.schema.types import Model, ObjectMeta, Resource
 
 CONFIG_MAP = "v1/ConfigMap"
 # What no test here takes, unless it fails.
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class WidgetSpec(Model):

@@ -166,13 +166,13 @@ async def edge(
         await listener.close(grace=2.0)
 
 
-def run(loop: str, main: Coroutine[Any, Any, None], seconds: float = 30.0) -> None:
+def run(loop: str, main: Coroutine[Any, Any, None], seconds: float = 100.0) -> None:
     """Runs a test on one kind of event loop; an edge that hangs fails it."""
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(asyncio.wait_for(main, seconds))
 
 
-async def soon(happened: Callable[[], bool], seconds: float = 10.0) -> None:
+async def soon(happened: Callable[[], bool], seconds: float = 60.0) -> None:
     """Waits until something is so."""
     async with asyncio.timeout(seconds):
         while not happened():

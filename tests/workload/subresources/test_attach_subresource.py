@@ -51,7 +51,7 @@ async def test_what_is_said_is_heard_and_the_exit_code_comes_at_the_end(tmp_path
         await world.python("echo", ECHO, stdin=True)
         await world.state("Executable", "echo", "Running")
         async with attached(client, "echo", stdin=True) as process:
-            done = await asyncio.wait_for(process.run(b"hello\nworld!\n"), 20)
+            done = await asyncio.wait_for(process.run(b"hello\nworld!\n"), 100)
         assert done.stdout == b"hello\nworld!\n"
         assert done.stderr == b"heard 6\nheard 7\n"
         assert done.exit_code == 2
@@ -84,7 +84,7 @@ async def test_who_leaves_leaves_the_process_as_it_is(tmp_path: Path) -> None:
             async for _ in process:
                 break
         async with attached(client, "echo", stdin=True) as process:
-            done = await asyncio.wait_for(process.run(b"two\n"), 20)
+            done = await asyncio.wait_for(process.run(b"two\n"), 100)
         assert done.exit_code == 2
         assert (await world.state("Executable", "echo", "Finished"))["status"]["exitCode"] == 2
         assert pid
@@ -102,7 +102,7 @@ print(size)
         await world.python("slow", slow, stdin=True)
         await world.state("Executable", "slow", "Running")
         async with attached(client, "slow", stdin=True) as process:
-            done = await asyncio.wait_for(process.run(b"z" * (8 << 20)), 30)
+            done = await asyncio.wait_for(process.run(b"z" * (8 << 20)), 100)
         assert done.stdout == b"%d\n" % (8 << 20)
 
 
@@ -112,7 +112,7 @@ async def test_a_process_ended_by_a_signal_has_the_code_that_shells_give_it(tmp_
         await world.state("Executable", "web", "Running")
         async with attached(client, "web") as process:
             await world.patch("Executable", "web", spec={"stop": True})
-            done = await asyncio.wait_for(process.run(None), 20)
+            done = await asyncio.wait_for(process.run(None), 100)
         assert done.exit_code == 128 + 15
 
 

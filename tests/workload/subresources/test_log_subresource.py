@@ -47,7 +47,7 @@ class Following:
 
     async def until(self, end: bytes) -> None:
         """Returns when what was read ends so."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not self.text.endswith(end):
                 self._news.clear()
                 await self._news.wait()
@@ -90,7 +90,7 @@ async def test_who_follows_before_the_start_hears_everything_to_the_end(tmp_path
         await asyncio.sleep(0.05)
         assert not following.task.done()
         await world.patch("Executable", "web", spec={"start": True})
-        await asyncio.wait_for(following.task, 20)
+        await asyncio.wait_for(following.task, 60)
         assert following.text == b"one\ntwo\nthree\nfour\nfive\n"
 
 
@@ -110,7 +110,7 @@ async def test_who_follows_hears_each_line_when_it_comes_and_is_let_go_at_the_en
             await stdin.write(word)
             await following.until(word)
         stdin.close()
-        await asyncio.wait_for(following.task, 20)
+        await asyncio.wait_for(following.task, 60)
         assert following.text == b"first\nsecond\n"
 
 
@@ -121,7 +121,7 @@ async def test_a_child_that_holds_the_output_open_keeps_nobody_following_for_eve
         following = Following(world, "web")
         await world.state("Executable", "web", "Finished")
         # Some seconds after the end, whoever still has the pipe open.
-        await asyncio.wait_for(following.task, 15)
+        await asyncio.wait_for(following.task, 60)
         assert following.text == b"up\n"
         await world.delete("Executable", "web")
 
