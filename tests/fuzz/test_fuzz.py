@@ -44,11 +44,17 @@ Traceback (most recent call last):
 setpoint.objects.errors.Forbidden: secrets is forbidden: User "u" cannot list resource "secrets"
 """
 
+COLLECTING = (
+    "2026-01-01 12:00:00,000 WARNING setpoint.system.pod_garbage_collector: the garbage collection of pods failed:"
+)
+
 
 @pytest.mark.parametrize(
     ("text", "count"),
     [
         (REFUSED, 0),
+        (f'{COLLECTING} forbidden: User "u" cannot get path "/api"', 0),
+        (f"{COLLECTING} internal error", 1),
         (REFUSED.replace("errors.Forbidden", "errors.Mistake"), 1),
         (REFUSED.replace("controller.watch", "controller.manager"), 1),
         (REFUSED + "watch.py:302: RuntimeWarning: coroutine 'f' was never awaited\n  found += await asked\n", 1),
@@ -112,13 +118,14 @@ def test_answers_are_taken_one_by_one() -> None:
 
 async def _served(answer: bytes, cases: list[Case], findings: Path) -> Client:
     """Sends cases to a server that answers everything with the same bytes."""
+    sent = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while await reader.read(1 << 16):
                 writer.write(answer)
             if not answer:
-                await asyncio.Event().wait()
+                await sent.wait()
         except ConnectionError:
             return
         finally:
@@ -129,6 +136,7 @@ async def _served(answer: bytes, cases: list[Case], findings: Path) -> Client:
         host, port = server.sockets[0].getsockname()
         sending = Client(host, port, findings)
         await sending.send(iter(cases))
+        sent.set()  # the server ends when its connections have ended
     return sending
 
 

@@ -33,6 +33,7 @@ _FAILING = re.compile(r" (ERROR|CRITICAL) | failed")
 _REFUSED = re.compile(
     r"setpoint\.controller\.(outcome: |watch: the handler failed ).*[ .](Forbidden|NotFound|Conflict|AlreadyExists|"
     r"Invalid|BadRequest|MethodNotAllowed|TooManyRequests|Timeout|ServerTimeout|ServiceUnavailable|Gone|Expired): "
+    r"|setpoint\.system\.pod_garbage_collector: the garbage collection of pods failed: .*\bforbidden: "
 )
 
 
