@@ -1,6 +1,7 @@
 """The proxy for TCP, with real sockets."""
 
 import asyncio
+import socket
 from collections import Counter
 from datetime import UTC, datetime
 
@@ -216,3 +217,18 @@ async def test_one_that_is_at_localhost_is_found_at_either_address() -> None:
     async with tcp_proxy([backend]) as (_, port):
         assert [await whom(port) for _ in range(3)] == ["six"] * 3
     six.close()
+
+
+async def test_a_client_that_was_accepted_before_and_is_told_of_after_the_end_is_closed_too() -> None:
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = socket.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+    with client:
+        client.setblocking(False)
+        async with tcp_proxy() as (proxy, _):
+            await proxy.close()
+            await loop.connect_accepted_socket(lambda: tcp._Front(proxy), accepted)
+            with pytest.raises(ConnectionResetError):
+                await asyncio.wait_for(loop.sock_recv(client, 1), 60)
+    assert proxy.counters.active == 0

@@ -53,6 +53,7 @@ class TCPProxy:
         self._draining: set[asyncio.Task[None]] = set()
         # The number of open connections of both sides, and the future that is set when none is left.
         self._open = 0
+        self.is_closing = False
         self._emptied: asyncio.Future[None] | None = None
 
     async def start(self, sockets: Sequence[socket.socket]) -> None:
@@ -91,6 +92,7 @@ class TCPProxy:
 
     async def close(self) -> None:
         """Stops listening, and closes all connections."""
+        self.is_closing = True
         for server in self._servers:
             server.close()
         for task in self._draining:
@@ -237,6 +239,8 @@ class _Front(_Side):
         self._client = (transport.get_extra_info("peername") or ("",))[0]
         self._proxy.joined(self)
         self._task = asyncio.ensure_future(self._join())
+        if self._proxy.is_closing:  # accepted before, and not known then
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         self._proxy.counters.bytes_in += len(data)
