@@ -12,8 +12,9 @@ from setpoint.objects.gotext import quote_ascii
 _SECONDS = "2006-01-02T15:04:05Z07:00"
 _MICROS = "2006-01-02T15:04:05.000000Z07:00"
 
-# The usual format; other texts are parsed step by step, to produce the exact error.
-_USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
+# The usual format; other texts are parsed step by step, to produce the exact error. Python accepts the hour 24 since
+# 3.14, and Go does not.
+_USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 # The parts of the layout in order: the text before, the part as the layout writes it, its pattern, its range.
 _STEPS = (
     ("", "2006", re.compile(r"[0-9]{4}"), None),
