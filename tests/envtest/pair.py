@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import ssl
 import subprocess
 import time
@@ -13,17 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
+from tests.ports import free_ports
+
 from setpoint.objects.clock import SystemClock
 from setpoint.server.edge.certificates import Authority
 
 SECONDS = 30
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-    return port
 
 
 def certificates(directory: Path) -> Authority:
@@ -106,7 +100,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 @contextmanager
 def etcd(assets: Path, data: Path, log: Path) -> Iterator[str]:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{free_ports(1)[0]}"
     arguments = [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", f"--data-dir={data}"]
     with running(assets / "etcd", arguments, f"{url}/health", log):
         yield url
@@ -115,7 +109,7 @@ def etcd(assets: Path, data: Path, log: Path) -> Iterator[str]:
 @contextmanager
 def apiserver(assets: Path, directory: Path, etcd_url: str, *more: str) -> Iterator[str]:
     """With the flags that envtest passes, and those that a suite adds."""
-    port = free_port()
+    port = free_ports(1)[0]
     url = f"https://127.0.0.1:{port}"
     arguments = [
         "--allow-privileged=true",

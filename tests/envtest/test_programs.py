@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.envtest.pair import SECONDS, Client, apiserver, certificates, environment, etcd, free_port
+from tests.envtest.pair import SECONDS, Client, apiserver, certificates, environment, etcd
+from tests.ports import free_ports
 
 from setpoint.envtest import assets
 from setpoint.server.edge.certificates import Authority
@@ -173,7 +174,7 @@ def test_what_cannot_be_used_is_named_and_ends_the_server(
     written: Path, tmp_path: Path, flag: str, message: str
 ) -> None:
     certificates(tmp_path)
-    arguments = [f"--cert-dir={tmp_path}", "--bind-address=127.0.0.1", f"--secure-port={free_port()}", flag]
+    arguments = [f"--cert-dir={tmp_path}", "--bind-address=127.0.0.1", f"--secure-port={free_ports(1)[0]}", flag]
     done = _run(written / "kube-apiserver", *arguments)
     assert done.returncode == 1
     assert message in done.stderr

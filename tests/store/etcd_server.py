@@ -1,7 +1,6 @@
 """Real etcd servers for the tests: on free ports, in a folder of their own, stopped, killed and started again."""
 
 import atexit
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -16,22 +15,13 @@ import grpc
 from aetcd.rpc import rpc_pb2 as pb
 from aetcd.rpc.rpc_pb2_grpc import AuthStub, KVStub
 from tests.debian import require
+from tests.ports import free_ports
 
 START_SECONDS = 30.0
 
 
 def require_etcd() -> None:
     require("etcd", "etcd-server")
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class EtcdServer:

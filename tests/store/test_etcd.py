@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from tests.ports import free_ports
 
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.provenance import Actor, Cause
@@ -17,7 +18,7 @@ from setpoint.store.contract import ABSENT, ANY, EXPIRY, Closed, Event, Retentio
 from setpoint.store.etcd import EtcdConfig, EtcdStore, Unreachable, maintenance, past, shared_watch
 from setpoint.store.memory import MemoryStore
 
-from .etcd_server import Outsider, free_ports, require_etcd, shared_etcd
+from .etcd_server import Outsider, require_etcd, shared_etcd
 
 pytestmark = pytest.mark.slow
 

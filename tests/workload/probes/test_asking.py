@@ -1,7 +1,6 @@
 """The ways to ask, each with a real server."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from tests.ports import free_ports
 
 from setpoint.workload.probes.grpc import probe_grpc
 from setpoint.workload.probes.http import probe_http
@@ -56,13 +56,6 @@ def _context(directory: Path) -> ssl.SSLContext:
     return context
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 async def test_an_answer_in_the_200s_is_a_success() -> None:
     async with web({"/ready?deep=1": b"204 No Content\r\n\r\n"}) as url:
         assert (await probe_http(f"{url}/ready?deep=1", [], 5)).outcome == "Success"
@@ -72,7 +65,7 @@ async def test_all_else_is_a_failure_that_says_what_was_answered() -> None:
     async with web({"/": b"503 Busy\r\nContent-Length: 9\r\n\r\nwarm-up 2"}) as url:
         outcome, reason = await probe_http(url, [], 5)
         assert (outcome, reason) == ("Failure", f"GET {url}: status 503: warm-up 2")
-    outcome, reason = await probe_http(f"http://127.0.0.1:{free_port()}/", [], 5)
+    outcome, reason = await probe_http(f"http://127.0.0.1:{free_ports(1)[0]}/", [], 5)
     assert outcome == "Failure"
     assert "refused" in reason.lower()
     assert (await probe_http("gopher://x", [], 5)).outcome == "Failure"
@@ -102,7 +95,7 @@ async def test_certificates_that_nobody_signed_are_good_enough(tmp_path: Path) -
 async def test_that_a_connection_can_be_made_is_a_success() -> None:
     async with web({}) as url:
         assert (await probe_tcp("127.0.0.1", int(url.rpartition(":")[2]))).outcome == "Success"
-    port = free_port()
+    port = free_ports(1)[0]
     outcome, reason = await probe_tcp("127.0.0.1", port)
     assert outcome == "Failure"
     assert reason.startswith(f"connecting to 127.0.0.1:{port}: ")
@@ -154,6 +147,6 @@ async def test_what_does_not_speak_grpc_is_a_failure() -> None:
     async with web({}) as url:
         outcome, _ = await probe_grpc("127.0.0.1", int(url.rpartition(":")[2]), "")
         assert outcome == "Failure"
-    outcome, reason = await probe_grpc("127.0.0.1", free_port(), "")
+    outcome, reason = await probe_grpc("127.0.0.1", free_ports(1)[0], "")
     assert outcome == "Failure"
     assert "refused" in reason
