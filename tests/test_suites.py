@@ -82,6 +82,14 @@ def again(run: str) -> list[str]:
     return str(packages).split()
 
 
+def test_the_tested_versions_of_python_are_the_supported_ones() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    tested = [int(minor) for minor in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', project)]
+    assert tested == list(range(tested[0], tested[-1] + 1))
+    assert f'requires-python = ">=3.{tested[0]}"' in project
+    assert f"| Python | 3.{tested[0]} to 3.{tested[-1]} |" in (ROOT / "docs" / "versioning.md").read_text()
+
+
 def test_an_unknown_package_is_refused_with_the_known_ones() -> None:
     refused = subprocess.run(
         ["make", "--old-file", ".venv/.ready", "test", "PYTHON=python3", "PACKAGE=objects/nowhere"],
