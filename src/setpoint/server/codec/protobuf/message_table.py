@@ -14,6 +14,7 @@ SCALARS = frozenset(("string", "bytes", "bool", "int32", "int64", "double"))
 ENVELOPE = "k8s.io.apimachinery.pkg.runtime.Unknown"
 TYPE_META = "k8s.io.apimachinery.pkg.runtime.TypeMeta"
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
+EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions"
 
 
 class MessageField(NamedTuple):

@@ -13,13 +13,12 @@ from setpoint.objects.duration import format_duration
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object
-from setpoint.server.codec.protobuf.message_table import META
+from setpoint.server.codec.protobuf.message_table import EXTENSIONS, META
 from setpoint.server.codec.protobuf.wire import MalformedError
 
 _EPOCH = datetime(1970, 1, 1)
 # The first second of the year 1, which is Go's zero time.
 _ZERO_SECONDS = -62_135_596_800
-_EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions"
 
 
 class Special(NamedTuple):
@@ -113,7 +112,7 @@ SPECIAL: Mapping[str, Special] = {
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": Special(int_or_string, 0, is_scalar=True),
     "k8s.io.apimachinery.pkg.runtime.RawExtension": Special(raw_extension),
     **{
-        f"{_EXTENSIONS}.{version}.{name}": special
+        f"{EXTENSIONS}.{version}.{name}": special
         for version in ("v1", "v1beta1")
         for name, special in (
             ("JSON", Special(raw_json)),
