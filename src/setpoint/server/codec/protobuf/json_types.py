@@ -58,7 +58,8 @@ def _made(message: str) -> Any:
     fields = list(_flat(table().messages[message]))
     attributes = [(attribute(field.name), _field_type(field), None) for field in fields]
     names = {attribute(field.name): field.name for field in fields}
-    made = msgspec.defstruct(message.rpartition(".")[2], attributes, rename=names)
+    # The structs cannot be part of a cycle, so that the garbage collector need not know them.
+    made = msgspec.defstruct(message.rpartition(".")[2], attributes, rename=names, gc=False)
     _types[message] = made
     return made
 

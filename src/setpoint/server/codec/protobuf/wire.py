@@ -22,11 +22,6 @@ TOO_MANY = f"a body may have at most {MAX_ELEMENTS} messages in lists"
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
 
 
-# Only the prefixes of shorter contents are cached.
-_USUAL_SIZES = 512
-_SMALL = [bytes((value,)) for value in range(0x80)]
-
-
 class MalformedError(ValueError):
     """Bytes that are not a message of the expected kind."""
 
@@ -141,37 +136,6 @@ def skip(data: bytes, pos: int, end: int) -> int:
             if pos > end:
                 raise MalformedError(TRUNCATED)
             return pos
-
-
-def unsigned(value: int) -> bytes:
-    """Returns the bytes of a number; a negative one is written with 64 bits."""
-    if 0 <= value < 0x80:
-        return _SMALL[value]
-    value &= 0xFFFF_FFFF_FFFF_FFFF
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
-def sized(number: int, content: bytes) -> bytes:
-    """Returns a field with bytes: its tag, their length, the bytes."""
-    return unsigned(number << 3 | BYTES) + unsigned(len(content)) + content
-
-
-class Prefixes(dict[int, bytes]):
-    """The bytes before the content of a field, its tag and the length, by length."""
-
-    def __init__(self, number: int) -> None:
-        self._tag = unsigned(number << 3 | BYTES)
-
-    def __missing__(self, size: int) -> bytes:
-        found = self._tag + unsigned(size)
-        if size < _USUAL_SIZES:
-            self[size] = found
-        return found
 
 
 class Known(NamedTuple):

@@ -1,15 +1,15 @@
 """Generates the Python function that writes each message.
 
-A function `write(value)` returns the bytes of a message, without tag and length, for a value that `json_types` read.
-The bytes are those that Go's generated code writes: fields in the order of their numbers, map entries in the order of
-their keys; values that are no pointers in Go are written even if absent, as zero.
+A function `write(value)` returns a message, without tag and length, as text with a character for each byte; `value` is
+what `json_types` read. The bytes are those that Go's generated code writes: fields in the order of their numbers, map
+entries in the order of their keys; values that are no pointers in Go are written even if absent, as zero.
 
 Functions are generated on first call, like those that read.
 """
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,25 +17,47 @@ from setpoint.server.codec.protobuf import wire
 from setpoint.server.codec.protobuf.json_types import TEXTS, attribute, is_list, json_type
 from setpoint.server.codec.protobuf.message_table import SCALARS, Field, nests, table
 from setpoint.server.codec.protobuf.special_writers import SPECIAL_WRITERS, SpecialWriter, Write
+from setpoint.server.codec.protobuf.wire_text import CHARSET, LOW, SMALL, byte_text, number, sized
 
 _NUMBERS = frozenset(("bool", "int32", "int64"))
-_ZEROS = {"string": b"\0", "bool": b"\0", "int32": b"\0", "int64": b"\0", "double": bytes(8)}
+_double = struct.Struct("<d").pack
+
+Encode: TypeAlias = Callable[[bytes], bytes]
+
+
+def _float(value: float) -> str:
+    return _double(value).decode(CHARSET)
 
 
 # The names that generated functions use, and the functions themselves: at most one per message of the table.
 _names: dict[str, Any] = {
+    "CHARSET": CHARSET,
+    "SMALL": SMALL,
     "convert": msgspec.convert,
-    "double": struct.Struct("<d").pack,
-    "unsigned": wire.unsigned,
+    "double": _float,
+    "number": number,
 }
 
 
-def _prefixes(number: int) -> str:
-    """Returns the name of the prefixes of a field number."""
-    name = f"P{number}"
-    if name not in _names:
-        _names[name] = wire.Prefixes(number)
-    return name
+def encoder(message: str) -> Encode:
+    """Returns the function that converts the JSON of an object to the bytes of a message, given its full name."""
+    name = f"{_function(message)}_encode"
+    found: Encode | None = _names.get(name)
+    if found is None:
+        decode = msgspec.json.Decoder(json_type(message)).decode
+        function = _function(message)
+
+        def encode(body: bytes) -> bytes:
+            text: str = _names[function](decode(byte_text(body)))
+            return text.encode(CHARSET)
+
+        found = _names[name] = encode
+    return found
+
+
+def _writer(message: str) -> Write:
+    found: Write = _names[_function(message)]
+    return found
 
 
 def _function(message: str) -> str:
@@ -48,9 +70,9 @@ def _function(message: str) -> str:
 
 
 def _later(message: str, name: str) -> Write:
-    def first(value: Any) -> bytes:
+    def first(value: Any) -> str:
         exec(compile("\n".join(source(message, name)), f"<protobuf writer {message}>", "exec"), _names)
-        return writer(message)(value)
+        return _writer(message)(value)
 
     return first
 
@@ -63,29 +85,25 @@ def _special(special: SpecialWriter) -> Write:
     return lambda value: write(value, _names[inner])
 
 
-def writer(message: str) -> Write:
-    """Returns the function that writes a message, given its full name."""
-    found: Write = _names[_function(message)]
-    return found
-
-
-def zero(message: str) -> bytes:
-    """Returns the bytes of a message without any set field, as Go writes them for a struct that is no pointer."""
+def _zero(message: str) -> str:
+    """Returns a message without any set field, as Go writes a struct that is no pointer."""
+    special = SPECIAL_WRITERS.get(message)
+    if special is not None:
+        return special.zero
     name = f"{_function(message)}_zero"
-    found: bytes | None = _names.get(name)
+    found: str | None = _names.get(name)
     if found is None:
-        special = SPECIAL_WRITERS.get(message)
-        if special is not None:
-            found = special.zero
-        else:
-            found = writer(message)([] if is_list(message) else json_type(message)())
-        _names[name] = found
+        found = _names[name] = _writer(message)([] if is_list(message) else json_type(message)())
     return found
 
 
-# Generated functions compute the zero values of list elements and map values on demand: null is rare there, and a
-# message can contain itself in a list.
-_names.update(absent=lambda number, kind: _absent(number, kind), zero=zero)
+def _null(field: int, kind: str) -> str:
+    """Returns the element of a list that is null in JSON. Computed on demand: a message may contain itself in a
+    list."""
+    return _tag(field, kind) + "\0" if kind in SCALARS else sized(field, _zero(kind))
+
+
+_names |= {"null": _null, "zero": _zero}
 
 
 def source(message: str, name: str) -> Iterator[str]:
@@ -93,107 +111,122 @@ def source(message: str, name: str) -> Iterator[str]:
     fields = sorted(table().messages[message])
     yield f"def {name}(value):"
     if is_list(message):
-        yield "    found = []"
-        yield from _indent(1, _several(fields[0], "value"))
-        yield "    return b''.join(found)"
+        yield "    text = ''"
+        yield from _indent(1, _several(fields[0], "value", "text"))
+        yield "    return text"
         return
     if nests(message):
         _names[f"{name}_type"] = json_type(message)
         yield f"    if type(value) is dict: value = convert(value, {name}_type)"
-    yield "    found = []"
-    for field in fields:
-        yield from _indent(1, _field(field))
-    yield "    return b''.join(found)"
+    # One formatted string makes the message: fewer copies than adding field after field. Fields that may be omitted
+    # are added to a variable, which is shared by consecutive ones.
+    parts: list[str] = []
+    optional = ""
+    for place, field in enumerate(fields):
+        if not _may_be_omitted(field):
+            optional = ""
+            yield f"    v{place} = {_value(field)}"
+            parts.append(_part(field, f"v{place}"))
+            continue
+        if not optional:
+            optional = f"v{place}"
+            yield f"    {optional} = ''"
+            parts.append(f"{{{optional}}}")
+        yield from _indent(1, _optional(field, optional))
+    yield f'    return f"{"".join(parts)}"'
 
 
-def _field(field: Field) -> Iterator[str]:
-    """Yields the lines that write a field of `value`."""
+def _may_be_omitted(field: Field) -> bool:
+    """Returns True if Go writes no bytes for an absent value."""
+    if field.is_list or field.is_map or field.is_pointer:
+        return True
+    return field.type == "bytes" or (field.type not in SCALARS and is_list(field.type))
+
+
+def _value(field: Field) -> str:
+    """Returns the expression for the value of a field that is always written."""
+    item, kind = f"value.{attribute(field.name)}", field.type
     if field.is_embedded:
-        yield f"inner = {_function(field.type)}(value)"
-        yield f"found += {_prefixes(field.number)}[len(inner)], inner"
-        return
-    yield f"item = value.{attribute(field.name)}"
-    if field.is_list or field.is_map:
-        yield "if item:"
-        yield from _indent(1, (_entries if field.is_map else _several)(field, "item"))
-        return
-    is_absent = field.is_pointer or field.type == "bytes" or (field.type not in SCALARS and is_list(field.type))
-    # Most empty values are absent ones, so that one test serves both.
-    test = "item is not None" if field.is_pointer or field.type not in ("string", *_NUMBERS) else "item"
-    if field.type in TEXTS:
-        test += " and bytes(item) != b'null'"
-    yield f"if {test}: {_one(field.type, field.number, 'item')}"
-    if not is_absent:
-        yield f"else: found.append({_absent(field.number, field.type)!r})"
-
-
-def _absent(number: int, kind: str) -> bytes:
-    """Returns the bytes of an absent value that Go writes nevertheless."""
+        return f"{_function(kind)}(value)"
     if kind in SCALARS:
-        return _tag(number, kind) + _ZEROS[kind]
-    return wire.sized(number, zero(kind))
+        return f"{item} or ''" if kind == "string" else f"{item} or 0"
+    test = f"(item := {item}) is None" + (" or bytes(item) == b'null'" if kind in TEXTS else "")
+    return f"'{_literal(_zero(kind))}' if {test} else {_function(kind)}(item)"
 
 
-def _tag(number: int, kind: str) -> bytes:
-    wire_type = wire.VARINT if kind in _NUMBERS else wire.FIXED64 if kind == "double" else wire.BYTES
-    return wire.unsigned(number << 3 | wire_type)
+def _part(field: Field, value: str) -> str:
+    """Returns the part of a formatted string for a value: its tag, and the value or its length and content."""
+    tag = _literal(_tag(field.number, field.type))
+    if field.type == "bool":
+        return f"{tag}{{SMALL[1] if {value} else SMALL[0]}}"
+    if field.type in _NUMBERS:
+        return f"{tag}{{SMALL[{value}] if 0 <= {value} < {LOW} else number({value})}}"
+    return f"{tag}{{double({value})}}" if field.type == "double" else tag + _content(value)
 
 
-def _one(kind: str, number: int, item: str) -> str:
-    """Returns the statements that write one value, which is not None."""
-    tag = _tag(number, kind)
-    if kind == "bool":
-        return f"found.append({tag + bytes((1,))!r} if {item} else {tag + bytes(1)!r})"
-    if kind in _NUMBERS:
-        return f"found += {tag!r}, unsigned({item})"
-    if kind == "double":
-        return f"found += {tag!r}, double({item})"
-    made = {"string": f"{item}.encode()", "bytes": item}.get(kind) or f"{_function(kind)}({item})"
-    return f"inner = {made}; found += {_prefixes(number)}[len(inner)], inner"
+def _content(value: str) -> str:
+    """Returns the part of a formatted string for the length of a text, and the text."""
+    return f"{{SMALL[size] if (size := len({value})) < {LOW} else number(size)}}{{{value}}}"
 
 
-def _several(field: Field, items: str) -> Iterator[str]:
-    """Yields the lines that write the values of a list."""
-    yield f"for each in {items}:"
-    yield f"    if each is not None: {_one(field.type, field.number, 'each')}"
-    yield f"    else: found.append(absent({field.number}, {field.type!r}))"
+def _optional(field: Field, text: str) -> Iterator[str]:
+    """Yields the lines that add a field to a text, if the field is set."""
+    item = f"value.{attribute(field.name)}"
+    if field.is_list or field.is_map:
+        yield f"if several := {item}:"
+        yield from _indent(1, (_entries if field.is_map else _several)(field, "several", text))
+        return
+    yield f"if (item := {item}) is not None" + (" and bytes(item) != b'null':" if field.type in TEXTS else ":")
+    yield from _indent(1, _one(field, text))
 
 
-def _entries(field: Field, items: str) -> Iterator[str]:
-    """Yields the lines that write the entries of a map. Go writes them in the order of their keys."""
-    prefixes, keys, values = (_prefixes(number) for number in (field.number, 1, 2))
-    empty = "b''" if field.type in SCALARS else f"zero({field.type!r})"
-    made = {"string": "each.encode()", "bytes": "each"}.get(field.type) or f"{_function(field.type)}(each)"
+def _one(field: Field, text: str) -> Iterator[str]:
+    """Yields the lines that add `item`, a value of a field, to a text."""
+    if made := _made(field.type):
+        yield f"item = {made}"
+    yield f'{text} += f"{_part(field, "item")}"'
+
+
+def _made(kind: str) -> str:
+    """Returns the expression for the text of `item`; empty if `item` is used as it is."""
+    if kind in SCALARS:
+        return "item.decode(CHARSET)" if kind == "bytes" else ""
+    return f"{_function(kind)}(item)"
+
+
+def _several(field: Field, items: str, text: str) -> Iterator[str]:
+    """Yields the lines that add the values of a list to a text."""
+    yield f"for item in {items}:"
+    yield "    if item is None:"
+    yield f"        {text} += null({field.number}, {field.type!r})"
+    yield "        continue"
+    yield from _indent(1, _one(field, text))
+
+
+def _entries(field: Field, items: str, text: str) -> Iterator[str]:
+    """Yields the lines that add the entries of a map to a text. Go writes them in the order of their keys."""
+    absent = "''" if field.type in SCALARS else f"zero({field.type!r})"
+    key, value = f"\\n{_content('key')}", f"\\x12{_content('item')}"
     yield f"for key in sorted({items}):"
-    yield f"    each = {items}[key]"
-    yield "    key = key.encode()"
-    if field.type == "bytes":
-        yield f"    if each is None: inner = {keys}[len(key)] + key"
-        yield f"    else: inner = b''.join(({keys}[len(key)], key, {values}[len(each)], each))"
-    else:
-        yield f"    each = {made} if each is not None else {empty}"
-        yield f"    inner = b''.join(({keys}[len(key)], key, {values}[len(each)], each))"
-    yield f"    found += {prefixes}[len(inner)], inner"
+    yield f"    if (item := {items}[key]) is None:"
+    # Go omits only absent bytes.
+    yield f'        item = f"{key}"' if field.type == "bytes" else f'        item = {absent}; item = f"{key}{value}"'
+    yield "    else:"
+    if made := _made(field.type):
+        yield f"        item = {made}"
+    yield f'        item = f"{key}{value}"'
+    yield f'    {text} += f"{_literal(_tag(field.number, "message"))}{_content("item")}"'
+
+
+def _tag(field: int, kind: str) -> str:
+    wire_type = wire.VARINT if kind in _NUMBERS else wire.FIXED64 if kind == "double" else wire.BYTES
+    return number(field << 3 | wire_type)
+
+
+def _literal(text: str) -> str:
+    """Returns text for a string literal, formatted or not."""
+    return "".join([f"\\x{ord(character):02x}" for character in text])
 
 
 def _indent(levels: int, lines: Iterator[str]) -> Iterator[str]:
     return ("    " * levels + line for line in lines)
-
-
-Encode = Callable[[bytes], bytes]
-
-
-def encoder(message: str) -> Encode:
-    """Returns the function that converts the JSON of an object to the bytes of a message."""
-    name = f"{_function(message)}_encode"
-    found: Encode | None = _names.get(name)
-    if found is None:
-        decode = msgspec.json.Decoder(json_type(message)).decode
-        function = _function(message)
-
-        def encode(body: bytes) -> bytes:
-            made: bytes = _names[function](decode(body))
-            return made
-
-        found = _names[name] = encode
-    return found
