@@ -63,7 +63,13 @@ class Context:
         ctx.status.condition("Ready", True, "Applied")
     """
 
-    def __init__(self, controller: ContextHost, run: ReconcileRecord, deadline: float | None, held: CachedObject[Any] | None = None) -> None:
+    def __init__(
+        self,
+        controller: ContextHost,
+        run: ReconcileRecord,
+        deadline: float | None,
+        held: CachedObject[Any] | None = None,
+    ) -> None:
         self._controller = controller
         # The object in the cache when the reconcile began; None if there is none.
         self.held = held

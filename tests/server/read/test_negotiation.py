@@ -9,6 +9,7 @@ import yaml
 
 from setpoint.objects.errors import NotAcceptable
 from setpoint.server.codec.negotiation import JSON, PROTOBUF, YAML, Accepted, accepted
+from setpoint.server.codec.protobuf import decode
 from setpoint.server.codec.table import TableMaker
 from setpoint.server.registry import builtin_resources
 
@@ -38,8 +39,14 @@ META = "g=meta.k8s.io;v=v1"
         (f"{JSON};stream=watch", Accepted()),
         (f"{JSON};stream=other", None),
         (f"{YAML};stream=watch,{JSON}", Accepted()),
-        (PROTOBUF, Accepted()),
-        (f"{PROTOBUF},{JSON}", Accepted()),
+        (PROTOBUF, Accepted(PROTOBUF)),
+        (f"{PROTOBUF},{JSON}", Accepted(PROTOBUF)),
+        (f"{JSON},{PROTOBUF}", Accepted()),
+        (f"{JSON};q=0.5,{PROTOBUF};q=0.6", Accepted(PROTOBUF)),
+        (f"{PROTOBUF};q=0.1,*/*;q=0.2", Accepted()),
+        (f"*/*,{PROTOBUF}", Accepted(PROTOBUF)),
+        (f"{PROTOBUF};stream=watch", Accepted(PROTOBUF)),
+        (f"{PROTOBUF};stream=other,{JSON}", Accepted()),
         (f"{JSON};as=Table;{META}", Accepted(JSON, "Table", "v1")),
         (f"{YAML};as=Table;{META}", Accepted(YAML, "Table", "v1")),
         (f"{JSON};as=Table;g=meta.k8s.io;v=v2,{YAML};as=Table;{META}beta1", Accepted(YAML, "Table", "v1beta1")),
@@ -47,9 +54,10 @@ META = "g=meta.k8s.io;v=v1"
         (f"{JSON};as=Chair;{META}", None),
         (f"{JSON};as=Table;g=other;v=v1", None),
         (f"{PROTOBUF};as=Table;{META},{JSON}", Accepted()),
-        (f"{PROTOBUF};as=PartialObjectMetadata;{META}", Accepted(JSON, "PartialObjectMetadata", "v1")),
+        (f"{PROTOBUF};as=Table;{META}", None),
+        (f"{PROTOBUF};as=PartialObjectMetadata;{META}", Accepted(PROTOBUF, "PartialObjectMetadata", "v1")),
         (f"{PROTOBUF};as=PartialObjectMetadata;{META},{JSON};as=PartialObjectMetadata;{META},{JSON}",
-         Accepted(JSON, "PartialObjectMetadata", "v1")),
+         Accepted(PROTOBUF, "PartialObjectMetadata", "v1")),
     ],
 )  # fmt: skip
 def test_the_best_clause_that_the_server_can_do_is_taken(header: str, wanted: Accepted | None) -> None:
@@ -74,6 +82,9 @@ def test_the_router_and_the_handlers_refuse_in_their_own_words() -> None:
     with pytest.raises(NotAcceptable):
         accepted(PROTOBUF, custom=True)
     assert accepted("application/*", custom=True) == Accepted()
+    assert accepted(f"{PROTOBUF},{JSON};q=0.5", custom=True) == Accepted()
+    partial = f"{PROTOBUF};as=PartialObjectMetadata;{META}"
+    assert accepted(partial, custom=True) == Accepted(PROTOBUF, "PartialObjectMetadata", "v1")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +92,7 @@ def test_the_router_and_the_handlers_refuse_in_their_own_words() -> None:
 )
 def test_any_header_is_read_or_refused(header: str) -> None:
     with suppress(NotAcceptable):
-        assert accepted(header).media_type in (JSON, YAML)
+        assert accepted(header).media_type in (JSON, YAML, PROTOBUF)
 
 
 async def test_an_object_is_answered_in_yaml_to_who_prefers_it() -> None:
@@ -206,15 +217,25 @@ async def test_a_write_whose_answer_cannot_be_read_is_not_done() -> None:
         await reader.json(f"{WIDGETS}/w", status=404)
 
 
-async def test_an_error_is_protobuf_only_to_who_reads_nothing_else() -> None:
+@pytest.mark.parametrize(
+    ("header", "media_type"),
+    [
+        (PROTOBUF, PROTOBUF),
+        (f"{PROTOBUF},{JSON}", PROTOBUF),
+        (f"{JSON},{PROTOBUF}", JSON),
+        (f"{JSON};q=0.1,{PROTOBUF};q=0.2", PROTOBUF),
+        # An error has no other form than its own.
+        (f"{PROTOBUF};as=PartialObjectMetadata;{META}", JSON),
+        (f"{PROTOBUF};as=PartialObjectMetadata;{META},{PROTOBUF}", PROTOBUF),
+    ],
+)
+async def test_an_error_has_the_best_type_of_its_own_form(header: str, media_type: str) -> None:
     async with reading() as reader:
-        response = await reader.ask("GET", f"{MAPS}/a", headers={"accept": PROTOBUF})
-        assert response.content_type == PROTOBUF
+        response = await reader.ask("GET", f"{MAPS}/a", headers={"accept": header})
+        assert (response.status, response.content_type) == (404, media_type)
         assert isinstance(response.body, bytes)
-        assert response.body.startswith(b"k8s\x00")
-        assert b'configmaps "a" not found' in response.body
-        response = await reader.ask("GET", f"{MAPS}/a", headers={"accept": f"{PROTOBUF},{JSON}"})
-        assert response.content_type == JSON
+        tree = decode(response.body) if media_type == PROTOBUF else json.loads(response.body)
+        assert tree["message"] == 'configmaps "a" not found'
 
 
 @pytest.mark.parametrize(("include", "shown"), [("None", None), ("", "PartialObjectMetadata"), ("Object", "Widget")])

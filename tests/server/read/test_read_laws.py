@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from setpoint.objects import fields, labels
 from setpoint.objects.errors import BadRequest
 from setpoint.server.codec.partial_metadata import partial
-from setpoint.server.codec.protobuf_status import encode_status
+from setpoint.server.codec.protobuf import decode
+from setpoint.server.codec.protobuf_form import encoded_status
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.selectors import ObjectSelector
 from setpoint.server.registry.storage import Storage
@@ -114,9 +115,10 @@ def test_metadata_is_cut_out_of_an_object_as_it_is(own: dict[str, str], data: di
 
 @given(st.text(max_size=300), st.integers(min_value=0, max_value=2**31 - 1))
 def test_a_status_in_protobuf_tells_its_code_and_message(message: str, code: int) -> None:
-    encoded = encode_status({"kind": "Status", "apiVersion": "v1", "metadata": {}, "message": message, "code": code})
+    encoded = encoded_status({"kind": "Status", "apiVersion": "v1", "metadata": {}, "message": message, "code": code})
     assert encoded.startswith(b"k8s\x00\n\x0c\n\x02v1\x12\x06Status\x12")
-    assert message.encode() in encoded
+    found = decode(encoded)
+    assert (found.get("message", ""), found.get("code", 0)) == (message, code)
 
 
 def test_only_so_many_frames_are_remembered_and_none_is_made_twice() -> None:

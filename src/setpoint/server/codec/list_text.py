@@ -12,6 +12,8 @@ from setpoint.objects.tree import Object
 from setpoint.server.codec import table
 from setpoint.server.codec.negotiation import PARTIAL_LIST, TABLE, Accepted
 from setpoint.server.codec.partial_metadata import partial
+from setpoint.server.codec.protobuf.kind_writer import KindWriter, length
+from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR, ProtobufForm, list_writer
 from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -22,6 +24,8 @@ _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 _INDENT = 2
+# The tag of the objects in the messages of all lists.
+_ITEM = b"\x12"
 # The number of objects and bytes in one slice: as stored; decoded; converted from another version.
 _STORED, _STORED_BYTES = 512, 128 << 10
 _APART, _APART_BYTES = 64, 64 << 10
@@ -66,6 +70,21 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
         return Listing(empty, "items", resource.render_list_items, _APART, _APART_BYTES)
     tree = {"kind": kind, "apiVersion": version, "metadata": metadata, "items": ()}
     return Listing(_encode(tree), "items", resource.render_list_items, _STORED, _STORED_BYTES)
+
+
+async def protobuf_listing(
+    context: Context, resource: Resource, accepted: Accepted, metadata: Object
+) -> "tuple[Listing, ProtobufText]":
+    """Returns the list as protobuf, whose objects are converted once for each revision."""
+    form = await ProtobufForm.of(context, resource, accepted)
+    writer = await list_writer(context, resource, accepted)
+
+    def messages(items: Sequence[Item]) -> list[bytes]:
+        return [form.stored(item) for item in items]
+
+    empty = writer.message(_encode({"metadata": metadata}))
+    made = Listing(empty, "items", messages, _APART, _CONVERTED_BYTES)
+    return made, ProtobufText(made, writer)
 
 
 class ListText(Protocol):
@@ -133,6 +152,28 @@ class PrettyText:
             return [self._empty]
         pieces[-1] += b"\n  ]" + self._after
         return pieces
+
+
+class ProtobufText:
+    """A list as protobuf: the message of the list without objects, and then each object as a field."""
+
+    factor = PROTOBUF_FACTOR
+
+    def __init__(self, made: Listing, writer: KindWriter) -> None:
+        self.objects, self.size = made.objects, made.size
+        self._empty = made.empty
+        self._writer = writer
+
+    def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
+        found = [self._empty] if is_first else []
+        for message in rendered:
+            found += _ITEM, length(len(message)), message
+        return b"".join(found)
+
+    def whole(self, pieces: list[bytes]) -> list[bytes]:
+        if len(pieces) > 1:
+            return self._writer.enclosed_pieces(pieces)
+        return [self._writer.enclosed(pieces[0] if pieces else self._empty)]
 
 
 class YamlText:

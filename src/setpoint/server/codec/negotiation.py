@@ -1,9 +1,8 @@
 """Content negotiation: the media type of a response, and the choice of the object, a Table or the metadata alone.
 
 The clauses of an Accept header are tried in the order of their weight; a clause that an endpoint cannot satisfy is
-skipped. Two cases may look strange: if the clients of a built-in resource accept only protobuf, the response is JSON,
-which all of them read (they use the Content-Type of the response); and clauses with weight 0 count like any other, as
-on kube-apiserver.
+skipped: custom resources have no protobuf, except as metadata alone, and Tables have none. Clauses with weight 0 count
+like any other, as on kube-apiserver.
 """
 
 from collections.abc import Sequence
@@ -55,6 +54,11 @@ class Clause(NamedTuple):
         type_, _, subtype = media_type.partition("/")
         return self.type == type_ and self.subtype in (subtype, "*")
 
+    @property
+    def transforms(self) -> bool:
+        """True if the clause requests another form than the object itself."""
+        return any(name in self.parameters for name in ("as", "g", "v"))
+
 
 PLAIN = Accepted()
 # Headers that accept plain JSON.
@@ -88,19 +92,10 @@ def accepted(header: str, *, custom: bool = False) -> Accepted:
 def _accepted(header: str, custom: bool) -> Accepted:
     if not custom:
         check_produced(header)
-    instead: Accepted | None = None
     for clause in clauses(header):
         for media_type in MEDIA_TYPES:
-            if not clause.covers(media_type):
-                continue
-            found = _transform(clause, media_type, custom)
-            if found is None:
-                continue
-            if media_type != PROTOBUF:
+            if clause.covers(media_type) and (found := _transform(clause, media_type, custom)) is not None:
                 return found
-            instead = instead or found._replace(media_type=JSON)
-    if instead is not None:
-        return instead
     raise NotAcceptable.of(MEDIA_TYPES)
 
 
@@ -121,14 +116,11 @@ def check_produced(header: str) -> None:
 
 def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None:
     """Returns the form that the parameters of a clause request, or None if the server does not support that form."""
+    if not _allows(clause, media_type):
+        return None
     parameters = clause.parameters
-    stream = parameters.get("stream")
-    if stream and (stream != "watch" or media_type == YAML):
-        return None
-    if parameters.get("sv"):
-        return None
     pretty = parameters.get("pretty") == "1"
-    if not any(name in parameters for name in ("as", "g", "v")):
+    if not clause.transforms:
         return None if custom and media_type == PROTOBUF else Accepted(media_type, pretty=pretty)
     form, group, version = (parameters.get(name, "") for name in ("as", "g", "v"))
     if form not in _FORMS or group != META_GROUP or version not in _VERSIONS:
@@ -136,6 +128,12 @@ def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None
     if form == TABLE and media_type == PROTOBUF:
         return None
     return Accepted(media_type, form, version, pretty)
+
+
+def _allows(clause: Clause, media_type: str) -> bool:
+    """Returns True if the server supports the stream and the server version of a clause."""
+    stream = clause.parameters.get("stream")
+    return not clause.parameters.get("sv") and (not stream or (stream == "watch" and media_type != YAML))
 
 
 def clauses(header: str) -> Sequence[Clause]:
@@ -170,9 +168,11 @@ def _weight(text: str) -> float:
         return 0.0
 
 
-def plain_media_type(header: str) -> str:
-    """Returns the best media type of an Accept header for responses with only one form: protobuf only if the header
-    names no other supported type, and JSON as the default."""
-    found = [kind for clause in clauses(header) for kind in MEDIA_TYPES if clause.covers(kind)]
-    best = next((media_type for media_type in found if media_type != PROTOBUF), "")
-    return best or (PROTOBUF if found else JSON)
+def plain_media_type(header: str, supported: Sequence[str] = MEDIA_TYPES) -> str:
+    """Returns the best of the supported media types for a response that has only one form; JSON if the header accepts
+    none of them in this form."""
+    for clause in clauses(header):
+        for media_type in supported:
+            if clause.covers(media_type) and _allows(clause, media_type) and not clause.transforms:
+                return media_type
+    return JSON

@@ -1,7 +1,7 @@
 """Responses with one object, a list, or a Status, in the form that the client accepts.
 
-Objects arrive here as final JSON, which is sent unchanged to clients that accept JSON; they are decoded only for YAML
-and for tables.
+Objects arrive here as final JSON, which is sent unchanged to clients that accept JSON; they are decoded only for YAML,
+protobuf and tables.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,11 @@ from setpoint.objects import pieces
 from setpoint.objects.errors import APIError, NotAcceptable
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec import negotiation, table
-from setpoint.server.codec.list_text import JsonText, Listing, ListText, PrettyText, YamlText, listing
+from setpoint.server.codec.list_text import JsonText, Listing, ListText, PrettyText, YamlText, listing, protobuf_listing
 from setpoint.server.codec.negotiation import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, YAML, Accepted
 from setpoint.server.codec.partial_metadata import partial as partial_object
-from setpoint.server.codec.protobuf_status import encode_status
+from setpoint.server.codec.protobuf.kind_writer import kind_writer
+from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR, ProtobufForm, encoded_status
 from setpoint.server.message import Request, Response
 from setpoint.server.offload import LEAST, YAML_FACTOR
 from setpoint.server.registry.object_page import ObjectPage
@@ -42,16 +43,23 @@ async def object_answer(context: Context, resource: Resource, body: bytes, statu
     """Returns the response with an object of the resource, given as final JSON."""
     accepted: Accepted = context.accepted or negotiation.negotiate(context, resource)
     if not accepted.form:
-        return await _written(context, accepted, body, status)
+        return await _written(context, accepted, body, status, resource)
     if accepted.form == PARTIAL_LIST:
         what = f"you requested {PARTIAL_LIST}, but the requested object is not a list ({_go_type(resource)})"
         raise NotAcceptable(what)
+    if accepted.media_type == PROTOBUF:
+        return await _protobuf(context, await ProtobufForm.of(context, resource, accepted), body, status)
     if accepted.form == PARTIAL:
         made = await context.offload(lambda: partial_object(resource, body, accepted.api_version), len(body))
     else:
         maker, now = _table_maker(context, resource, accepted), context.services.clock.now()
         made = await context.offload(lambda: _encode(maker.of_object(_decode(body), now)), len(body))
     return await _written(context, accepted, made, status)
+
+
+async def _protobuf(context: Context, form: ProtobufForm, body: bytes, status: int) -> Response:
+    made = await context.offload(partial(form.object, body), len(body) * PROTOBUF_FACTOR)
+    return _new(Response, (status, PROTOBUF, made, ()))
 
 
 def _table_maker(context: Context, resource: Resource, accepted: Accepted) -> table.TableMaker:
@@ -65,13 +73,17 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
     if accepted.form == PARTIAL:
         what = f"you requested {PARTIAL}, but the requested object is a list ({_go_type(resource, is_list=True)})"
         raise NotAcceptable(what)
-    made = listing(context, resource, accepted, list_metadata(selected))
     items = selected.items
     if context.seat is not None:
         await context.seat.reserve(await weighed(context, items))
-    query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
-    pretty = accepted.pretty or wants_indents(context.request, query_value)
-    text: ListText = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
+    text: ListText
+    if accepted.media_type == PROTOBUF:
+        made, text = await protobuf_listing(context, resource, accepted, list_metadata(selected))
+    else:
+        made = listing(context, resource, accepted, list_metadata(selected))
+        query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
+        pretty = accepted.pretty or wants_indents(context.request, query_value)
+        text = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
     held = await resource.prepare(items)
     pieces: list[bytes] = []
     for part in slices(items, text.objects, text.size):
@@ -106,8 +118,13 @@ def list_metadata(selected: ObjectPage) -> Object:
 
 async def json_answer(context: Context, tree: Object, status: int = 200) -> Response:
     """Returns the response with an object of another kind, which has no other form."""
-    yaml = _plain_media_type(context.request) == YAML
-    return await _written(context, Accepted(YAML if yaml else JSON), _encode(tree), status)
+    media_type = _plain_media_type(context.request)
+    if media_type == PROTOBUF:
+        writer = kind_writer(tree.get("apiVersion", ""), tree.get("kind", ""))
+        if writer is not None:
+            return Response(status, PROTOBUF, writer.object(_encode(tree)))
+        media_type = _plain_media_type(context.request, (JSON, YAML))
+    return await _written(context, Accepted(media_type), _encode(tree), status)
 
 
 async def failure_answer(context: Context, error: APIError) -> Response:
@@ -126,7 +143,7 @@ def error_answer(request: Request, error: APIError) -> Response:
     if media_type == YAML:
         body = _yaml(status)
     elif media_type == PROTOBUF:
-        body = encode_status(status)
+        body = encoded_status(status)
     else:
         query = parse_qs(request.query).get("pretty", ("",)) if "pretty" in request.query else ("",)
         encoded = pieces.encode(status) if len(error.causes) > _MANY_CAUSES else _encode(status)
@@ -134,13 +151,18 @@ def error_answer(request: Request, error: APIError) -> Response:
     return Response(error.code, media_type, body, headers)
 
 
-def _plain_media_type(request: Request) -> str:
+def _plain_media_type(request: Request, supported: Sequence[str] = negotiation.MEDIA_TYPES) -> str:
     """Returns the media type of a response that has only one form."""
     header = request.headers.get("accept", "")
-    return negotiation.plain_media_type(header) if "yaml" in header or "protobuf" in header else JSON
+    return negotiation.plain_media_type(header, supported) if "yaml" in header or "protobuf" in header else JSON
 
 
-async def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:
+async def _written(
+    context: Context, accepted: Accepted, body: bytes, status: int, resource: Resource | None = None
+) -> Response:
+    """Returns the response with JSON in another encoding; only objects of a resource can be protobuf."""
+    if accepted.media_type == PROTOBUF and resource is not None:
+        return await _protobuf(context, await ProtobufForm.of(context, resource, accepted), body, status)
     if accepted.media_type == YAML:
         text = await context.offload(lambda: _yaml(_decode(body)), len(body) * YAML_FACTOR)
         return Response(status, YAML, text)

@@ -130,6 +130,7 @@ def forget(services: Services, key: str) -> None:
     for resource in services.registry:
         if key.startswith(resource.storage.prefix):
             resource.changes.forget(key)
+            resource.messages.forget(key)
     services.definitions.forget_conversions()
 
 

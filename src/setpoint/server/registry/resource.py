@@ -21,6 +21,7 @@ from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.weight import HEAVY
 from setpoint.server.message import Response
 from setpoint.server.registry.conversion.pending import Fetch, Held, NotConverted, RequiredConversion
+from setpoint.server.registry.message_cache import MessageCache
 from setpoint.server.registry.shape import Shape
 from setpoint.server.registry.storage import Encoding, Storage
 from setpoint.server.registry.strategy import Strategy
@@ -101,6 +102,8 @@ class Resource:
     routes: dict[tuple[bool, bool, str, str], Any] = field(default_factory=dict, repr=False)
     # State that the watches of the resource share.
     changes: Changes = field(default_factory=Changes, repr=False)
+    # The protobuf messages of its objects.
+    messages: MessageCache = field(default_factory=MessageCache, repr=False)
     fanouts: Fanouts = field(default_factory=Fanouts, repr=False)
 
     @lazy

@@ -9,14 +9,12 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
-
 from setpoint.objects import fields
 from setpoint.objects.errors import APIError, BadRequest, InternalError
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.attributes import asked
 from setpoint.server.access.past_access import Past, past_of_watch
-from setpoint.server.codec.negotiation import JSON, negotiate_stream
+from setpoint.server.codec.negotiation import negotiate_stream
 from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.conversion.pending import Held
 from setpoint.server.registry.conversion.review import ConversionFailed
@@ -26,10 +24,10 @@ from setpoint.server.registry.selectors import NAME, ObjectSelector
 from setpoint.server.request.context import Context
 from setpoint.server.request.list_options import ListOptions, list_options
 from setpoint.server.request.slices import COMPARED, TABLE_ROWS, ranged
-from setpoint.server.verbs.watch_forms import form_of
+from setpoint.server.verbs.watch_forms import Form, form_of, stream_type
 from setpoint.server.watch import freshness
 from setpoint.server.watch.fanout import Fanout, prepared
-from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, event_frame, event_line, kind_of
+from setpoint.server.watch.frames import ADDED, DELETED, MODIFIED, kind_of
 from setpoint.store.contract import Closed, Event, Item, TooLate, Watch
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -41,8 +39,6 @@ _LEAST_DURATION = 1800.0
 _BURST = 256 * 1024
 _FRAME = 32 * 1024
 
-_encode = msgspec.json.Encoder().encode
-
 
 async def watch(context: Context, resource: Resource) -> Response:
     options = await list_options(context, watch=True)
@@ -50,7 +46,9 @@ async def watch(context: Context, resource: Resource) -> Response:
         options = options._replace(field_selector=_named(options.field_selector, context.info.name))
     # Validates the request, and determines the start revision, before the stream begins.
     after = options.revision or await context.services.store.revision()
-    return Response(200, JSON, WatchStream(context, resource, options, after))
+    accepted = negotiate_stream(context, resource)
+    stream = WatchStream(context, resource, options, after, await form_of(context, resource, accepted))
+    return Response(200, stream_type(accepted), stream)
 
 
 def _named(selector: fields.Selector, name: str) -> fields.Selector:
@@ -75,7 +73,7 @@ async def _converted(resource: Resource, events: Sequence[Event], *, selects: bo
 class WatchStream:
     """One watch, from its first event to its end."""
 
-    def __init__(self, context: Context, resource: Resource, options: ListOptions, after: int) -> None:
+    def __init__(self, context: Context, resource: Resource, options: ListOptions, after: int, form: Form) -> None:
         self._context = context
         self._services = context.services
         self._options = options
@@ -94,9 +92,9 @@ class WatchStream:
         # The part of the past that the user may not read.
         self._past = Past()
         self._registry = context.registry
-        self._follow(resource)
+        self._follow(resource, form)
 
-    def _follow(self, resource: Resource) -> None:
+    def _follow(self, resource: Resource, form: Form) -> None:
         """Watches a resource, or the resource that replaced the previous one."""
         options = self._options
         self._resource = resource
@@ -108,7 +106,7 @@ class WatchStream:
             resource.changes.labels,
         )
         self._selects = not self._selector.is_everything
-        self._form = form_of(self._context, resource, negotiate_stream(self._context, resource))
+        self._form = form
 
     async def run(self, sink: Sink) -> None:
         """Sends all events. Returns at the end of the watch."""
@@ -139,7 +137,7 @@ class WatchStream:
                 minder.cancel()
 
     def _fail(self, error: APIError) -> None:
-        self._sink.write(event_frame(ERROR, _encode(error.to_status())))
+        self._sink.write(Frame(self._form.error(error.to_status())))
 
     def _end(self) -> None:
         self._over = True
@@ -200,7 +198,7 @@ class WatchStream:
                     return
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
-            lines.append(event_line(ADDED, self._form.item(item)))
+            lines.append(self._form.item(item))
             size += len(lines[-1])
             if size > _FRAME:
                 await self._write_lines(lines)
@@ -244,7 +242,7 @@ class WatchStream:
                     prepare = partial(_converted, self._resource, selects=self._selects)
                     async for part in prepared(prepare, events):
                         self.tell(part)
-            if not self._keep_up():
+            if not await self._keep_up():
                 return
             if self._pending > _BURST:
                 await self._drain()
@@ -283,7 +281,7 @@ class WatchStream:
             if form.name:
                 told = frame(form.name, kind, event, form.event)
             else:
-                told = event_frame(kind, form.event(kind, event))
+                told = Frame(form.event(kind, event))
             size += len(told.payload)
             if size > _FRAME:
                 self._write_frames(frames)
@@ -328,7 +326,7 @@ class WatchStream:
             metadata["annotations"] = annotations
         resource = self._resource
         tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return event_line(BOOKMARK, self._form.bookmark(tree))
+        return self._form.bookmark(tree)
 
     # The watched resource and namespace
 
@@ -368,7 +366,7 @@ class WatchStream:
         if item is not None and self.reached < item.created:
             raise TooLate(self.reached, item.created)
 
-    def _keep_up(self) -> bool:
+    async def _keep_up(self) -> bool:
         """Continues with the new resource if its definition has changed. Returns False if the resource is no longer
         served."""
         if self._services.registry is not self._registry:
@@ -377,7 +375,8 @@ class WatchStream:
             if found is None:
                 return False
             if found is not self._resource:
-                self._follow(found)
+                accepted = negotiate_stream(self._context, found)
+                self._follow(found, await form_of(self._context, found, accepted))
         return True
 
     def _current(self) -> Resource | None:

@@ -1,4 +1,4 @@
-"""The forms of the events of a watch: whole objects, their metadata, or rows of a table."""
+"""The forms of the events of a watch: whole objects, their metadata, or rows of a table; JSON or protobuf."""
 
 from typing import Protocol
 
@@ -6,11 +6,13 @@ import msgspec
 
 from setpoint.objects.tree import Object
 from setpoint.server.codec import table
-from setpoint.server.codec.negotiation import PARTIAL, TABLE, Accepted
+from setpoint.server.codec.negotiation import JSON, PARTIAL, PROTOBUF, TABLE, Accepted
 from setpoint.server.codec.partial_metadata import partial, partial_tree
+from setpoint.server.codec.protobuf.watch_event import watch_event
+from setpoint.server.codec.protobuf_form import ProtobufForm, encoded_status
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.watch.frames import DELETED
+from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_line
 from setpoint.store.contract import Event, Item
 
 _encode = msgspec.json.Encoder().encode
@@ -18,24 +20,27 @@ _decode = msgspec.json.Decoder(dict).decode
 
 
 class Form(Protocol):
-    """The form of the objects of one watch."""
+    """The form of the events of one watch."""
 
     @property
     def name(self) -> str:
         """The name under which watches of this form share their frames; empty if they do not share."""
 
     def item(self, item: Item) -> bytes:
-        """Returns a stored object in the form of an initial event."""
+        """Returns the initial event of a stored object."""
 
     def event(self, kind: str, event: Event) -> bytes:
-        """Returns the object of an event, whose type for this watch is `kind`."""
+        """Returns an event of the log, whose type for this watch is `kind`."""
 
     def bookmark(self, tree: Object) -> bytes:
         """Returns a bookmark, given as an object with metadata only."""
 
+    def error(self, status: Object) -> bytes:
+        """Returns the event of an error, which ends a watch."""
+
 
 class WholeForm:
-    """Whole objects."""
+    """Whole objects as JSON."""
 
     name = "object"
 
@@ -43,17 +48,29 @@ class WholeForm:
         self._resource = resource
 
     def item(self, item: Item) -> bytes:
-        return self._resource.render(item.value, item.revision)
+        return event_line(ADDED, self._shown(self._resource.render(item.value, item.revision)))
 
     def event(self, kind: str, event: Event) -> bytes:
-        entry, previous = event
-        if kind != DELETED and entry.value is not None:
-            return self._resource.render(entry.value, entry.revision)
-        # A deleted or no longer matching object is shown in its last state, with the revision of this event.
-        return self._resource.render_replaced(previous or b"", entry.previous, entry.revision)
+        return event_line(kind, self._shown(_rendered(self._resource, kind, event)))
 
     def bookmark(self, tree: Object) -> bytes:
-        return _encode(tree)
+        return event_line(BOOKMARK, _encode(tree))
+
+    def error(self, status: Object) -> bytes:
+        return event_line(ERROR, _encode(status))
+
+    def _shown(self, body: bytes) -> bytes:
+        """Returns an object, given as final JSON, in this form."""
+        return body
+
+
+def _rendered(resource: Resource, kind: str, event: Event) -> bytes:
+    """Returns the JSON of the object of an event."""
+    entry, previous = event
+    if kind != DELETED and entry.value is not None:
+        return resource.render(entry.value, entry.revision)
+    # A deleted or no longer matching object is shown in its last state, with the revision of this event.
+    return resource.render_replaced(previous or b"", entry.previous, entry.revision)
 
 
 class PartialForm(WholeForm):
@@ -64,14 +81,11 @@ class PartialForm(WholeForm):
         self.name = f"metadata {api_version}"
         self._api_version = api_version
 
-    def item(self, item: Item) -> bytes:
-        return partial(self._resource, super().item(item), self._api_version)
-
-    def event(self, kind: str, event: Event) -> bytes:
-        return partial(self._resource, super().event(kind, event), self._api_version)
-
     def bookmark(self, tree: Object) -> bytes:
-        return _encode(partial_tree(self._resource, tree, self._api_version))
+        return super().bookmark(partial_tree(self._resource, tree, self._api_version))
+
+    def _shown(self, body: bytes) -> bytes:
+        return partial(self._resource, body, self._api_version)
 
 
 class TableForm(WholeForm):
@@ -86,27 +100,53 @@ class TableForm(WholeForm):
         self._clock = context.services.clock
         self._headers = True
 
-    def item(self, item: Item) -> bytes:
-        return self._row(super().item(item))
-
-    def event(self, kind: str, event: Event) -> bytes:
-        return self._row(super().event(kind, event))
-
-    def _row(self, body: bytes) -> bytes:
-        return _encode(self._maker.of_object(_decode(body), self._clock.now(), headers=self._take_headers()))
-
     def bookmark(self, tree: Object) -> bytes:
-        return _encode(self._maker.of_bookmark(tree, self._clock.now(), headers=self._take_headers()))
+        return super().bookmark(self._maker.of_bookmark(tree, self._clock.now(), headers=self._take_headers()))
+
+    def _shown(self, body: bytes) -> bytes:
+        return _encode(self._maker.of_object(_decode(body), self._clock.now(), headers=self._take_headers()))
 
     def _take_headers(self) -> bool:
         first, self._headers = self._headers, False
         return first
 
 
-def form_of(context: Context, resource: Resource, accepted: Accepted) -> Form:
+class MessageForm:
+    """Whole objects or their metadata as protobuf."""
+
+    def __init__(self, resource: Resource, accepted: Accepted, form: ProtobufForm) -> None:
+        self.name = f"protobuf {accepted.form} {accepted.version}"
+        self._resource = resource
+        self._form = form
+
+    def item(self, item: Item) -> bytes:
+        return watch_event(ADDED, self._form.writer.enclosed(self._form.stored(item)))
+
+    def event(self, kind: str, event: Event) -> bytes:
+        entry = event.entry
+        if kind != DELETED and entry.value is not None:
+            item = Item(entry.key, entry.value, entry.revision, 0)
+            return watch_event(kind, self._form.writer.enclosed(self._form.stored(item)))
+        return watch_event(kind, self._form.object(_rendered(self._resource, kind, event)))
+
+    def bookmark(self, tree: Object) -> bytes:
+        return watch_event(BOOKMARK, self._form.object(_encode(tree)))
+
+    def error(self, status: Object) -> bytes:
+        return watch_event(ERROR, encoded_status(status))
+
+
+async def form_of(context: Context, resource: Resource, accepted: Accepted) -> Form:
     """Returns the form that a client accepts."""
+    if accepted.media_type == PROTOBUF:
+        return MessageForm(resource, accepted, await ProtobufForm.of(context, resource, accepted))
     if accepted.form == TABLE:
         return TableForm(context, resource, accepted.api_version)
     if accepted.form == PARTIAL:
         return PartialForm(resource, accepted.api_version)
     return WholeForm(resource)
+
+
+def stream_type(accepted: Accepted) -> str:
+    """Returns the media type of a watch in a form."""
+    return f"{PROTOBUF};stream=watch" if accepted.media_type == PROTOBUF else JSON

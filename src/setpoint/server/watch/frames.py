@@ -59,12 +59,12 @@ class Changes:
         self._labels.clear()
 
     def frame(self, form: str, kind: str, event: Event, make: Callable[[str, Event], bytes]) -> Frame:
-        """Returns the frame of an event; `make` returns the JSON of the object if the frame is not cached."""
+        """Returns the frame of an event; `make` returns the bytes of the event if the frame is not cached."""
         entry = event.entry
         key = (form, kind, entry.revision, entry.key)
         found = self._frames.get(key)
         if found is None:
-            found = self._frames[key] = event_frame(kind, make(kind, event))
+            found = self._frames[key] = Frame(make(kind, event))
             self._bytes += len(found.payload)
             while len(self._frames) > _REMEMBERED or (self._bytes > _REMEMBERED_BYTES and len(self._frames) > 1):
                 oldest = next(iter(self._frames))

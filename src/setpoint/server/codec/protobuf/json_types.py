@@ -9,11 +9,12 @@ The types of a kind are made on first use, because a client reads few of the kin
 
 import re
 from collections.abc import Iterator
+from types import GenericAlias
 from typing import Any
 
 import msgspec
 
-from setpoint.server.codec.protobuf.message_table import META, SCALARS, Field, table
+from setpoint.server.codec.protobuf.message_table import META, SCALARS, MessageField, table
 from setpoint.server.codec.protobuf.special_messages import SPECIAL
 
 _SCALAR_TYPES: dict[str, Any] = {
@@ -52,7 +53,7 @@ def _made(message: str) -> Any:
     if message in SPECIAL:
         return str | int | float if SPECIAL[message].is_scalar else Any
     if is_list(message):
-        return list[_value_type(table().messages[message][0].type)]  # type: ignore[misc]
+        return GenericAlias(list, (_value_type(table().messages[message][0].type),))
     # Meanwhile, a message inside that contains this one leaves its JSON to the writer, as a dictionary.
     _types[message] = Any
     fields = list(_flat(table().messages[message]))
@@ -64,7 +65,7 @@ def _made(message: str) -> Any:
     return made
 
 
-def _flat(fields: list[Field]) -> Iterator[Field]:
+def _flat(fields: list[MessageField]) -> Iterator[MessageField]:
     """Yields the JSON fields of a message, including those of embedded messages."""
     for field in fields:
         if field.is_embedded:
@@ -73,11 +74,11 @@ def _flat(fields: list[Field]) -> Iterator[Field]:
             yield field
 
 
-def _field_type(field: Field) -> Any:
+def _field_type(field: MessageField) -> Any:
     value = _value_type(field.type)
     if field.is_map:
-        return dict[str, value] | None
-    return list[value] | None if field.is_list else value
+        return GenericAlias(dict, (str, value)) | None
+    return GenericAlias(list, (value,)) | None if field.is_list else value
 
 
 def _value_type(kind: str) -> Any:

@@ -16,6 +16,9 @@ TYPE_META = "k8s.io.apimachinery.pkg.runtime.TypeMeta"
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions"
 
+# In Go, this kind is another name of that of the newer version.
+_ALIAS = ("meta.k8s.io/v1beta1", "PartialObjectMetadata")
+
 
 class MessageField(NamedTuple):
     """A field of a message. `type` is a scalar of protobuf or the name of a message."""
@@ -70,7 +73,7 @@ class MessageTable(msgspec.Struct):
     def message_of(self, api_version: str, kind: str) -> str | None:
         """Returns the message of a kind. The options of requests belong to every group, including unknown groups."""
         name = self.kinds.get(api_version, {}).get(kind)
-        if name is None and kind.endswith("Options"):
+        if name is None and (kind.endswith("Options") or (api_version, kind) == _ALIAS):
             name = self.kinds["meta.k8s.io/v1"].get(kind)
         return name
 

@@ -4,7 +4,7 @@ A function `write(value)` returns a message, without tag and length, as text wit
 what `json_types` read. The bytes are those that Go's generated code writes: fields in the order of their numbers, map
 entries in the order of their keys; values that are no pointers in Go are written even if absent, as zero.
 
-Functions are generated on first call, like those that read.
+The functions of a kind are generated on its first use, all at once, so that a thread can do so.
 """
 
 import struct
@@ -15,7 +15,7 @@ import msgspec
 
 from setpoint.server.codec.protobuf import wire
 from setpoint.server.codec.protobuf.json_types import TEXTS, attribute, is_list, json_type
-from setpoint.server.codec.protobuf.message_table import SCALARS, Field, nests, table
+from setpoint.server.codec.protobuf.message_table import SCALARS, MessageField, table
 from setpoint.server.codec.protobuf.special_writers import SPECIAL_WRITERS, SpecialWriter, Write
 from setpoint.server.codec.protobuf.wire_text import CHARSET, LOW, SMALL, byte_text, number, sized
 
@@ -40,41 +40,36 @@ _names: dict[str, Any] = {
 
 
 def encoder(message: str) -> Encode:
-    """Returns the function that converts the JSON of an object to the bytes of a message, given its full name."""
-    name = f"{_function(message)}_encode"
-    found: Encode | None = _names.get(name)
-    if found is None:
-        decode = msgspec.json.Decoder(json_type(message)).decode
-        function = _function(message)
+    """Returns the function that converts the JSON of an object to the bytes of a message, given its full name.
+    Generates the functions of all messages inside."""
+    decode = msgspec.json.Decoder(json_type(message)).decode
+    for inner in sorted(table().reach(message) | {message}):
+        _defined(inner)
+    write: Write = _names[_function(message)]
 
-        def encode(body: bytes) -> bytes:
-            text: str = _names[function](decode(byte_text(body)))
-            return text.encode(CHARSET)
+    def encode(body: bytes) -> bytes:
+        return write(decode(byte_text(body))).encode(CHARSET)
 
-        found = _names[name] = encode
-    return found
-
-
-def _writer(message: str) -> Write:
-    found: Write = _names[_function(message)]
-    return found
+    return encode
 
 
 def _function(message: str) -> str:
-    """Returns the name of the function of a message; the first call generates the function."""
-    name = message.replace(".", "_")
-    if name not in _names:
+    """Returns the name of the function of a message."""
+    return message.replace(".", "_")
+
+
+def _defined(message: str) -> Write:
+    """Returns the function of a message; the first call generates the function."""
+    name = _function(message)
+    found: Write | None = _names.get(name)
+    if found is None:
         special = SPECIAL_WRITERS.get(message)
-        _names[name] = _later(message, name) if special is None else _special(special)
-    return name
-
-
-def _later(message: str, name: str) -> Write:
-    def first(value: Any) -> str:
-        exec(compile("\n".join(source(message, name)), f"<protobuf writer {message}>", "exec"), _names)
-        return _writer(message)(value)
-
-    return first
+        if special is None:
+            exec(compile("\n".join(source(message, name)), f"<protobuf writer {message}>", "exec"), _names)
+            found = _names[name]
+        else:
+            found = _names[name] = _special(special)
+    return found
 
 
 def _special(special: SpecialWriter) -> Write:
@@ -93,7 +88,7 @@ def _zero(message: str) -> str:
     name = f"{_function(message)}_zero"
     found: str | None = _names.get(name)
     if found is None:
-        found = _names[name] = _writer(message)([] if is_list(message) else json_type(message)())
+        found = _names[name] = _defined(message)([] if is_list(message) else json_type(message)())
     return found
 
 
@@ -115,7 +110,7 @@ def source(message: str, name: str) -> Iterator[str]:
         yield from _indent(1, _several(fields[0], "value", "text"))
         yield "    return text"
         return
-    if nests(message):
+    if message in table().reach(message):
         _names[f"{name}_type"] = json_type(message)
         yield f"    if type(value) is dict: value = convert(value, {name}_type)"
     # One formatted string makes the message: fewer copies than adding field after field. Fields that may be omitted
@@ -136,17 +131,18 @@ def source(message: str, name: str) -> Iterator[str]:
     yield f'    return f"{"".join(parts)}"'
 
 
-def _may_be_omitted(field: Field) -> bool:
+def _may_be_omitted(field: MessageField) -> bool:
     """Returns True if Go writes no bytes for an absent value."""
     if field.is_list or field.is_map or field.is_pointer:
         return True
     return field.type == "bytes" or (field.type not in SCALARS and is_list(field.type))
 
 
-def _value(field: Field) -> str:
+def _value(field: MessageField) -> str:
     """Returns the expression for the value of a field that is always written."""
     item, kind = f"value.{attribute(field.name)}", field.type
     if field.is_embedded:
+        _defined(kind)  # the zero value of the message around needs the function
         return f"{_function(kind)}(value)"
     if kind in SCALARS:
         return f"{item} or ''" if kind == "string" else f"{item} or 0"
@@ -154,7 +150,7 @@ def _value(field: Field) -> str:
     return f"'{_literal(_zero(kind))}' if {test} else {_function(kind)}(item)"
 
 
-def _part(field: Field, value: str) -> str:
+def _part(field: MessageField, value: str) -> str:
     """Returns the part of a formatted string for a value: its tag, and the value or its length and content."""
     tag = _literal(_tag(field.number, field.type))
     if field.type == "bool":
@@ -169,7 +165,7 @@ def _content(value: str) -> str:
     return f"{{SMALL[size] if (size := len({value})) < {LOW} else number(size)}}{{{value}}}"
 
 
-def _optional(field: Field, text: str) -> Iterator[str]:
+def _optional(field: MessageField, text: str) -> Iterator[str]:
     """Yields the lines that add a field to a text, if the field is set."""
     item = f"value.{attribute(field.name)}"
     if field.is_list or field.is_map:
@@ -180,7 +176,7 @@ def _optional(field: Field, text: str) -> Iterator[str]:
     yield from _indent(1, _one(field, text))
 
 
-def _one(field: Field, text: str) -> Iterator[str]:
+def _one(field: MessageField, text: str) -> Iterator[str]:
     """Yields the lines that add `item`, a value of a field, to a text."""
     if made := _made(field.type):
         yield f"item = {made}"
@@ -194,7 +190,7 @@ def _made(kind: str) -> str:
     return f"{_function(kind)}(item)"
 
 
-def _several(field: Field, items: str, text: str) -> Iterator[str]:
+def _several(field: MessageField, items: str, text: str) -> Iterator[str]:
     """Yields the lines that add the values of a list to a text."""
     yield f"for item in {items}:"
     yield "    if item is None:"
@@ -203,7 +199,7 @@ def _several(field: Field, items: str, text: str) -> Iterator[str]:
     yield from _indent(1, _one(field, text))
 
 
-def _entries(field: Field, items: str, text: str) -> Iterator[str]:
+def _entries(field: MessageField, items: str, text: str) -> Iterator[str]:
     """Yields the lines that add the entries of a map to a text. Go writes them in the order of their keys."""
     absent = "''" if field.type in SCALARS else f"zero({field.type!r})"
     key, value = f"\\n{_content('key')}", f"\\x12{_content('item')}"
