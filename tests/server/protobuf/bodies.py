@@ -66,6 +66,26 @@ def message_in(whole: bytes) -> bytes:
     return next(content(part) for part in parts(whole[4:]) if part.number == 2)
 
 
+class WatchEvent(NamedTuple):
+    """An event of a watch: its type, and its object in an envelope."""
+
+    type: str
+    object: bytes
+
+
+def watch_events(stream: bytes) -> list[WatchEvent]:
+    """The events in the frames of a watch."""
+    found = []
+    while stream:
+        end = 4 + int.from_bytes(stream[:4])
+        kind, extension = parts(stream[4:end])
+        (raw,) = parts(content(extension))
+        assert (kind.number, extension.number, raw.number) == (1, 2, 1)
+        found.append(WatchEvent(content(kind).decode(), content(raw)))
+        stream = stream[end:]
+    return found
+
+
 def cases(name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = yaml.load((CASES / name).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return [{**case, "body": bytes.fromhex(case["body"])} for case in found]

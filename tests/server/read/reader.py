@@ -8,9 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.server.protobuf.bodies import watch_events
+
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.server.app import Server
+from setpoint.server.codec.negotiation import PROTOBUF
+from setpoint.server.codec.protobuf import decode
 from setpoint.server.message import Frame, Request, Response, Stream
 from setpoint.store.contract import Retention
 from setpoint.store.memory import MemoryStore
@@ -46,7 +50,11 @@ class MemorySink:
             return False
         self.frames.append(frame)
         self.waiting += 1
-        self.events += [json.loads(line) for line in frame.payload.splitlines()]
+        if frame.payload.startswith(b"{"):
+            self.events += [json.loads(line) for line in frame.payload.splitlines()]
+        else:
+            told = watch_events(frame.payload)
+            self.events += [{"type": event.type, "object": decode(event.object)} for event in told]
         if self._patience is not None and self.waiting > self._patience:
             self._closed.set()
             return False
@@ -171,7 +179,11 @@ class Reader:
     ) -> OpenWatch:
         response = await self.ask("GET", path, None, {"accept": accept}, watch="true", **query)
         assert not isinstance(response.body, bytes | list), response.body
-        assert (response.status, response.content_type) == (200, "application/json")
+        streams = PROTOBUF in accept and "as=Table" not in accept
+        assert (response.status, response.content_type) == (
+            200,
+            f"{PROTOBUF};stream=watch" if streams else "application/json",
+        )
         opened = OpenWatch(response.body, MemorySink(patience))
         self._watches.append(opened)
         return opened

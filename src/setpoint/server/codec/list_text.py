@@ -24,8 +24,6 @@ _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 _INDENT = 2
-# The tag of the objects in the messages of all lists.
-_ITEM = b"\x12"
 # The number of objects and bytes in one slice: as stored; decoded; converted from another version.
 _STORED, _STORED_BYTES = 512, 128 << 10
 _APART, _APART_BYTES = 64, 64 << 10
@@ -155,7 +153,7 @@ class PrettyText:
 
 
 class ProtobufText:
-    """A list as protobuf: the message of the list without objects, and then each object as a field."""
+    """A list as protobuf: the message of the list without objects, and each object as a field."""
 
     factor = PROTOBUF_FACTOR
 
@@ -163,17 +161,21 @@ class ProtobufText:
         self.objects, self.size = made.objects, made.size
         self._empty = made.empty
         self._writer = writer
+        self._tag = writer.item_tag
 
     def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
-        found = [self._empty] if is_first else []
+        tag = self._tag
+        found = [self._empty] if is_first and not self._writer.has_items_first else []
         for message in rendered:
-            found += _ITEM, length(len(message)), message
+            found += tag, length(len(message)), message
         return b"".join(found)
 
     def whole(self, pieces: list[bytes]) -> list[bytes]:
-        if len(pieces) > 1:
-            return self._writer.enclosed_pieces(pieces)
-        return [self._writer.enclosed(pieces[0] if pieces else self._empty)]
+        if not pieces:
+            return [self._writer.enclosed(self._empty)]
+        if self._writer.has_items_first:
+            pieces[-1] += self._empty
+        return [self._writer.enclosed(pieces[0])] if len(pieces) == 1 else self._writer.enclosed_pieces(pieces)
 
 
 class YamlText:

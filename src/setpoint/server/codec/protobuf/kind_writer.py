@@ -5,6 +5,7 @@ from typing import Final
 
 from setpoint.server.codec.protobuf.envelope import MAGIC
 from setpoint.server.codec.protobuf.message_table import table
+from setpoint.server.codec.protobuf.wire import BYTES
 from setpoint.server.codec.protobuf.wire_text import CHARSET, number, sized
 from setpoint.server.codec.protobuf.writer import encoder
 
@@ -22,6 +23,10 @@ class KindWriter:
     def __init__(self, api_version: str, kind: str, message: str) -> None:
         # Converts the JSON of an object to a message, without the envelope.
         self.message: Final = encoder(message)
+        # The tag of the objects of a list. In one kind of list, they precede the metadata.
+        number_of = {field.name: field.number for field in table().messages[message]}
+        self.item_tag: Final = bytes((number_of.get("items", 0) << 3 | BYTES,))
+        self.has_items_first: Final = number_of.get("items") == 1
         type_meta = sized(1, api_version) + sized(2, kind)
         self._start: Final = MAGIC + sized(1, type_meta).encode(CHARSET)
 
