@@ -28,7 +28,8 @@ from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.request_seats import HeldSeat
 from setpoint.server.access.past_access import authorize_past
 from setpoint.server.codec.compression import LEAST, compressed
-from setpoint.server.codec.negotiation import PLAIN, UNDEMANDING, negotiate
+from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
+from setpoint.server.codec.protobuf_form import ProtobufForm
 from setpoint.server.codec.response import error_answer, failure_answer, wants_indents
 from setpoint.server.codec.warning_headers import warning_headers
 from setpoint.server.message import Request, Response
@@ -118,10 +119,15 @@ class Pipeline:
             # The fast path cannot wait for a conversion.
             if resource.deprecation_warning or resource.fetch is not None:
                 return None
-            is_plain = negotiate(context, resource) == PLAIN and not wants_indents(request, "")
+            accepted = negotiate(context, resource)
         except APIError:
             return None
-        return Repeat(context, resource, store, self._observer, authenticator, epoch) if is_plain else None
+        form = None
+        if accepted.media_type == PROTOBUF and not accepted.form:
+            form = await ProtobufForm.of(context, resource, accepted)
+        elif accepted != PLAIN or wants_indents(request, ""):
+            return None
+        return Repeat(context, resource, store, self._observer, authenticator, epoch, form)
 
     async def _handle(self, request: Request) -> Response:
         started = self.services.clock.monotonic()

@@ -73,7 +73,7 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
 async def protobuf_listing(
     context: Context, resource: Resource, accepted: Accepted, metadata: Object
 ) -> "tuple[Listing, ProtobufText]":
-    """Returns the list as protobuf, whose objects are converted once for each revision."""
+    """Returns the list as protobuf. Each revision of an object is converted once."""
     form = await ProtobufForm.of(context, resource, accepted)
     writer = await list_writer(context, resource, accepted)
 

@@ -59,6 +59,10 @@ class ProtobufForm:
         """Returns an object, given as final JSON, in its envelope."""
         return self.writer.enclosed(self.message(body))
 
+    def stored_object(self, item: Item) -> bytes:
+        """Returns a stored object in its envelope."""
+        return self.writer.enclosed(self.stored(item))
+
     def stored(self, item: Item) -> bytes:
         """Returns the message of a stored object, which is made once for each revision."""
         return self._resource.messages.message(self._name, item, self._make)

@@ -39,16 +39,21 @@ _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _new = tuple.__new__  # creates a named tuple in half the time
 
 
-async def object_answer(context: Context, resource: Resource, body: bytes, status: int = 200) -> Response:
-    """Returns the response with an object of the resource, given as final JSON."""
+async def object_answer(
+    context: Context, resource: Resource, body: bytes, status: int = 200, item: Item | None = None
+) -> Response:
+    """Returns the response with an object of the resource, given as final JSON. `item` is the stored object, if the
+    response shows one unchanged."""
     accepted: Accepted = context.accepted or negotiation.negotiate(context, resource)
     if not accepted.form:
-        return await _written(context, accepted, body, status, resource)
+        if accepted.media_type == PROTOBUF:
+            return await _protobuf(context, await ProtobufForm.of(context, resource, accepted), body, status, item)
+        return await _written(context, accepted, body, status)
     if accepted.form == PARTIAL_LIST:
         what = f"you requested {PARTIAL_LIST}, but the requested object is not a list ({_go_type(resource)})"
         raise NotAcceptable(what)
     if accepted.media_type == PROTOBUF:
-        return await _protobuf(context, await ProtobufForm.of(context, resource, accepted), body, status)
+        return await _protobuf(context, await ProtobufForm.of(context, resource, accepted), body, status, item)
     if accepted.form == PARTIAL:
         made = await context.offload(lambda: partial_object(resource, body, accepted.api_version), len(body))
     else:
@@ -57,8 +62,9 @@ async def object_answer(context: Context, resource: Resource, body: bytes, statu
     return await _written(context, accepted, made, status)
 
 
-async def _protobuf(context: Context, form: ProtobufForm, body: bytes, status: int) -> Response:
-    made = await context.offload(partial(form.object, body), len(body) * PROTOBUF_FACTOR)
+async def _protobuf(context: Context, form: ProtobufForm, body: bytes, status: int, item: Item | None) -> Response:
+    work = partial(form.object, body) if item is None else partial(form.stored_object, item)
+    made = await context.offload(work, len(body) * PROTOBUF_FACTOR)
     return _new(Response, (status, PROTOBUF, made, ()))
 
 
@@ -157,12 +163,7 @@ def _plain_media_type(request: Request, supported: Sequence[str] = negotiation.M
     return negotiation.plain_media_type(header, supported) if "yaml" in header or "protobuf" in header else JSON
 
 
-async def _written(
-    context: Context, accepted: Accepted, body: bytes, status: int, resource: Resource | None = None
-) -> Response:
-    """Returns the response with JSON in another encoding; only objects of a resource can be protobuf."""
-    if accepted.media_type == PROTOBUF and resource is not None:
-        return await _protobuf(context, await ProtobufForm.of(context, resource, accepted), body, status)
+async def _written(context: Context, accepted: Accepted, body: bytes, status: int) -> Response:
     if accepted.media_type == YAML:
         text = await context.offload(lambda: _yaml(_decode(body)), len(body) * YAML_FACTOR)
         return Response(status, YAML, text)

@@ -16,7 +16,7 @@ async def get(context: Context, resource: Resource) -> Response:
         body = await resource.converting(lambda: resource.render(item.value, item.revision))
     else:
         body = resource.render(item.value, item.revision)
-    return await object_answer(context, resource, body)
+    return await object_answer(context, resource, body, item=item)
 
 
 async def read(context: Context, resource: Resource) -> Item:

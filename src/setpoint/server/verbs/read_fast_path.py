@@ -9,6 +9,7 @@ pipeline. It is used only for users that are exempt from flow control, and only 
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from setpoint.server.codec.protobuf_form import ProtobufForm
 from setpoint.server.message import Request, Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -47,7 +48,17 @@ class Repeat:
     """Answers reads of the objects of one collection as the pipeline would. Only for members of `system:masters`, whose
     rights depend on no stored object."""
 
-    __slots__ = ("_authenticator", "_context", "_epoch", "_observer", "_prefix", "_registry", "_resource", "_store")
+    __slots__ = (
+        "_authenticator",
+        "_context",
+        "_epoch",
+        "_form",
+        "_observer",
+        "_prefix",
+        "_registry",
+        "_resource",
+        "_store",
+    )
 
     def __init__(
         self,
@@ -57,9 +68,12 @@ class Repeat:
         observer: "RequestObserver | None",
         authenticator: Standing,
         epoch: object,
+        form: ProtobufForm | None = None,
     ) -> None:
-        """`epoch` is the authenticator's epoch from before the user of the context was authenticated."""
+        """`epoch` is the authenticator's epoch from before the user of the context was authenticated. Without a form,
+        objects are answered as JSON."""
         self._context = context
+        self._form = form
         self._authenticator = authenticator
         self._epoch = epoch
         self._resource = resource
@@ -80,6 +94,8 @@ class Repeat:
             return None
         if self._observer is not None:
             self._observer.observe(self._context, _FOUND, 0.0)
+        if self._form is not None:
+            return self._form.stored_object(item)
         return self._resource.render(item.value, item.revision) + b"\n"
 
     def audit_id(self) -> str:

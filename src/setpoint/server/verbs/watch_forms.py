@@ -30,7 +30,7 @@ class Form(Protocol):
         """Returns the initial event of a stored object."""
 
     def event(self, kind: str, event: Event) -> bytes:
-        """Returns an event of the log, whose type for this watch is `kind`."""
+        """Returns an event of the log; `kind` is its type for this watch."""
 
     def bookmark(self, tree: Object) -> bytes:
         """Returns a bookmark, given as an object with metadata only."""
@@ -120,13 +120,13 @@ class MessageForm:
         self._form = form
 
     def item(self, item: Item) -> bytes:
-        return watch_event(ADDED, self._form.writer.enclosed(self._form.stored(item)))
+        return watch_event(ADDED, self._form.stored_object(item))
 
     def event(self, kind: str, event: Event) -> bytes:
         entry = event.entry
         if kind != DELETED and entry.value is not None:
             item = Item(entry.key, entry.value, entry.revision, 0)
-            return watch_event(kind, self._form.writer.enclosed(self._form.stored(item)))
+            return watch_event(kind, self._form.stored_object(item))
         return watch_event(kind, self._form.object(_rendered(self._resource, kind, event)))
 
     def bookmark(self, tree: Object) -> bytes:

@@ -1,4 +1,4 @@
-"""Types with which msgspec reads the JSON of a message before it is written as protobuf.
+"""Types with which msgspec reads the JSON of a message, as the first step of writing protobuf.
 
 A struct has one attribute for each JSON field, including those of embedded messages, with None for an absent field.
 Reading into structs is as fast as reading into dictionaries; their attributes are read faster, and embedded JSON, such

@@ -1,4 +1,4 @@
-"""Writers of messages whose JSON is not an object of their fields: times, quantities, numbers or strings, raw JSON.
+"""Writers of messages that are no objects of their fields in JSON: times, quantities, numbers or strings, raw JSON.
 
 Each returns the message, as text of bytes, for a JSON value as `json_types` reads values.
 """
@@ -24,7 +24,7 @@ Write: TypeAlias = Callable[[Any], str]
 
 
 class SpecialWriter(NamedTuple):
-    """A writer, the message of an absent value, and the message whose writer is passed as the second argument."""
+    """A writer, the message of an absent value, and the message inside, if its writer is the second argument."""
 
     write: Callable[..., str]
     zero: str = ""

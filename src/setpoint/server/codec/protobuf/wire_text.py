@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def byte_text(body: bytes) -> bytes:
-    """Returns a JSON document whose strings have a character for each byte of those of the given document."""
+    """Returns the JSON document with strings that have a character for each byte of the given strings."""
     if b"\\u" in body:
         # An escape may stand for several bytes. The encoder writes escapes only for control characters.
         body = _encode(_decode(body))

@@ -1,8 +1,9 @@
 """Generates the Python function that writes each message.
 
-A function `write(value)` returns a message, without tag and length, as text with a character for each byte; `value` is
-what `json_types` read. The bytes are those that Go's generated code writes: fields in the order of their numbers, map
-entries in the order of their keys; values that are no pointers in Go are written even if absent, as zero.
+A function `write(value)` returns a message, without tag and length, as text with a character for each byte; `value` has
+the type of the message in `json_types`. The bytes are those that Go's generated code writes: fields in the order of
+their numbers, map entries in the order of their keys; values that are no pointers in Go are written even if absent, as
+zero.
 
 The functions of a kind are generated on its first use, all at once, so that a thread can do so.
 """
@@ -184,7 +185,7 @@ def _one(field: MessageField, text: str) -> Iterator[str]:
 
 
 def _made(kind: str) -> str:
-    """Returns the expression for the text of `item`; empty if `item` is used as it is."""
+    """Returns the expression for the text of `item`; empty if `item` is the text or a number."""
     if kind in SCALARS:
         return "item.decode(CHARSET)" if kind == "bytes" else ""
     return f"{_function(kind)}(item)"
