@@ -75,8 +75,12 @@ class Table(NamedTuple):
 
 
 def download() -> Iterator[tuple[str, Path]]:
+    """The modules of this script with their folders."""
+    return download_modules(f"k8s.io/{module}@{VERSION}" for module in MODULES)
+
+
+def download_modules(wanted: Iterable[str]) -> Iterator[tuple[str, Path]]:
     """The modules with their folders, fetched where Go does not have them yet."""
-    wanted = [f"k8s.io/{module}@{VERSION}" for module in MODULES]
     with tempfile.TemporaryDirectory() as outside:
         done = subprocess.run(
             ["go", "mod", "download", "-json", *wanted], cwd=outside, stdout=subprocess.PIPE, check=True, text=True

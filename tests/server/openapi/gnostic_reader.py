@@ -20,7 +20,7 @@ NUMBERS = {
     18: "minProperties",
 }
 FLAGS = {8: "exclusiveMaximum", 10: "exclusiveMinimum", 16: "uniqueItems"}
-METHODS = {2: "get", 3: "put", 4: "post", 5: "delete", 8: "patch"}
+METHODS = {2: "get", 3: "put", 4: "post", 5: "delete", 6: "options", 7: "head", 8: "patch"}
 # Of the parameters of the query and of the path, whose numbers are not the same: type, uniqueItems.
 PLACES = {3: (6, 20), 4: (5, 19)}
 
@@ -28,13 +28,26 @@ PLACES = {3: (6, 20), 4: (5, 19)}
 def document(data: bytes) -> Tree:
     """The whole document."""
     fields = read(data)
+    assert fields.keys() == {1, 2, 8, 9, 10, 12, 13}
     info = read(fields[2][0])
     return {
         "swagger": text(fields[1][0]),
         "info": {"title": text(info[1][0]), "version": text(info[2][0])},
         "paths": {name: path(found) for name, found in named(read(fields[8][0])[2]).items()},
         "definitions": {name: schema(found) for name, found in named(read(fields[9][0])[1]).items()},
+        "parameters": {name: own_parameter(found) for name, found in named(read(fields[10][0])[1]).items()},
+        "security": [
+            {name: [text(scope) for scope in found.get(1, ())] for name, found in named(read(entry)[1]).items()}
+            for entry in fields[12]
+        ],
+        "securityDefinitions": {name: key(found) for name, found in named(read(fields[13][0])[1]).items()},
     }
+
+
+def key(fields: Fields) -> Tree:
+    (inner,) = (read(entry) for entry in fields[2])
+    names = {1: "type", 2: "name", 3: "in", 4: "description"}
+    return {names[number]: text(value) for number, (value,) in inner.items()}
 
 
 def schema(fields: Fields) -> Tree:
@@ -66,20 +79,23 @@ def schema(fields: Fields) -> Tree:
 def path(fields: Fields) -> Tree:
     assert fields.keys() <= {*METHODS, 9}
     found: Tree = {name: operation(read(fields[number][0])) for number, name in METHODS.items() if number in fields}
-    return found | {"parameters": [parameter(read(entry)) for entry in fields[9]]}
+    return found | ({"parameters": [parameter(read(entry)) for entry in fields[9]]} if 9 in fields else {})
 
 
 def operation(fields: Fields) -> Tree:
-    assert fields.keys() <= {1, 3, 5, 6, 7, 8, 9, 13}
+    assert fields.keys() <= {1, 3, 5, 6, 7, 8, 9, 10, 13}
     found: Tree = {
         "tags": [text(entry) for entry in fields[1]],
         "description": text(fields[3][0]),
         "operationId": text(fields[5][0]),
         "produces": [text(entry) for entry in fields[6]],
-        "consumes": [text(entry) for entry in fields[7]],
-        "parameters": [parameter(read(entry)) for entry in fields.get(8, ())],
+        "schemes": [text(entry) for entry in fields[10]],
         "responses": {name: response(entry) for name, entry in named(read(fields[9][0])[1]).items()},
     }
+    if 7 in fields:
+        found["consumes"] = [text(entry) for entry in fields[7]]
+    if 8 in fields:
+        found["parameters"] = [parameter(read(entry)) for entry in fields[8]]
     return found | extensions(fields, 13)
 
 
@@ -92,7 +108,12 @@ def response(fields: Fields) -> Tree:
 
 
 def parameter(fields: Fields) -> Tree:
-    (inner,) = (read(entry) for entry in fields[1])
+    if 2 in fields:
+        return {"$ref": text(read(fields[2][0])[1][0])}
+    return own_parameter(read(fields[1][0]))
+
+
+def own_parameter(inner: Fields) -> Tree:
     if 1 in inner:
         body = read(inner[1][0])
         found: Tree = {"name": text(body[2][0]), "in": text(body[3][0]), "schema": schema(read(body[5][0]))}

@@ -20,8 +20,10 @@ shared and must not be changed.
 
 from setpoint.schema.builtin.definitions import (
     RELEASE,
+    Enum,
     definition,
     descriptions,
+    enums,
     kinds,
     names,
     resolve,
@@ -29,4 +31,15 @@ from setpoint.schema.builtin.definitions import (
     schema,
 )
 
-__all__ = ["RELEASE", "definition", "descriptions", "kinds", "names", "resolve", "resolve_schema", "schema"]
+__all__ = [
+    "RELEASE",
+    "Enum",
+    "definition",
+    "descriptions",
+    "enums",
+    "kinds",
+    "names",
+    "resolve",
+    "resolve_schema",
+    "schema",
+]

@@ -1,7 +1,8 @@
 """Reads the shipped definitions: each file once, on the first call, and each definition on its first use.
 
 `tools/builtin_schemas.py` generates the files: compressed JSON of the release, the kinds and the definitions by name,
-and separately the descriptions, which are larger than the rest and rarely used.
+and separately the descriptions, which are larger than the rest and rarely used. `tools/openapi_texts.py` adds the
+enumerations, which only the published documents contain: the rules of the kinds check their values.
 """
 
 import importlib.resources
@@ -10,6 +11,7 @@ import zlib
 from collections.abc import Mapping, Set
 from functools import cache
 from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 
@@ -19,6 +21,8 @@ from setpoint.schema.openapi import Schema
 
 RELEASE = "v1.37.0"
 _PREFIX = "#/definitions/"
+# The values of an enumeration, and a text about each of them, which follows the description of the field.
+Enum: TypeAlias = tuple[list[str], str]
 
 
 class _Catalogue(msgspec.Struct):
@@ -61,10 +65,23 @@ def _descriptions() -> dict[str, msgspec.Raw]:
     return msgspec.json.decode(lzma.decompress(data), type=dict[str, msgspec.Raw])
 
 
-def descriptions(name: str) -> Mapping[str, str]:
+def descriptions(name: str) -> dict[str, str]:
     """Returns the descriptions of a definition: its own under "", and those of its fields under their names."""
     found = _descriptions().get(name)
     return msgspec.json.decode(found, type=dict[str, str]) if found is not None else {}
+
+
+@cache
+def _enums() -> dict[str, msgspec.Raw]:
+    data = importlib.resources.files(__package__).joinpath("enums.json.xz").read_bytes()
+    return msgspec.json.decode(lzma.decompress(data), type=dict[str, msgspec.Raw])
+
+
+def enums(name: str) -> Mapping[str, Enum]:
+    """Returns the enumerations of a definition by the names of its fields. A name ends with `[]` or `{}` if the
+    enumeration is of the values of a list or a map; the empty name is a description of the definition itself."""
+    found = _enums().get(name)
+    return msgspec.json.decode(found, type=dict[str, Enum]) if found is not None else {}
 
 
 @cache

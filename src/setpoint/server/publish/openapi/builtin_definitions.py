@@ -25,6 +25,8 @@ _OPAQUE: Mapping[str, tuple[Object, Object]] = {
         {"type": "string"},
     ),
 }
+# The keywords of the values of a list and a map, by the ending of the place of an enumeration.
+_VALUES = {"[]": "items", "{}": "additionalProperties"}
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 
 
@@ -71,7 +73,7 @@ def _published(name: str, *, v2: bool) -> Object:
     node = dict(opaque[v2]) if opaque else _node(builtin.definition(name), v2=v2)
     # The server preserves unknown fields there; the published schema is just an object.
     node.pop(_KEEPS_UNKNOWN, None)
-    return _described(node, builtin.descriptions(name), v2=v2)
+    return _enumerated(_described(node, builtin.descriptions(name), v2=v2), builtin.enums(name))
 
 
 def _described(node: Object, texts: Mapping[str, str], *, v2: bool) -> Object:
@@ -83,6 +85,20 @@ def _described(node: Object, texts: Mapping[str, str], *, v2: bool) -> Object:
             if "$ref" in child and not v2:
                 child["allOf"] = [{"$ref": child.pop("$ref")}]
             child["description"] = texts[name]
+    return node
+
+
+def _enumerated(node: Object, enums: Mapping[str, builtin.Enum]) -> Object:
+    """Adds the enumerations of fields to the node, which belongs to the caller."""
+    for place, (values, text) in enums.items():
+        if not place:
+            node["description"] = text
+            continue
+        keyword = _VALUES.get(place[-2:], "")
+        field = node["properties"][place.removesuffix("[]").removesuffix("{}")]
+        (field[keyword] if keyword else field)["enum"] = values
+        if text:
+            field["description"] = field.get("description", "") + text
     return node
 
 

@@ -20,8 +20,16 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _NOT_IN_V2 = frozenset(("allOf", "anyOf", "oneOf", "not", "default", "nullable"))
-# Definitions with the descriptions that all objects, and all lists, share.
-_SOME_KIND, _SOME_LIST = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.ConfigMapList"
+# A definition with the descriptions that all objects share; others are the same texts as kube-apiserver's.
+_SOME_KIND = "io.k8s.api.core.v1.ConfigMap"
+_CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_LIST_META = f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds"
+_EMBEDDED_TEXTS = {
+    "apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: "
+    f"{_CONVENTIONS}#resources",
+    "kind": "kind is a string value representing the type of this object. In CamelCase. More info: "
+    f"{_CONVENTIONS}#types-kinds",
+}
 
 
 def definitions(resource: Resource, *, v2: bool = False) -> Mapping[str, Object]:
@@ -61,23 +69,24 @@ def _object(resource: Resource, *, v2: bool) -> Object:
 
 
 def _list(resource: Resource, name: str, *, v2: bool) -> Object:
-    texts = builtin.descriptions(_SOME_LIST)
+    texts = builtin.descriptions(_SOME_KIND)
+    items = f"List of {resource.resource}. More info: {_CONVENTIONS}"
     return {
         "type": "object",
         "description": f"{resource.list_kind} is a list of {resource.kind}",
         "required": ["items"],
         "properties": {
             "apiVersion": {"type": "string", "description": texts["apiVersion"]},
-            "items": {"type": "array", "description": f"The {resource.resource}.", "items": _reference(name, v2=v2)},
+            "items": {"type": "array", "description": items, "items": _reference(name, v2=v2)},
             "kind": {"type": "string", "description": texts["kind"]},
-            "metadata": _reference(definition_names.LIST_META, texts["metadata"], v2=v2),
+            "metadata": _reference(definition_names.LIST_META, _LIST_META, v2=v2),
         },
     }
 
 
-def _object_fields(*, v2: bool) -> Object:
+def _object_fields(*, v2: bool, embedded: bool = False) -> Object:
     """Returns the fields that every object has."""
-    texts = builtin.descriptions(_SOME_KIND)
+    texts = builtin.descriptions(_SOME_KIND) | (_EMBEDDED_TEXTS if embedded else {})
     return {
         "apiVersion": {"type": "string", "description": texts["apiVersion"]},
         "kind": {"type": "string", "description": texts["kind"]},
@@ -115,7 +124,7 @@ def _node(schema: Object, *, v2: bool) -> Object:
     elif schema.get(_INT_OR_STRING) and not _says_either(schema):
         _say_either(found)
     if schema.get(_EMBEDDED) and not opaque:
-        found["properties"] = found.get("properties", {}) | _object_fields(v2=v2)
+        found["properties"] = found.get("properties", {}) | _object_fields(v2=v2, embedded=True)
         required = found.get("required", [])
         found["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
     return found

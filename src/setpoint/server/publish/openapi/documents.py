@@ -39,7 +39,8 @@ _V2_TYPES: Mapping[str, str] = {
     _V2_PROTOBUF: _V2_PROTOBUF,
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _V2_PROTOBUF,
 }
-_VERSION = "version"
+# The documents of version 3 about paths that are not resources. Each built-in group has one more.
+_PLAIN = ("api", "apis", "version", ".well-known/openid-configuration", "openid/v1/jwks")
 _HASHES = "openapi hashes"
 # Another release may describe the same resources differently.
 _MADE_BY = f"{VERSION} {RELEASE}".encode()
@@ -88,7 +89,8 @@ class OpenAPI:
         found: dict[str, str] | None = registry.documents.get(_HASHES)
         if found is None:
             found = {root_path(gv): self._hash(members) for gv, members in registry.group_versions.items()}
-            found[_VERSION] = self._hash(())
+            for path in (*_PLAIN, *(f"apis/{group}" for group in registry.builtin_groups if group)):
+                found[path] = digest(_MADE_BY + path.encode())
             registry.documents[_HASHES] = found
         return found
 
@@ -177,12 +179,13 @@ def _form(media_type: str) -> _Form:
 
 
 def _make(registry: Registry, path: str) -> bytes:
-    from setpoint.server.publish.openapi import v3
+    from setpoint.server.publish.openapi import index_paths, v3
 
-    if path == _VERSION:
-        return v3.version_document()
+    plain = index_paths.documents(registry.builtin_groups).get(path)
+    if plain is not None:
+        return v3.encoded(v3.index_document(plain))
     gv = GroupVersion.parse(path.partition("/")[2])
-    return v3.document(gv, registry.group_versions[gv])
+    return v3.encoded(v3.document(gv, registry.group_versions[gv]))
 
 
 def _ingredients(resource: Resource) -> list[object]:

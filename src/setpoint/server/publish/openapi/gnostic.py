@@ -33,14 +33,34 @@ def named_schema(name: str, schema: Json) -> bytes:
     return message(1, text(1, name) + message(2, content))
 
 
+def named_parameter(name: str, parameter: Object) -> bytes:
+    """Returns one shared parameter, as a field of `ParameterDefinitions`."""
+    return message(1, text(1, name) + message(2, _own_parameter(parameter)))
+
+
+def requirement(name: str) -> bytes:
+    """Returns a `SecurityRequirement` without scopes."""
+    return message(1, text(1, name) + message(2, b""))
+
+
+def security(definitions: Mapping[str, Object]) -> bytes:
+    """Returns the `SecurityDefinitions`, all of them of API keys."""
+    found = []
+    for name, scheme in definitions.items():
+        key = text(1, scheme["type"]) + text(2, scheme["name"]) + text(3, scheme["in"]) + text(4, scheme["description"])
+        found.append(message(1, text(1, name) + message(2, message(2, key))))
+    return b"".join(found)
+
+
 def _operation(operation: Object) -> bytes:
     found = [text(1, tag) for tag in operation["tags"]]
     found += [text(3, operation["description"]), text(5, operation["operationId"])]
     found += [text(6, media_type) for media_type in operation["produces"]]
-    found += [text(7, media_type) for media_type in operation["consumes"]]
-    found += [message(8, _parameter(parameter)) for parameter in operation["parameters"]]
+    found += [text(7, media_type) for media_type in operation.get("consumes", ())]
+    found += [message(8, _parameter(parameter)) for parameter in operation.get("parameters", ())]
     responses = (_response(code, response) for code, response in operation["responses"].items())
     found.append(message(9, b"".join(responses)))
+    found += [text(10, scheme) for scheme in operation["schemes"]]
     return b"".join(found) + _extensions(13, operation)
 
 
@@ -53,18 +73,25 @@ def _response(code: str, response: Object) -> bytes:
 
 def _parameter(parameter: Object) -> bytes:
     """Returns a `ParametersItem`."""
+    if "$ref" in parameter:
+        return message(2, text(1, parameter["$ref"]))
+    return message(1, _own_parameter(parameter))
+
+
+def _own_parameter(parameter: Object) -> bytes:
+    """Returns a `Parameter`."""
     name, place, description = parameter["name"], parameter["in"], parameter.get("description", "")
     required = parameter.get("required", False)
     if place == "body":
         body = text(1, description) + text(2, name) + text(3, place) + boolean(4, required)
-        return message(1, message(1, body + message(5, _schema(parameter["schema"]))))
+        return message(1, body + message(5, _schema(parameter["schema"])))
     head = boolean(1, required) + text(2, place) + text(3, description) + text(4, name)
     unique = parameter.get("uniqueItems", False)
     if place == "path":
         content = message(4, head + text(5, parameter["type"]) + boolean(19, unique))
     else:
         content = message(3, head + text(6, parameter["type"]) + boolean(20, unique))
-    return message(1, message(2, content))
+    return message(2, content)
 
 
 def _schema(schema: Json) -> bytes:

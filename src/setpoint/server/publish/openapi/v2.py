@@ -1,128 +1,184 @@
 """OpenAPI version 2: one document for all resources.
 
 The document consists of fragments, each of them encoded once: the built-in resources are one, and every custom resource
-is one. When a definition changes, only its own fragment is created again.
+is one. When a definition changes, only its own fragment is created again. The paths and definitions of all fragments
+are merged in the order of their names.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from setpoint.objects.tree import Object
-from setpoint.server.publish.openapi import builtin_definitions, custom_schema, gnostic, operations, protobuf_wire
-from setpoint.server.publish.openapi.operations import Operation, Parameter, Path
+from setpoint.schema.builtin import RELEASE
+from setpoint.server.publish.openapi import (
+    builtin_definitions,
+    custom_schema,
+    gnostic,
+    index_paths,
+    operations,
+    protobuf_wire,
+    shared_parameters,
+)
+from setpoint.server.publish.openapi.operations import Operation, Path
+from setpoint.server.publish.openapi.parameters import Parameter
 from setpoint.server.registry.resource import Resource
 
+TITLE = "Kubernetes"
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+TEXTS = {200: "OK", 201: "Created", 202: "Accepted"}
+_BEARER = "BearerToken"
+SECURITY: Mapping[str, Object] = {
+    _BEARER: {
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+
 _encode = msgspec.json.Encoder().encode
-_TEXTS = {200: "OK", 201: "Created", 202: "Accepted"}
-_TITLE, _VERSION = "Setpoint", "unversioned"
 
 
 class Fragment(NamedTuple):
-    """The encoded members of `paths` and `definitions`, without the enclosing objects."""
+    """The encoded members of `paths`, `definitions` and `parameters`, each with its name, by name."""
 
-    paths: bytes
-    definitions: bytes
+    paths: Mapping[str, bytes]
+    definitions: Mapping[str, bytes]
+    parameters: Mapping[str, bytes]
 
 
 def json_fragment(resources: Sequence[Resource]) -> Fragment:
-    """Returns the fragment of some resources in JSON. That of the built-in resources includes all definitions they
-    refer to."""
-    paths, definitions = _parts(resources)
-    return Fragment(_encode(paths)[1:-1], _encode(definitions)[1:-1])
+    """Returns the fragment of some resources in JSON. That of the built-in resources includes the paths that are not
+    resources, and all definitions that operations refer to."""
+    return Fragment(*(_members(part) for part in _parts(resources)))
 
 
 def protobuf_fragment(resources: Sequence[Resource]) -> Fragment:
     """Returns the fragment of some resources in protobuf."""
-    paths, definitions = _parts(resources)
+    paths, definitions, parameters = _parts(resources)
     return Fragment(
-        b"".join(gnostic.named_path(name, path) for name, path in paths.items()),
-        b"".join(gnostic.named_schema(name, schema) for name, schema in definitions.items()),
+        {name: gnostic.named_path(name, path) for name, path in paths.items()},
+        {name: gnostic.named_schema(name, schema) for name, schema in definitions.items()},
+        {name: gnostic.named_parameter(name, parameter) for name, parameter in parameters.items()},
     )
 
 
-def json_document(fragments: Iterable[Fragment]) -> bytes:
-    """Returns the whole document in JSON."""
-    paths, definitions = _joined(fragments, b",")
-    head = _encode({"swagger": "2.0", "info": {"title": _TITLE, "version": _VERSION}})[:-1]
-    return b'%b,"paths":{%b},"definitions":{%b}}' % (head, paths, definitions)
+def json_document(fragments: Sequence[Fragment]) -> bytes:
+    """Returns the whole document in JSON. In case of equal names, the first fragment prevails."""
+    head = _encode({"swagger": "2.0", "info": {"title": TITLE, "version": RELEASE}})[:-1]
+    tail = _encode({"securityDefinitions": SECURITY, "security": [{_BEARER: []}]})[1:]
+    return b'%b,"paths":{%b},"definitions":{%b},"parameters":{%b},%b' % (head, *_joined(fragments, b","), tail)
 
 
-def protobuf_document(fragments: Iterable[Fragment]) -> bytes:
-    """Returns the whole document in protobuf."""
-    paths, definitions = _joined(fragments, b"")
-    info = protobuf_wire.text(1, _TITLE) + protobuf_wire.text(2, _VERSION)
+def protobuf_document(fragments: Sequence[Fragment]) -> bytes:
+    """Returns the whole document in protobuf. In case of equal names, the first fragment prevails."""
+    paths, definitions, parameters = _joined(fragments, b"")
+    info = protobuf_wire.text(1, TITLE) + protobuf_wire.text(2, RELEASE)
     return (
         protobuf_wire.text(1, "2.0")
         + protobuf_wire.message(2, info)
         + protobuf_wire.message(8, paths)
         + protobuf_wire.message(9, definitions)
+        + protobuf_wire.message(10, parameters)
+        + protobuf_wire.message(12, gnostic.requirement(_BEARER))
+        + protobuf_wire.message(13, gnostic.security(SECURITY))
     )
 
 
-def _joined(fragments: Iterable[Fragment], separator: bytes) -> Fragment:
-    found = list(fragments)
-    return Fragment(
-        separator.join(fragment.paths for fragment in found if fragment.paths),
-        separator.join(fragment.definitions for fragment in found if fragment.definitions),
-    )
+def _members(part: Object) -> Mapping[str, bytes]:
+    return {name: b"%b:%b" % (_encode(name), _encode(member)) for name, member in part.items()}
 
 
-def _parts(resources: Sequence[Resource]) -> tuple[Object, Object]:
-    """Returns the paths and the definitions of the resources."""
-    paths: Object = {}
+def _joined(fragments: Sequence[Fragment], separator: bytes) -> Iterable[bytes]:
+    """Yields the paths, the definitions and the parameters of all fragments."""
+    for parts in zip(*fragments, strict=True):
+        found: dict[str, bytes] = {}
+        for part in reversed(parts):
+            found.update(part)
+        yield separator.join([member for _, member in sorted(found.items())])
+
+
+def _parts(resources: Sequence[Resource]) -> tuple[Object, Object, Object]:
+    """Returns the paths, the definitions and the parameters of the resources."""
+    found: list[Path] = []
     definitions: Object = {}
     roots: set[str] = set()
     for resource in resources:
-        found = list(operations.paths(resource))
-        tags = operations.tags(resource.gvk.group_version)
-        paths |= {path.path: _path(path, tags) for path in found}
+        found += operations.paths(resource)
         if resource.is_custom:
             definitions |= custom_schema.definitions(resource, v2=True)
-        else:
-            roots |= operations.roots(found)
-    return paths, {
-        name: builtin_definitions.definition(name, None, v2=True) for name in builtin_definitions.closure(roots)
-    } | definitions
+    versions = dict.fromkeys(resource.gvk.group_version for resource in resources if not resource.is_custom)
+    if versions:
+        found += index_paths.documents(dict.fromkeys(gv.group for gv in versions)).values()
+        found += [index_paths.version_path(gv) for gv in versions]
+        roots = operations.roots(found)
+    parameters: Object = {}
+    paths = {path.path: _path(path, parameters) for path in found}
+    return paths, _builtin(roots) | definitions, parameters
 
 
-def _path(path: Path, tags: list[str]) -> Object:
-    found: Object = {operation.method: _operation(operation, tags) for operation in path.operations}
-    return found | {"parameters": [_parameter(parameter) for parameter in path.parameters]}
+def _builtin(roots: set[str]) -> Object:
+    names = builtin_definitions.closure(roots)
+    return {name: builtin_definitions.definition(name, None, v2=True) for name in names}
 
 
-def _operation(operation: Operation, tags: list[str]) -> Object:
-    schema = _ref(operation.answer) if operation.answer else {"type": "string"}
-    responses: Object = {str(code): {"description": _TEXTS[code], "schema": schema} for code in operation.codes}
-    parameters = [_parameter(parameter) for parameter in operation.parameters]
+def _path(path: Path, shared: Object) -> Object:
+    """Returns a path; adds the parameters that it refers to to `shared`."""
+    by_method = {operation.method: operation for operation in path.operations}
+    found: Object = {method: _operation(by_method[method], shared) for method in METHODS if method in by_method}
+    if path.parameters:
+        found["parameters"] = [_parameter(parameter, shared) for parameter in path.parameters]
+    return found
+
+
+def _operation(operation: Operation, shared: Object) -> Object:
+    parameters = [_parameter(parameter, shared) for parameter in operation.parameters]
     if operation.body:
-        body: Object = {"name": "body", "in": "body", "schema": _ref(operation.body)}
-        parameters.insert(0, body | {"required": True} if operation.body_required else body)
-    kind = operation.kind
-    return {
-        "description": operation.description,
-        "operationId": operation.operation_id,
-        "consumes": list(operation.consumes) or ["*/*"],
+        parameters.insert(0, _body(operation, shared))
+    found: Object = {"description": operation.description}
+    if operation.consumes:
+        found["consumes"] = list(operation.consumes)
+    found |= {
         "produces": list(operation.produces),
-        "parameters": parameters,
-        "responses": {**responses, "401": {"description": "Unauthorized"}},
-        "tags": tags,
+        "schemes": ["https"],
+        "tags": [operation.tag],
+        "operationId": operation.operation_id,
+    }
+    if parameters:
+        found["parameters"] = parameters
+    schema = {"$ref": builtin_definitions.V2_PREFIX + operation.answer} if operation.answer else {"type": "string"}
+    responses: Object = {str(code): {"description": TEXTS[code], "schema": schema} for code in operation.codes}
+    found["responses"] = {**responses, "401": {"description": "Unauthorized"}}
+    return found | extensions(operation)
+
+
+def extensions(operation: Operation) -> Object:
+    """Returns the extensions of an operation on a resource."""
+    kind = operation.kind
+    if kind is None:
+        return {}
+    return {
         "x-kubernetes-action": operation.action,
-        builtin_definitions.GVK: {"group": kind.group, "kind": kind.kind, "version": kind.version},
+        builtin_definitions.GVK: {"group": kind.group, "version": kind.version, "kind": kind.kind},
     }
 
 
-def _parameter(parameter: Parameter) -> Object:
-    found: Object = {
-        "name": parameter.name,
-        "in": parameter.place,
-        "description": parameter.description,
-        "type": parameter.type,
-        "uniqueItems": True,
-    }
-    return found | {"required": True} if parameter.place == "path" else found
+def _parameter(parameter: Parameter, shared: Object) -> Object:
+    if not shared_parameters.is_shared(parameter):
+        return shared_parameters.described(parameter)
+    return _reference(shared_parameters.shared(parameter), shared)
 
 
-def _ref(name: str) -> Object:
-    return {"$ref": builtin_definitions.V2_PREFIX + name}
+def _body(operation: Operation, shared: Object) -> Object:
+    name, required = operation.body, operation.body_required
+    if not shared_parameters.is_shared_body(name):
+        return shared_parameters.body(name, required=required)
+    return _reference(shared_parameters.shared_body(name, required=required), shared)
+
+
+def _reference(found: tuple[str, Object], shared: Object) -> Object:
+    name, parameter = found
+    shared[name] = parameter
+    return {"$ref": shared_parameters.PREFIX + name}

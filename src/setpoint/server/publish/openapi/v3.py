@@ -1,4 +1,4 @@
-"""OpenAPI version 3: one document for each group and version."""
+"""OpenAPI version 3: one document for each group and version, and one for each path that is not a resource."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,35 +6,45 @@ import msgspec
 
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
-from setpoint.server.publish.openapi import builtin_definitions, custom_schema, definition_names, operations
-from setpoint.server.publish.openapi.operations import Operation, Parameter, Path
+from setpoint.schema.builtin import RELEASE
+from setpoint.server.publish.openapi import (
+    builtin_definitions,
+    custom_schema,
+    definition_names,
+    index_paths,
+    operations,
+)
+from setpoint.server.publish.openapi.operations import Operation, Path
+from setpoint.server.publish.openapi.parameters import Parameter
+from setpoint.server.publish.openapi.v2 import METHODS, SECURITY, TEXTS, TITLE, extensions
 from setpoint.server.registry.resource import Resource
 
 _encode = msgspec.json.Encoder().encode
-_TEXTS = {200: "OK", 201: "Created", 202: "Accepted"}
-_SECURITY = {"BearerToken": {"type": "apiKey", "in": "header", "name": "authorization"}}
-_VERSION_INFO = "io.k8s.apimachinery.pkg.version.Info"
+# As in kube-apiserver, whose documents of custom resources are written by a part of its own.
+_CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
-def document(gv: GroupVersion, resources: Sequence[Resource]) -> bytes:
+def document(gv: GroupVersion, resources: Sequence[Resource]) -> Object:
     """Returns the document of a group and version."""
     paths = [path for resource in resources for path in operations.paths(resource)]
+    custom = all(resource.is_custom for resource in resources)
+    if not custom:
+        paths.append(index_paths.version_path(gv))
     schemas = _definitions(gv, resources, paths)
-    tags = operations.tags(gv)
-    return _document({path.path: _path(path, tags) for path in paths}, schemas)
+    if custom:
+        return _document(_CUSTOM_INFO, paths, {"schemas": schemas})
+    return _builtin_document(paths, schemas)
 
 
-def version_document() -> bytes:
-    """Returns the document of `/version`."""
-    answer = {"content": {"application/json": {"schema": _ref(_VERSION_INFO)}}, "description": "OK"}
-    operation = {
-        "description": "get the version of the server",
-        "operationId": "getCodeVersion",
-        "responses": {"200": answer, "401": {"description": "Unauthorized"}},
-        "tags": ["version"],
-    }
-    schemas = {_VERSION_INFO: builtin_definitions.definition(_VERSION_INFO, None)}
-    return _document({"/version/": {"get": operation}}, schemas)
+def index_document(path: Path) -> Object:
+    """Returns the document of a path that is not a resource."""
+    names = builtin_definitions.closure(operations.roots([path]))
+    return _builtin_document([path], {name: builtin_definitions.definition(name, None) for name in names})
+
+
+def encoded(document: Object) -> bytes:
+    """Returns a document in JSON."""
+    return _encode(document)
 
 
 def _definitions(gv: GroupVersion, resources: Iterable[Resource], paths: Iterable[Path]) -> Object:
@@ -47,53 +57,56 @@ def _definitions(gv: GroupVersion, resources: Iterable[Resource], paths: Iterabl
     return {**{name: builtin_definitions.definition(name, gv) for name in builtin_definitions.closure(roots)}, **found}
 
 
-def _document(paths: Object, schemas: Object) -> bytes:
-    return _encode(
-        {
-            "openapi": "3.0.0",
-            "info": {"title": "Setpoint", "version": "unversioned"},
-            "paths": paths,
-            "components": {"schemas": schemas, "securitySchemes": _SECURITY},
-        }
-    )
+def _builtin_document(paths: Iterable[Path], schemas: Object) -> Object:
+    components: Object = {"schemas": dict(sorted(schemas.items()))} if schemas else {}
+    return _document({"title": TITLE, "version": RELEASE}, paths, {**components, "securitySchemes": SECURITY})
 
 
-def _path(path: Path, tags: list[str]) -> Object:
-    found: Object = {operation.method: _operation(operation, tags) for operation in path.operations}
-    return found | {"parameters": [_parameter(parameter) for parameter in path.parameters]}
-
-
-def _operation(operation: Operation, tags: list[str]) -> Object:
-    schema = _ref(operation.answer) if operation.answer else {"type": "string"}
-    content = {media_type: {"schema": schema} for media_type in operation.produces}
-    responses: Object = {str(code): {"content": content, "description": _TEXTS[code]} for code in operation.codes}
-    kind = operation.kind
-    found: Object = {
-        "description": operation.description,
-        "operationId": operation.operation_id,
-        # Inline, because kubectl looks for them here.
-        "parameters": [_parameter(parameter) for parameter in operation.parameters],
-        "responses": {**responses, "401": {"description": "Unauthorized"}},
-        "tags": tags,
-        "x-kubernetes-action": operation.action,
-        builtin_definitions.GVK: {"group": kind.group, "kind": kind.kind, "version": kind.version},
+def _document(info: Object, paths: Iterable[Path], components: Object) -> Object:
+    return {
+        "openapi": "3.0.0",
+        "info": info,
+        "paths": {path.path: _path(path) for path in sorted(paths)},
+        "components": components,
     }
-    if operation.body:
-        body = {media_type: {"schema": _ref(operation.body)} for media_type in operation.consumes}
-        found["requestBody"] = {"content": body}
-        if operation.body_required:
-            found["requestBody"]["required"] = True
+
+
+def _path(path: Path) -> Object:
+    by_method = {operation.method: operation for operation in path.operations}
+    found: Object = {method: _operation(by_method[method]) for method in METHODS if method in by_method}
+    if path.parameters:
+        found["parameters"] = [_parameter(parameter) for parameter in path.parameters]
     return found
 
 
-def _parameter(parameter: Parameter) -> Object:
+def _operation(operation: Operation) -> Object:
     found: Object = {
-        "name": parameter.name,
-        "in": parameter.place,
-        "description": parameter.description,
-        "schema": {"type": parameter.type, "uniqueItems": True},
+        "tags": [operation.tag],
+        "description": operation.description,
+        "operationId": operation.operation_id,
     }
-    return found | {"required": True} if parameter.place == "path" else found
+    if operation.parameters:
+        # Inline, because kubectl looks for them here.
+        found["parameters"] = [_parameter(parameter) for parameter in operation.parameters]
+    if operation.body:
+        found["requestBody"] = {"content": _content(operation.consumes, _ref(operation.body))}
+        if operation.body_required:
+            found["requestBody"]["required"] = True
+    content = _content(operation.produces, _ref(operation.answer) if operation.answer else {"type": "string"})
+    responses: Object = {str(code): {"description": TEXTS[code], "content": content} for code in operation.codes}
+    found["responses"] = {**responses, "401": {"description": "Unauthorized"}}
+    return found | extensions(operation)
+
+
+def _content(media_types: Iterable[str], schema: Object) -> Object:
+    return {media_type: {"schema": schema} for media_type in sorted(media_types)}
+
+
+def _parameter(parameter: Parameter) -> Object:
+    found: Object = {"name": parameter.name, "in": parameter.place, "description": parameter.description}
+    if parameter.place == "path":
+        found["required"] = True
+    return found | {"schema": {"type": parameter.type, "uniqueItems": True}}
 
 
 def _ref(name: str) -> Object:
