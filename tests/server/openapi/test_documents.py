@@ -1,8 +1,10 @@
 """The OpenAPI documents: what kubectl looks for in them, their addresses, and that they follow definitions at once."""
 
+from typing import Any
+
 import pytest
 from tests.server.nonresource.asking import DEFINITIONS, Asking, Tree, asking, header
-from tests.server.openapi import gnostic_reader
+from tests.server.openapi import gnostic_reader, gnostic_v3_reader
 from tests.server.openapi.published import operations, references
 
 from setpoint.objects.gvk import GroupVersion
@@ -12,6 +14,7 @@ from setpoint.server.publish.openapi.documents import OpenAPI
 
 GVK = "x-kubernetes-group-version-kind"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 # Everything that version 2 can say of a field.
 EVERYTHING: Tree = {
     "type": "object",
@@ -50,6 +53,17 @@ EVERYTHING: Tree = {
                 },
             },
         }
+    },
+}
+ONLY_IN_V3: Tree = {
+    "type": "object",
+    "nullable": True,
+    "properties": {
+        "yes": {"type": "boolean", "default": False},
+        "number": {"type": "number", "default": 0, "not": {"enum": [5]}},
+        "either": {"type": "string", "default": "", "oneOf": [{"minLength": 2}, {"pattern": "^$"}]},
+        "all": {"type": "string", "default": "ab", "allOf": [{"minLength": 2}], "anyOf": [{"maxLength": 3}]},
+        "large": {"type": "object", "default": {"a": 1}, "additionalProperties": {"type": "integer"}},
     },
 }
 SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}
@@ -285,6 +299,7 @@ def _version(kind: str) -> Tree:
         ("/openapi/v3/api/v1", "*/*", 200),
         ("/openapi/v3/api/v1", "text/html", 406),
         ("/openapi/v3/api/v1", PROTOBUF, 406),
+        ("/openapi/v3/api/v1", V3_PROTOBUF, 200),
         ("/openapi/v2", PROTOBUF, 200),
         ("/openapi/v2", f"{PROTOBUF},application/json", 200),
         ("/openapi/v2", "application/*", 200),
@@ -313,6 +328,37 @@ async def test_the_protobuf_form_says_the_same_as_the_json() -> None:
         tree = await server.get("/openapi/v2")
         assert tree["definitions"]["com.ex.v1.Widget"]["properties"]["spec"] == EVERYTHING["properties"]["spec"]
         assert gnostic_reader.document(response.body) == tree
+
+
+@pytest.mark.parametrize("path", ["api/v1", "apis/ex.com/v1", "apis/apps", "version", "openid/v1/jwks"])
+async def test_the_protobuf_form_of_version_3_says_the_same_as_the_json(path: str) -> None:
+    schema = {**EVERYTHING, "properties": {**EVERYTHING["properties"], "v3": ONLY_IN_V3}}
+    async with asking() as server:
+        await server.define(schema=schema, subresources=SUBRESOURCES)
+        response = await server.ask(f"/openapi/v3/{path}", accept=V3_PROTOBUF)
+        assert response.content_type == "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+        assert isinstance(response.body, bytes)
+        tree = await server.get(f"/openapi/v3/{path}")
+        assert gnostic_v3_reader.document(response.body) == without_large_defaults(tree)
+        assert header(response, "ETag") == header(await server.ask(f"/openapi/v3/{path}"), "ETag")
+
+
+def without_large_defaults(node: Any) -> Any:
+    """A document without the defaults that protobuf does not have, lists and objects."""
+    if isinstance(node, list):
+        return [without_large_defaults(entry) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    found: Tree = {}
+    for name, value in node.items():
+        if name == "properties" and isinstance(value, dict):
+            # One of the fields may be called "default".
+            found[name] = {field: without_large_defaults(child) for field, child in value.items()}
+        else:
+            found[name] = without_large_defaults(value)
+    if isinstance(node.get("default"), (dict, list)):
+        found["default"] = None
+    return found
 
 
 async def test_old_kubectl_finds_the_dry_run_of_a_patch_in_the_protobuf_form() -> None:

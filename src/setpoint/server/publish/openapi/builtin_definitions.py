@@ -4,14 +4,17 @@ They differ from the server's own in the schemas of types with custom JSON, in t
 descriptions.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from typing import TypeAlias
 
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 
 V3_PREFIX, V2_PREFIX = "#/components/schemas/", "#/definitions/"
+# Tests a kind of a definition.
+Shown: TypeAlias = Callable[[Object], bool]
 GVK = "x-kubernetes-group-version-kind"
 
 # Types with custom JSON, in version 3 and in version 2.
@@ -25,20 +28,33 @@ _OPAQUE: Mapping[str, tuple[Object, Object]] = {
         {"type": "string"},
     ),
 }
+# Groups whose kinds Go's client library does not register.
+_SERVER_GROUPS = frozenset(("admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"))
 # The keywords of the values of a list and a map, by the ending of the place of an enumeration.
 _VALUES = {"[]": "items", "{}": "additionalProperties"}
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 
 
-def definition(name: str, gv: GroupVersion | None, *, v2: bool = False) -> Object:
-    """Returns a copy of the definition of that name. Some stand for kinds of many groups: the result lists those of the
-    core group and of `gv`, or all if `gv` is None."""
+def definition(name: str, shown: Shown | None = None, *, v2: bool = False) -> Object:
+    """Returns a copy of the definition of that name. Some stand for kinds of many groups: the result lists those that
+    are shown, by default all."""
     tree = _published(name, v2=v2)
     kinds = tree.get(GVK)
-    if gv is not None and kinds and len(kinds) > 1:
-        shown = ("", "v1"), (gv.group, gv.version)
-        tree[GVK] = [kind for kind in kinds if (kind["group"], kind["version"]) in shown]
+    if shown is not None and kinds and len(kinds) > 1:
+        tree[GVK] = [kind for kind in kinds if shown(kind)]
     return tree
+
+
+def shown_in(gv: GroupVersion) -> Shown:
+    """Returns the test of the kinds in the document of a built-in group and version: those of the core group, and its
+    own."""
+    places = ("", "v1"), (gv.group, gv.version)
+    return lambda kind: (kind["group"], kind["version"]) in places
+
+
+def shown_in_custom(kind: Object) -> bool:
+    """Returns True for the kinds in the documents of custom resources: those of all groups that Go clients know."""
+    return kind["group"] not in _SERVER_GROUPS
 
 
 def closure(names: Iterable[str]) -> list[str]:

@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 
 _JSON = "application/json"
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 # The accepted media types, and the media types of the responses.
-_V3_TYPES: Mapping[str, str] = {_JSON: _JSON}
+_V3_TYPES: Mapping[str, str] = {
+    _JSON: _JSON,
+    _V3_PROTOBUF: _V3_PROTOBUF,
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": _V3_PROTOBUF,
+}
 _V2_TYPES: Mapping[str, str] = {
     _JSON: _JSON,
     _V2_PROTOBUF: _V2_PROTOBUF,
@@ -63,8 +68,9 @@ class OpenAPI:
         # Creating documents would block other requests for too long: a thread does so, one document at a time.
         self._making = asyncio.Lock()
         self._fingerprints: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
-        # Documents of version 3 by hash; those that are no longer in the index are removed when another one is created.
-        self._documents: dict[str, bytes] = {}
+        # Documents of version 3 by hash and media type; those that are no longer in the index are removed when another
+        # one is created.
+        self._documents: dict[tuple[str, str], bytes] = {}
         # Fragments of version 2 by media type: those of custom resources, and the one of all built-in resources.
         self._fragments: dict[str, WeakKeyDictionary[Resource, Fragment]] = {
             media_type: WeakKeyDictionary() for media_type in (_JSON, _V2_PROTOBUF)
@@ -130,16 +136,17 @@ class OpenAPI:
             headers += [("Cache-Control", "public, immutable"), ("Expires", expires)]
         if is_known(context, etag):
             return Response(304, "", b"", headers)
-        return Response(200, media_type, await self._document(context.registry, path, found), headers)
+        return Response(200, media_type, await self._document(context.registry, path, found, media_type), headers)
 
-    async def _document(self, registry: Registry, path: str, name: str) -> bytes:
+    async def _document(self, registry: Registry, path: str, name: str, media_type: str) -> bytes:
+        key = name, media_type
         async with self._making:
-            found = self._documents.get(name)
+            found = self._documents.get(key)
             if found is None:
-                found = await asyncio.to_thread(_make, registry, path)
+                found = await asyncio.to_thread(_make, registry, path, media_type)
                 current = {*self.hashes(registry).values(), name}
-                self._documents = {old: made for old, made in self._documents.items() if old in current}
-                self._documents[name] = found
+                self._documents = {old: made for old, made in self._documents.items() if old[0] in current}
+                self._documents[key] = found
         return found
 
     async def _version_2(self, context: Context) -> Response:
@@ -178,14 +185,16 @@ def _form(media_type: str) -> _Form:
     return _Form(v2.protobuf_fragment, v2.protobuf_document)
 
 
-def _make(registry: Registry, path: str) -> bytes:
-    from setpoint.server.publish.openapi import index_paths, v3
+def _make(registry: Registry, path: str, media_type: str) -> bytes:
+    from setpoint.server.publish.openapi import gnostic_v3, index_paths, v3
 
     plain = index_paths.documents(registry.builtin_groups).get(path)
     if plain is not None:
-        return v3.encoded(v3.index_document(plain))
-    gv = GroupVersion.parse(path.partition("/")[2])
-    return v3.encoded(v3.document(gv, registry.group_versions[gv]))
+        document = v3.index_document(plain)
+    else:
+        gv = GroupVersion.parse(path.partition("/")[2])
+        document = v3.document(gv, registry.group_versions[gv])
+    return v3.encoded(document) if media_type == _JSON else gnostic_v3.document(document)
 
 
 def _ingredients(resource: Resource) -> list[object]:

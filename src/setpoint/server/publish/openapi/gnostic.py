@@ -61,7 +61,7 @@ def _operation(operation: Object) -> bytes:
     responses = (_response(code, response) for code, response in operation["responses"].items())
     found.append(message(9, b"".join(responses)))
     found += [text(10, scheme) for scheme in operation["schemes"]]
-    return b"".join(found) + _extensions(13, operation)
+    return b"".join(found) + extensions(13, operation)
 
 
 def _response(code: str, response: Object) -> bytes:
@@ -99,17 +99,21 @@ def _schema(schema: Json) -> bytes:
     if not isinstance(schema, dict):
         return b""
     found = [write(schema[keyword]) for keyword, write in _KEYWORDS.items() if keyword in schema]
-    return b"".join(found) + _extensions(31, schema)
+    return b"".join(found) + extensions(31, schema)
 
 
-def _extensions(number: int, node: Object) -> bytes:
+def extensions(number: int, node: Object) -> bytes:
+    """Returns the extensions of a node, as a repeated field of that number."""
     found = (
-        message(number, text(1, name) + message(2, _any(value))) for name, value in node.items() if name[:2] == "x-"
+        message(number, text(1, name) + message(2, any_value(value)))
+        for name, value in node.items()
+        if name[:2] == "x-"
     )
     return b"".join(found)
 
 
-def _any(value: Json) -> bytes:
+def any_value(value: Json) -> bytes:
+    """Returns an `Any`."""
     return text(2, _encode(value).decode() + "\n")
 
 
@@ -151,11 +155,11 @@ _KEYWORDS: Mapping[str, Callable[[Json], bytes]] = {
     "maxProperties": lambda value: integer(17, value),
     "minProperties": lambda value: integer(18, value),
     "required": lambda value: b"".join(text(19, name) for name in value),
-    "enum": lambda value: b"".join(message(20, _any(entry)) for entry in value),
+    "enum": lambda value: b"".join(message(20, any_value(entry)) for entry in value),
     "additionalProperties": _additional_properties,
     "type": lambda value: _string_list(22, value),
     "items": lambda value: message(23, message(1, _schema(value))),
     "properties": _properties,
     "externalDocs": _external_docs,
-    "example": lambda value: message(30, _any(value)),
+    "example": lambda value: message(30, any_value(value)),
 }

@@ -121,7 +121,7 @@ def _parts(resources: Sequence[Resource]) -> tuple[Object, Object, Object]:
 
 def _builtin(roots: set[str]) -> Object:
     names = builtin_definitions.closure(roots)
-    return {name: builtin_definitions.definition(name, None, v2=True) for name in names}
+    return {name: builtin_definitions.definition(name, v2=True) for name in names}
 
 
 def _path(path: Path, shared: Object) -> Object:

@@ -30,7 +30,8 @@ def document(gv: GroupVersion, resources: Sequence[Resource]) -> Object:
     custom = all(resource.is_custom for resource in resources)
     if not custom:
         paths.append(index_paths.version_path(gv))
-    schemas = _definitions(gv, resources, paths)
+    shown = builtin_definitions.shown_in_custom if custom else builtin_definitions.shown_in(gv)
+    schemas = _definitions(resources, paths, shown)
     if custom:
         return _document(_CUSTOM_INFO, paths, {"schemas": schemas})
     return _builtin_document(paths, schemas)
@@ -39,7 +40,7 @@ def document(gv: GroupVersion, resources: Sequence[Resource]) -> Object:
 def index_document(path: Path) -> Object:
     """Returns the document of a path that is not a resource."""
     names = builtin_definitions.closure(operations.roots([path]))
-    return _builtin_document([path], {name: builtin_definitions.definition(name, None) for name in names})
+    return _builtin_document([path], {name: builtin_definitions.definition(name) for name in names})
 
 
 def encoded(document: Object) -> bytes:
@@ -47,18 +48,19 @@ def encoded(document: Object) -> bytes:
     return _encode(document)
 
 
-def _definitions(gv: GroupVersion, resources: Iterable[Resource], paths: Iterable[Path]) -> Object:
+def _definitions(resources: Iterable[Resource], paths: Iterable[Path], shown: builtin_definitions.Shown) -> Object:
     """Returns all schemas that the operations, and those schemas, refer to."""
-    roots, found = operations.roots(paths), dict[str, Object]()
+    roots, custom = operations.roots(paths), dict[str, Object]()
     for resource in resources:
         if resource.is_custom:
-            found |= custom_schema.definitions(resource)
+            custom |= custom_schema.definitions(resource)
             roots |= {definition_names.OBJECT_META, definition_names.LIST_META}
-    return {**{name: builtin_definitions.definition(name, gv) for name in builtin_definitions.closure(roots)}, **found}
+    found = {name: builtin_definitions.definition(name, shown) for name in builtin_definitions.closure(roots)}
+    return dict(sorted((found | custom).items()))
 
 
 def _builtin_document(paths: Iterable[Path], schemas: Object) -> Object:
-    components: Object = {"schemas": dict(sorted(schemas.items()))} if schemas else {}
+    components: Object = {"schemas": schemas} if schemas else {}
     return _document({"title": TITLE, "version": RELEASE}, paths, {**components, "securitySchemes": SECURITY})
 
 
