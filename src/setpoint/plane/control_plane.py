@@ -142,6 +142,7 @@ class ControlPlane:
             stack.callback(authentication.close)
             self._server = self._assemble_server(store, authentication)
             services = self._server.services
+            services.components["controller-manager"] = self._check_controllers
             stack.callback(self._server.close)
             # Other servers may write to the same store: definitions, roles, policies.
             services.views.shared = not isinstance(self._given, str) or self._given.startswith("etcd:")
@@ -163,7 +164,9 @@ class ControlPlane:
                 stack.push_async_callback(self._host.stop)
                 await self._host.start(self.client(user=_WORKLOADS, groups=[MASTERS]))
             self._stack = stack.pop_all()
-            self._opened = PlaneEndpoint(self._server, self._clock, self._limits, self._data, self._stack)
+            self._opened = PlaneEndpoint(
+                self._server, self._clock, self._limits, self._data, self._stack, self._publish_authority
+            )
         if not self._read_only:
             self.start_system(self._system_names)
         return self
@@ -272,9 +275,14 @@ class ControlPlane:
         await self._publish_authority()
 
     async def _publish_authority(self) -> None:
-        """Publishes the certificate of our authority in every namespace, if the system controllers run."""
-        if self._system is not None and self._opened is not None and (authority := self._opened.authority) is not None:
-            await self._system.publish(authority.decode())
+        """Publishes the authority of the server's certificate in every namespace, if the system controllers run."""
+        if self._system is not None and self._opened is not None and (authority := self._opened.server_authority):
+            await self._system.publish(authority)
+
+    async def _check_controllers(self) -> None:
+        """Raises PlaneError unless the system controllers run."""
+        if self._system is None or not self._system.is_running:
+            raise PlaneError("the system controllers do not run in this process")
 
     async def _stop_system(self) -> None:
         starting, self._starting = self._starting, None

@@ -1,7 +1,7 @@
 """The endpoint of a control plane for other processes: its sockets, certificates and kubeconfigs."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.plane.errors import PlaneError
 from setpoint.server.app import Server
+from setpoint.server.bootstrap.client_authority import publish_client_authority
 from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
 from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
 from setpoint.server.edge.limits import Limits
@@ -27,10 +28,19 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 class PlaneEndpoint:
     """Opens a server to other processes. `stack` closes the sockets at the end; `data` is the directory of the
-    certificate authority, if any."""
+    certificate authority, if any. `renewed` is called after each renewal of the certificates."""
 
-    def __init__(self, server: Server, clock: Clock, limits: Limits, data: Path | None, stack: AsyncExitStack) -> None:
+    def __init__(
+        self,
+        server: Server,
+        clock: Clock,
+        limits: Limits,
+        data: Path | None,
+        stack: AsyncExitStack,
+        renewed: Callable[[], Awaitable[None]],
+    ) -> None:
         self.url = ""
+        self._renewed = renewed
         self._server, self._clock, self._limits, self._data, self._stack = server, clock, limits, data, stack
         self._listener: Listener | None = None
         self._identity: Identity | None = None
@@ -48,6 +58,9 @@ class PlaneEndpoint:
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self.url = f"{'https' if tls else 'http'}://{shown}:{port}"
+        certificates = self._certificates
+        if advertised and certificates is not None and certificates.client_authority:
+            await publish_client_authority(self._server.services, certificates.client_authority)
         return self.url
 
     async def _advertise(self, host: str, port: int) -> None:
@@ -68,6 +81,11 @@ class PlaneEndpoint:
     def authority(self) -> bytes | None:
         """The certificate of our certificate authority in PEM; None without our own authority."""
         return self._identity.authority.pair.certificate if self._identity is not None else None
+
+    @property
+    def server_authority(self) -> str:
+        """The certificates in PEM that verify the server's certificate; empty without TLS."""
+        return self._certificates.server_authority if self._certificates is not None else ""
 
     def kubeconfig(self, token: str) -> str:
         """Returns the kubeconfig of the administrator with this token."""
@@ -100,9 +118,16 @@ class PlaneEndpoint:
 
     def _tls(self, host: str, names: Sequence[str], given: "bool | Certificates") -> "SSLContext":
         certificates = self._certificates = self._own(host, names) if isinstance(given, bool) else _provided(given)
-        renewing = asyncio.create_task(_renew(certificates))
+        renewing = asyncio.create_task(self._renew(certificates))
         self._stack.callback(renewing.cancel)
         return certificates.context
+
+    async def _renew(self, certificates: "Identity | Provided") -> None:
+        while True:
+            await SystemClock().sleep(certificates.renewal_seconds)
+            with suppress(OSError, ValueError):  # the old certificate is still valid, and the next attempt follows soon
+                certificates.renew()
+                await self._renewed()
 
     def _own(self, host: str, names: Sequence[str]) -> "Identity":
         from setpoint.server.edge.identity import Identity
@@ -117,10 +142,3 @@ def _provided(files: "Certificates") -> "Provided":
     from setpoint.server.edge.tls import Provided
 
     return Provided(files)
-
-
-async def _renew(certificates: "Identity | Provided") -> None:
-    while True:
-        await SystemClock().sleep(certificates.renewal_seconds)
-        with suppress(OSError, ValueError):  # the old certificate is still valid, and the next attempt follows soon
-            certificates.renew()

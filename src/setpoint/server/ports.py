@@ -251,8 +251,10 @@ class QuotaLedger(Protocol):
         item: Item | None,
         new: Object | None,
         subresource: str,
+        also: Sequence[Write],
     ) -> int:
-        """Commits a write and charges the usage to the quotas. Raises Forbidden if a quota is exceeded."""
+        """Commits a write with the writes in `also`, and charges the usage to the quotas. Raises Forbidden if a quota
+        is exceeded."""
 
     async def settle(self, namespace: str, name: str) -> None:
         """Recounts the usage of one quota."""

@@ -21,6 +21,7 @@ from setpoint.server.registry.resource import CREATE_ONLY, Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.extension import Verb
 from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.verbs.component_statuses import get_component_status, list_component_statuses
 from setpoint.server.verbs.create import create
 from setpoint.server.verbs.delete import delete, delete_collection
 from setpoint.server.verbs.get import get
@@ -153,6 +154,9 @@ def _fill(resource: Resource) -> Mapping[tuple[bool, bool, str, str], Route]:
                 found[scope, True, "", name] = VERBS[name]
             if scope and name in _ACROSS_NAMESPACES:
                 found[False, False, "", name] = VERBS[name]
+    if resource.kind == "ComponentStatus" and not resource.group:
+        found[False, True, "", "get"] = get_component_status
+        found[False, False, "", "list"] = list_component_statuses
     for subresource in resource.subresources.values():
         own = SUBRESOURCES.get(subresource.name, {})
         for name in subresource.verbs:

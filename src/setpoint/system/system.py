@@ -65,6 +65,14 @@ class System:
         self._events: Events | None = None
         self._feed: OwnershipFeed | None = None
         self._authority = ""
+        self._publisher: Controller | None = None
+        # The number of background tasks that have failed.
+        self._failures = 0
+
+    @property
+    def is_running(self) -> bool:
+        """True if controllers were started, and none of them has failed."""
+        return bool(self._controllers or self._tasks) and not self._failures
 
     async def start(self) -> None:
         """Starts the controllers that depend only on the server."""
@@ -112,7 +120,11 @@ class System:
             return
         self._authority = authority
         if ROOT_CA in self._names:
-            await self._control(root_ca_publisher(self._account("root-ca-cert-publisher"), authority))
+            if self._publisher is not None:
+                self._controllers.remove(self._publisher)
+                await self._publisher.stop(0)
+            self._publisher = root_ca_publisher(self._account("root-ca-cert-publisher"), authority)
+            await self._control(self._publisher)
 
     async def stop(self) -> None:
         """Stops all controllers."""
@@ -170,7 +182,12 @@ class System:
     def _run(self, run: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.ensure_future(_logged(run))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failures += 1
 
     def _warn(self, about: Object, reason: str, note: str) -> None:
         """Records an event. The recorder is created on first use, because most planes never need one."""

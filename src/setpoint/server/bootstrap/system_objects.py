@@ -1,11 +1,14 @@
-"""The objects of every new cluster: namespaces, priority classes, and the Service `kubernetes`."""
+"""The objects of every new cluster: namespaces, priority classes, the range of Services, the Service `kubernetes`."""
 
 from ipaddress import ip_network
 
 from setpoint.objects import meta
 from setpoint.objects.provenance import Actor
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
+from setpoint.server.registry.ip_addresses import adopt_addresses
 from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.server_fields import managed, map_fields
 from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed
 
@@ -21,6 +24,8 @@ PRIORITY_CLASSES = {
         "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
     ),
 }
+LEGACY_TOKENS = "kube-apiserver-legacy-service-account-token-tracking"
+_RANGE_CONTROLLER = "kubernetes-service-cidr-controller"
 APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-apiserver")
 
 
@@ -31,23 +36,30 @@ async def fill(services: Services) -> None:
     for name, (value, description) in PRIORITY_CLASSES.items():
         tree: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
         await make(services, "priorityclasses", tree | {"value": value, "description": description})
-    await make(services, "services", _own_service(services.service_cidr))
+    await make(services, "configmaps", _token_tracking(services))
+    is_new = await make(services, "servicecidrs", _service_range(services))
+    is_new = await make(services, "services", _own_service(services.service_cidr)) or is_new
+    if is_new:
+        # The Services of a store that an older server wrote have no IPAddresses yet.
+        await adopt_addresses(services, APISERVER)
 
 
-async def make(services: Services, plural: str, tree: Object) -> None:
-    """Stores an object of a built-in kind if the name is free. The object is not validated and must be complete."""
+async def make(services: Services, plural: str, tree: Object) -> bool:
+    """Stores an object of a built-in kind if the name is free, and returns True if so. The object is not validated and
+    must be complete."""
     group, _, version = tree["apiVersion"].rpartition("/")
     resource = services.registry.resource(group, version, plural)
     assert resource is not None, f"{plural} are not served"
     metadata = tree["metadata"]
     key = resource.storage.key(metadata.get("namespace", ""), metadata["name"])
     if await services.store.get(key) is not None:
-        return
+        return False
     complete(services, resource, tree)
     try:
         await services.commit(key, resource.encode(tree), ABSENT, APISERVER)
     except ExpectationFailed:
-        return  # another server with the same store was faster
+        return False  # another server with the same store was faster
+    return True
 
 
 def complete(services: Services, resource: Resource, tree: Object) -> None:
@@ -59,6 +71,46 @@ def complete(services: Services, resource: Resource, tree: Object) -> None:
     if resource.strategy.keeps_generation:
         metadata["generation"] = 1
     resource.strategy.prepare_for_create(tree)
+
+
+def _token_tracking(services: Services) -> Object:
+    """Returns the ConfigMap with the day since which the last use of every legacy token is recorded."""
+    now = services.clock.now()
+    entry = managed("v1", {"f:data": map_fields("since")}, now)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": LEGACY_TOKENS, "namespace": "kube-system", "managedFields": [entry]},
+        "data": {"since": format_time(now)[:10]},
+    }
+
+
+def _service_range(services: Services) -> Object:
+    """Returns the ServiceCIDR `kubernetes`: the range of the server, which is ready from the start."""
+    now = services.clock.now()
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+        "lastTransitionTime": format_time(now),
+    }
+    owned: Object = {name: {} for name in ("f:lastTransitionTime", "f:message", "f:status", "f:type")}
+    status: Object = {"f:status": {"f:conditions": {'k:{"type":"Ready"}': {".": {}, **owned}}}}
+    version = "networking.k8s.io/v1"
+    return {
+        "apiVersion": version,
+        "kind": "ServiceCIDR",
+        "metadata": {
+            "name": "kubernetes",
+            "managedFields": [
+                managed(version, status, now, _RANGE_CONTROLLER, "Apply", "status"),
+                managed(version, {"f:spec": {"f:cidrs": {}}}, now),
+            ],
+        },
+        "spec": {"cidrs": [services.service_cidr]},
+        "status": {"conditions": [condition]},
+    }
 
 
 def _own_service(cidr: str) -> Object:

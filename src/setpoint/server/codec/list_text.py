@@ -48,7 +48,7 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
         now = context.services.clock.now()
 
         def rows(items: Sequence[Item]) -> list[bytes]:
-            return [_encode(maker.row(resource.item(item), now)) for item in items]
+            return [_encode(maker.row(_tree(resource, item), now)) for item in items]
 
         return Listing(_encode(maker.table((), metadata, now)), "rows", rows, TABLE_ROWS, _CONVERTED_BYTES)
     if accepted.form == PARTIAL_LIST:
@@ -68,6 +68,13 @@ def listing(context: Context, resource: Resource, accepted: Accepted, metadata: 
         return Listing(empty, "items", resource.render_list_items, _APART, _APART_BYTES)
     tree = {"kind": kind, "apiVersion": version, "metadata": metadata, "items": ()}
     return Listing(_encode(tree), "items", resource.render_list_items, _STORED, _STORED_BYTES)
+
+
+def _tree(resource: Resource, item: Item) -> Object:
+    tree = resource.item(item)
+    if not item.revision:
+        del tree["metadata"]["resourceVersion"]  # the object is not stored
+    return tree
 
 
 async def protobuf_listing(

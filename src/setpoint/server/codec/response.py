@@ -114,7 +114,7 @@ def _part(text: ListText, made: Listing, items: Sequence[Item], *, is_first: boo
 
 def list_metadata(selected: ObjectPage) -> Object:
     """Returns the metadata of a list, in the form of built-in kinds."""
-    metadata: Object = {"resourceVersion": str(selected.revision)}
+    metadata: Object = {"resourceVersion": str(selected.revision)} if selected.revision else {}
     if selected.continue_token:
         metadata["continue"] = selected.continue_token
     if selected.remaining is not None:

@@ -63,6 +63,16 @@ class Identity:
         self._serving = self._find_serving()
         self._load()
 
+    @property
+    def server_authority(self) -> str:
+        """The certificate of the authority, in PEM: clients verify the server with it."""
+        return self.authority.pair.certificate.decode("ascii")
+
+    @property
+    def client_authority(self) -> str:
+        """The authority that verifies client certificates: the same."""
+        return self.server_authority
+
     def renew(self) -> bool:
         """Replaces the certificate if it expires soon; later connections use the new one."""
         if self.authority.still_serves(self._serving, self._names, self._clock.now()):

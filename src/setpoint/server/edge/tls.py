@@ -6,6 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from setpoint.objects.pem import certificates_in
+
 
 class Certificates(NamedTuple):
     """PEM files: the serving certificate and its key, and the authorities that client certificates are verified with.
@@ -50,14 +52,21 @@ class Provided:
         """Raises OSError, or ValueError if a file has invalid content."""
         self._files = files
         self._seen = self._times()
-        authorities = ""
+        # The authorities that verify client certificates, in PEM; empty if there are none.
+        self.client_authority = ""
         if files.client_authorities is not None:
-            authorities = files.client_authorities.read_text("ascii", "replace")
+            self.client_authority = files.client_authorities.read_text("ascii", "replace")
         try:
-            self.context = server_context(authorities)
+            self.context = server_context(self.client_authority)
         except ssl.SSLError as error:
             raise ValueError(f"{files.client_authorities} contains no valid CA certificates: {error}") from error
         self._load()
+
+    @property
+    def server_authority(self) -> str:
+        """The certificates (in PEM) that clients can verify the server with: those of the serving certificate's file,
+        which may end with those of its authority."""
+        return "".join(certificates_in(self._files.certificate.read_text("ascii", "replace")))
 
     def renew(self) -> bool:
         """Reloads the certificate if the files have changed; later connections use the new one. Raises as the

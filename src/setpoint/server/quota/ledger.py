@@ -15,7 +15,7 @@ recounted periodically (`settle_all`), and each quota is recounted when written.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -114,8 +114,9 @@ class Ledger:
         item: Item | None,
         new: Object | None,
         subresource: str = "",
+        also: Sequence[Write] = (),
     ) -> int:
-        """Commits a write together with its charges; see `Services.persist`."""
+        """Commits a write together with its charges, and with the writes in `also`; see `Services.persist`."""
         namespace, _, name = write.key[len(resource.storage.prefix) :].partition("/")
         if await self.quotas.all(self._services, namespace):
             evaluator = evaluator_of(resource)
@@ -125,13 +126,17 @@ class Ledger:
                 is_judged = new is not None and self._enforced and evaluator.is_judged(verb, subresource, new, old)
                 change = _Change(resource, evaluator, namespace, name, old, new, is_judged)
                 async with self._lock(namespace):
-                    return await self._commit(change, write, actor, cause)
+                    return await self._commit(change, write, actor, cause, also)
+        if also:
+            return await self._services.transact([write, *also], actor, cause)
         return await self._services.commit(write.key, write.value, write.expect, actor, cause, write.ttl)
 
-    async def _commit(self, change: _Change, write: Write, actor: Actor, cause: Cause | None) -> int:
+    async def _commit(
+        self, change: _Change, write: Write, actor: Actor, cause: Cause | None, also: Sequence[Write]
+    ) -> int:
         services, namespace, resource = self._services, change.namespace, self._resource()
         for _ in range(_ATTEMPTS):
-            writes = [write]
+            writes = [write, *also]
             for before, after in await self._charged(await self.quotas.all(services, namespace), change):
                 key = resource.storage.key(namespace, after.name)
                 if key != write.key:

@@ -6,6 +6,7 @@ announces its reservations in one shared key before the write: a server that fin
 the others and allocates again.
 """
 
+from ipaddress import ip_address
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -18,6 +19,7 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object, copy
 from setpoint.server.registry.indexes import Views
+from setpoint.server.registry.ip_addresses import is_allocated
 from setpoint.server.registry.kinds.core.service.allocator import NOTHING, Claims, Holdings, Pool, claims_of
 from setpoint.server.registry.resource import Resource
 from setpoint.store.contract import ABSENT, Expect, ExpectationFailed, Item, Store
@@ -74,6 +76,10 @@ class Allocations:
         self._services = services
         self._holdings = Holdings(services.service_cidr)
         self._view = services.views.of("", "v1", "services", claims_of, self._holdings.changed)
+        # A user may reserve an address with an IPAddress; those of Services are held by the Services themselves.
+        self._reserved = services.views.of(
+            "networking.k8s.io", "v1", "ipaddresses", _reservation, self._holdings.changed
+        )
         # The name of this server for the others; its announcements; and the revision of the shared key at the last
         # read.
         self._name = ""
@@ -87,6 +93,7 @@ class Allocations:
         errors of values that are not available."""
         key = resource.storage.key(meta.namespace(tree), meta.name(tree))
         await self._view.current()
+        await self._reserved.current()
         if self._services.views.shared and not dry_run:
             return await self._give_among_others(context, resource, tree, old, key)
         return resource.strategy.allocate(tree, old, self._open(context, key))
@@ -129,10 +136,16 @@ class Allocations:
         revision = item.revision if item else ABSENT
         if revision != self._heard:
             await self._view.read()
+            await self._reserved.read()
             self._heard = revision
         now = self._services.clock.now().timestamp()
         promises = _decode(item.value) if item else []
         return [promise for promise in promises if promise.server != self._name and promise.until > now]
+
+
+def _reservation(address: Object) -> Claims:
+    """Returns the claims of an IPAddress that a user created."""
+    return NOTHING if is_allocated(address) else Claims([int(ip_address(meta.name(address)))], [])
 
 
 def _claims(promises: list[_Promise], key: str) -> Claims:

@@ -56,7 +56,12 @@ class Encoding:
         """Returns the JSON of many values with their revisions, without `apiVersion` and `kind`, like the items of a
         built-in list."""
         start = self._start
-        return [b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[start:]) for value, revision in values]
+        return [
+            b'{"metadata":{"resourceVersion":"%d",%b' % (revision, value[start:])
+            if revision
+            else b'{"metadata":{%b' % value[start:]
+            for value, revision in values
+        ]
 
 
 class Storage:

@@ -20,6 +20,7 @@ from setpoint.server.outbound.service_resolver import ServiceResolver
 from setpoint.server.ports import Definitions, ProgressReporter, QuotaLedger, TokenIssuer, User
 from setpoint.server.registry.allocations import Allocations
 from setpoint.server.registry.indexes import View, Views
+from setpoint.server.registry.ip_addresses import address_writes
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR, Pool
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource
@@ -71,6 +72,8 @@ class Services:
     reactions: "Sequence[Reaction]" = ()
     # The sources of `/metrics`.
     measured: list[Collector] = field(default_factory=list, repr=False)
+    # The checks of the components that ComponentStatuses show, by name; a check raises an exception if it fails.
+    components: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict, repr=False)
     # The range of the addresses of Services.
     service_cidr: str = SERVICE_CIDR
     # Resolves the services that webhooks refer to.
@@ -88,8 +91,13 @@ class Services:
     offload: Offload = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.components.setdefault("etcd-0", self.check_store)
         self.views = Views(self)
         self.offload = Offload(self.clock)
+
+    async def check_store(self) -> None:
+        """Raises an exception if the store cannot be read."""
+        await self.store.revision()
 
     @cached_property
     def namespaces(self) -> View[Object]:
@@ -192,14 +200,21 @@ class Services:
         subresource: str,
     ) -> int:
         ledger = self.ledger
+        also: Sequence[Write] = ()
+        if resource.strategy.allocates:
+            also = address_writes(self, None if item is None else resource.item(item), new)
         quotas = None if ledger is None else ledger.quotas.view
         if ledger is None or not resource.namespaced or (quotas is not None and quotas.is_empty):
+            if also:
+                return await self.transact([write, *also], actor, cause)
             key, value, expect, ttl = write
             revision = await self.store.commit(key, value, expect, actor, cause, ttl)
             if resource.storage.prefix in self.views.by_prefix:
                 self.views.wrote(key, value, revision)
             return revision
-        return await ledger.commit(resource, write, actor, cause, item=item, new=new, subresource=subresource)
+        return await ledger.commit(
+            resource, write, actor, cause, item=item, new=new, subresource=subresource, also=also
+        )
 
     async def after_write(self, context: "Context", resource: Resource, tree: Object) -> None:
         """Runs the reactions to a write of the resource."""
