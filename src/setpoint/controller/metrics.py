@@ -134,7 +134,7 @@ class Metrics:
         """Yields all metric families."""
         controllers = list(self.controllers.values())
         yield from _reconcile_families(controllers)
-        yield from _queue_families(controllers)
+        yield from queue_families(controllers)
         yield from self.rest.families()
         yield from self.webhooks.families()
         leading = [({"name": name}, float(leads)) for name, leads in self.leading.items()]
@@ -247,7 +247,8 @@ def _reconcile_families(controllers: Iterable[ControllerMetrics]) -> Iterator[Me
     )
 
 
-def _queue_families(controllers: Iterable[ControllerMetrics]) -> Iterator[MetricFamily]:
+def queue_families(controllers: Iterable[ControllerMetrics]) -> Iterator[MetricFamily]:
+    """Yields the metrics of the work queues of controllers."""
     found = [({"controller": each.name, "name": each.name}, each) for each in controllers]
     name = "workqueue_"
     yield MetricFamily(

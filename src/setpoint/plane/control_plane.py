@@ -201,6 +201,8 @@ class ControlPlane:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._server is not None:
+            self._server.services.is_stopping = True
         await self._stop_system()
         await self._stack.aclose()
         self._server = self._opened = None
@@ -271,6 +273,7 @@ class ControlPlane:
         from setpoint.system.system import System
 
         self._system = System(Home(self._started), names)
+        self._started.services.measured.append(self._system)
         await self._system.start()
         await self._publish_authority()
 
@@ -291,6 +294,8 @@ class ControlPlane:
             await asyncio.gather(starting, return_exceptions=True)
         system, self._system = self._system, None
         if system is not None:
+            if self._server is not None:
+                self._server.services.measured.remove(system)
             await system.stop()
 
     async def preload(self) -> None:

@@ -62,12 +62,13 @@ class Server:
         definitions = Definitions(Converters(conversions, offline=read_only), serving.subresources)
         authorization = self._authorization = Authorization(access.authorizer)
         enabled = plugins(admission, settings.disabled_plugins, settings.enabled_plugins)
+        chain = Chain([] if read_only else [*enabled, authorization.escalation])
         self.services = Services(
             store=store,
             clock=clock or SystemClock(),
             ids=ids or SystemIds(),
             registry=Registry(builtin_resources.resources()),
-            admission=Chain([] if read_only else [*enabled, authorization.escalation]),
+            admission=chain,
             definitions=definitions,
             authenticator=access.authenticator or Trusting(),
             create_object=create_object,
@@ -79,6 +80,7 @@ class Server:
             history_window_seconds=settings.history_window_seconds,
             offline=read_only,
         )
+        self.services.measured.append(chain)
         self.services.authenticator.attach(self.services)
         if settings.event_ttl_seconds != EVENT_TTL:
             keep_events(self.services.registry, settings.event_ttl_seconds)
@@ -87,6 +89,11 @@ class Server:
             self.services.measured.append(GateMetrics(self._gate))
         if access.auditor is not None:
             self.services.measured.append(access.auditor)
+        own = (*system_objects.STEPS, "rbac/bootstrap-roles", "priority-and-fairness-config-producer")
+        consumer = ("priority-and-fairness-config-consumer",) if self._gate is not None else ()
+        self.services.start_steps |= dict.fromkeys(
+            (*consumer, "crd-informer-synced", *(() if read_only else own)), False
+        )
         enforced = "ResourceQuota" not in settings.disabled_plugins
         ledger = self.services.ledger = Ledger(self.services, enforced=enforced)
         self.services.reactions = (*self.services.reactions, ledger)
@@ -104,13 +111,18 @@ class Server:
 
     async def start(self) -> None:
         """Creates the system objects of every cluster, and serves the resources of the definitions in the store."""
+        steps = self.services.start_steps
         if not self._read_only:
             await system_objects.fill(self.services)
             await self._authorization.provide()
+            steps["rbac/bootstrap-roles"] = True
             await flow_control.fill(self.services)
+            steps["priority-and-fairness-config-producer"] = True
         if self._gate is not None:
             await self._gate.prepare()
+            steps["priority-and-fairness-config-consumer"] = True
         await self.services.definitions.load()
+        steps["crd-informer-synced"] = True
 
     def close(self) -> None:
         """Stops the background work of the server."""

@@ -25,7 +25,7 @@ from setpoint.server.access.authentication.impersonation import PREFIX, Imperson
 from setpoint.server.access.authorization.attributes import SELECTING, asked
 from setpoint.server.access.authorization.authorizer import MASTERS, refusal
 from setpoint.server.access.flowcontrol.gate import Gate
-from setpoint.server.access.flowcontrol.request_seats import HeldSeat
+from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, HeldSeat
 from setpoint.server.access.past_access import authorize_past
 from setpoint.server.codec.compression import LEAST, compressed
 from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
@@ -188,7 +188,7 @@ class Pipeline:
         if gate is None:
             await self._authorize(context)
             return await self._answer(context)
-        seat = gate.enter(context) or await gate.wait(context)
+        seat = gate.enter(context) or await self._queued(gate, context)
         context.seat = seat
         kept = False
         try:
@@ -203,6 +203,17 @@ class Pipeline:
         if not isinstance(response.body, _WHOLE):
             return gate.streamed(context, response, response.body)
         return response
+
+    async def _queued(self, gate: Gate, context: Context) -> ExemptSeat | HeldSeat:
+        """Waits for a seat, and records the time of waiting."""
+        clock = self.services.clock
+        started = clock.monotonic()
+        try:
+            seat = await gate.wait(context)
+        finally:
+            context.waited += clock.monotonic() - started
+        seat.flow.tally.waited(context.waited)
+        return seat
 
     async def _authorized(self, context: Context) -> Response:
         await self._authorize(context)

@@ -28,7 +28,8 @@ _new = tuple.__new__
 class RequestInfo(NamedTuple):
     """The parts of a request that authorization, the registry and the audit log use."""
 
-    verb: str  # a Kubernetes verb for resources, the method in lower case for everything else
+    # A Kubernetes verb for resources, empty for methods without one; the method in lower case for everything else.
+    verb: str
     path: str
     is_resource: bool = False
     group: str = ""
@@ -95,7 +96,7 @@ def _read(method: str, path: str, watch: str | None) -> RequestInfo:
     if len(parts) < _PREFIXES.get(parts[0], len(parts) + 1):
         return plain
     group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (parts[1], parts[2], parts[3:])
-    verb = _VERBS.get(method, method.lower())
+    verb = _VERBS.get(method, "")
     legacy_watch = rest[0] == "watch"
     if legacy_watch:
         rest = rest[1:]

@@ -9,7 +9,7 @@ a resource follow from its declaration: its scope, its verbs and its subresource
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from setpoint.objects.errors import APIError, MethodNotAllowed, NotFound
+from setpoint.objects.errors import APIError, BadRequest, MethodNotAllowed, NotFound
 from setpoint.objects.gvk import GroupResource
 from setpoint.server.history.object_history import GROUP, VERSION, history
 from setpoint.server.history.ownership import ownership
@@ -48,6 +48,8 @@ VERBS: Mapping[str, Verb] = {
 # The verbs of a collection, and those of a named object. The oldest clients watch one object by its name.
 _OF_COLLECTIONS = frozenset(("create", "list", "watch", "deletecollection"))
 _OF_OBJECTS = frozenset(("get", "update", "patch", "delete", "watch"))
+# The verbs that need the name of an object.
+_NAMING = frozenset(("update", "patch"))
 # The verbs that read a collection across all namespaces.
 _ACROSS_NAMESPACES = frozenset(("list", "watch"))
 # The subresource that is followed by a path of its own.
@@ -116,6 +118,11 @@ def find(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
             if not rest:
                 registry.routes[place] = found
             return found
+    if resource.is_custom and info.verb == "create" and info.name and not info.subresource:
+        # As on kube-apiserver, the path of an object of a custom resource accepts a create as well.
+        found = rows.get((info.in_namespace, False, "", "create"))
+        if found is not None:
+            return found
     error = _refusal(resource, info)
     if error is not None:
         raise error
@@ -174,9 +181,9 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
             return None
         if info.subresource and info.subresource not in resource.subresources:
             return NotFound.of(resource.group_resource, info.name)
-        if info.subresource:
-            return MethodNotAllowed.of(resource.group_resource, info.verb)
-        return MethodNotAllowed.method()
+        if not info.subresource and not info.name and info.verb in _NAMING:
+            return BadRequest("name must be provided")
+        return MethodNotAllowed.of(resource.group_resource, info.verb)
     place = (info.in_namespace, bool(info.name), info.subresource)
     if not info.rest and any(row[:3] == place for row in resource.routes):
         return MethodNotAllowed.method()

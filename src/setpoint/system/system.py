@@ -6,13 +6,15 @@ service account, with the permissions of RBAC. They have the names of kube-contr
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
+from setpoint.controller.metrics import ControllerMetrics, queue_families
 from setpoint.controller.queue import Queue
+from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
 from setpoint.system.assembly import Home
 from setpoint.system.controller_names import (
@@ -65,6 +67,7 @@ class System:
         self._events: Events | None = None
         self._feed: OwnershipFeed | None = None
         self._authority = ""
+        self._metrics: dict[str, ControllerMetrics] = {}
         self._publisher: Controller | None = None
         # The number of background tasks that have failed.
         self._failures = 0
@@ -173,8 +176,14 @@ class System:
     def _account(self, name: str) -> Client:
         return self._home.client_of(f"system:serviceaccount:kube-system:{name}", _ACCOUNTS)
 
+    def families(self) -> Iterator[MetricFamily]:
+        """Yields the metrics of the work queues, for `/metrics`."""
+        return queue_families(self._metrics.values())
+
     async def _control(self, controller: Controller) -> None:
         controller.observer = self
+        metrics = ControllerMetrics(controller.name, controller.options.concurrency, lambda: controller.queue)
+        self._metrics[controller.name], controller.queue_observer = metrics, metrics.queue_observer
         self._controllers.append(controller)
         await controller.start(self._cache)
         controller.work()

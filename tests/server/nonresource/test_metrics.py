@@ -38,6 +38,7 @@ async def lines(server: Asking) -> dict[str, float]:
 def labels(verb: str, resource: str = "", scope: str = "", **more: str) -> str:
     version = "v1" if resource else ""
     shown = {"verb": verb, "group": "", "version": version, "resource": resource, "subresource": "", "scope": scope}
+    shown |= {"dry_run": "", "component": "apiserver"}
     return "{" + ",".join(f'{name}="{value}"' for name, value in (shown | more).items()) + "}"
 
 
@@ -57,6 +58,43 @@ async def test_requests_are_counted_by_verb_resource_and_code() -> None:
         assert found[count + labels("POST", "configmaps", "namespace")] == 2
         bucket = "apiserver_request_duration_seconds_bucket" + labels("POST", "configmaps", "namespace", le="+Inf")
         assert found[bucket] == 2
+
+
+async def test_every_metric_is_declared_once() -> None:
+    async with asking() as server:
+        await server.ask(MAPS)
+        _, text = await server.text("/metrics")
+        declared = [line for line in text.splitlines() if line.startswith("# TYPE ")]
+        assert len(declared) == len(set(declared)) > 20
+
+
+async def test_dry_runs_refusals_and_sizes_are_counted() -> None:
+    async with asking() as server:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        await server.ask(f"{MAPS}?dryRun=All", method="POST", body=body)
+        await server.ask(MAPS)
+        found = await lines(server)
+        dry = labels("POST", "configmaps", "namespace", dry_run="All", code="201")
+        assert found["apiserver_request_total" + dry] == 1
+        assert found["apiserver_response_sizes_count" + labels("LIST", "configmaps", "namespace")] == 1
+        assert found["apiserver_request_sli_duration_seconds_count" + labels("LIST", "configmaps", "namespace")] == 1
+        assert found['authentication_attempts{result="success"}'] == 2
+        step = '{type="admit",operation="CREATE",rejected="false"}'
+        assert found[f"apiserver_admission_step_admission_duration_seconds_count{step}"] == 1
+
+
+async def test_events_of_watches_are_counted() -> None:
+    async with asking() as server:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        await server.ask(MAPS, method="POST", body=body)
+        response = await server.ask(f"{MAPS}?watch=true")
+        assert not isinstance(response.body, bytes | list)
+        running = asyncio.create_task(response.body.run(MemorySink()))
+        name = 'apiserver_watch_events_total{group="",version="v1",resource="configmaps"}'
+        while name not in (found := await lines(server)):
+            await asyncio.sleep(0)
+        assert found[name] == 1
+        running.cancel()
 
 
 async def test_the_store_is_measured() -> None:

@@ -273,3 +273,22 @@ def test_the_table_of_every_built_in_kind_can_tell_a_bookmark() -> None:
         told = TableMaker(resource, "meta.k8s.io/v1", "None").of_bookmark(tree, START, headers=True)
         assert len(told["rows"][0]["cells"]) == len(told["columnDefinitions"]), resource.resource
         assert told["rows"][0]["object"]["metadata"] == {"resourceVersion": "5"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews"),
+        ("POST", "/api/v1/namespaces/default/serviceaccounts/a/token"),
+        ("POST", "/api/v1/namespaces/default/pods/a/eviction"),
+        ("PUT", "/api/v1/namespaces/default/finalize"),
+        ("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests/a/approval"),
+        ("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a/status"),
+    ],
+)
+async def test_an_endpoint_without_tables_refuses_to_make_one(method: str, path: str) -> None:
+    async with reading() as server:
+        response = await server.ask(method, path, {}, {"accept": TABLE})
+        assert response.status == 406
+        response = await server.ask(method, path, {}, {"accept": f"{TABLE},{JSON}"})
+        assert response.status != 406

@@ -29,19 +29,34 @@ _RANGE_CONTROLLER = "kubernetes-service-cidr-controller"
 APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-apiserver")
 
 
+# The steps of `fill`, by the names of kube-apiserver's hooks.
+STEPS = (
+    "start-system-namespaces-controller",
+    "start-legacy-token-tracking-controller",
+    "scheduling/bootstrap-system-priority-classes",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+)
+
+
 async def fill(services: Services) -> None:
     """Creates the missing objects."""
     for name in NAMESPACES:
         await make(services, "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    services.start_steps["start-system-namespaces-controller"] = True
     for name, (value, description) in PRIORITY_CLASSES.items():
         tree: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
         await make(services, "priorityclasses", tree | {"value": value, "description": description})
+    services.start_steps["scheduling/bootstrap-system-priority-classes"] = True
     await make(services, "configmaps", _token_tracking(services))
+    services.start_steps["start-legacy-token-tracking-controller"] = True
     is_new = await make(services, "servicecidrs", _service_range(services))
     is_new = await make(services, "services", _own_service(services.service_cidr)) or is_new
     if is_new:
         # The Services of a store that an older server wrote have no IPAddresses yet.
         await adopt_addresses(services, APISERVER)
+    services.start_steps["start-kubernetes-service-cidr-controller"] = True
+    services.start_steps["bootstrap-controller"] = True
 
 
 async def make(services: Services, plural: str, tree: Object) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from setpoint.objects.errors import NotAcceptable
-from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.resource import CREATE_ONLY, Resource
 from setpoint.server.request.context import Context
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -61,6 +61,9 @@ class Clause(NamedTuple):
 
 
 PLAIN = Accepted()
+# The subresources without a Table, and the resources whose status has none.
+_WITHOUT_TABLES = frozenset(("approval", "binding", "ephemeralcontainers", "eviction", "finalize", "resize", "token"))
+_STATUS_WITHOUT_TABLES = frozenset(("apiservices", "customresourcedefinitions", "devicetaintrules", "resourceclaims"))
 # Headers that accept plain JSON.
 UNDEMANDING = ("", JSON, "*/*")
 
@@ -68,7 +71,19 @@ UNDEMANDING = ("", JSON, "*/*")
 def negotiate(context: Context, resource: Resource) -> Accepted:
     """Returns the form of the response to a request for a resource. Raises NotAcceptable."""
     header = context.request.headers.get("accept", "")
-    return PLAIN if header in UNDEMANDING else accepted(header, custom=resource.is_custom)
+    if header in UNDEMANDING:
+        return PLAIN
+    tables = TABLE not in header or _has_tables(resource, context.info.subresource)
+    return accepted(header, custom=resource.is_custom, tables=tables)
+
+
+def _has_tables(resource: Resource, subresource: str) -> bool:
+    """Returns True if an endpoint can answer with a Table. As on kube-apiserver, endpoints for actions have none."""
+    if resource.is_custom:
+        return True
+    if subresource == "status":
+        return resource.resource not in _STATUS_WITHOUT_TABLES
+    return subresource not in _WITHOUT_TABLES and resource.verbs != CREATE_ONLY
 
 
 def negotiate_stream(context: Context, resource: Resource) -> Accepted:
@@ -79,22 +94,22 @@ def negotiate_stream(context: Context, resource: Resource) -> Accepted:
     return found
 
 
-def accepted(header: str, *, custom: bool = False) -> Accepted:
+def accepted(header: str, *, custom: bool = False, tables: bool = True) -> Accepted:
     """Returns the best form that an Accept header allows. Raises NotAcceptable."""
     if header in UNDEMANDING:
         return PLAIN
     if len(header) <= _REMEMBERED:
-        return _accepted(header, custom)
-    return _accepted.__wrapped__(header, custom)
+        return _accepted(header, custom, tables)
+    return _accepted.__wrapped__(header, custom, tables)
 
 
 @lru_cache(maxsize=256)
-def _accepted(header: str, custom: bool) -> Accepted:
+def _accepted(header: str, custom: bool, tables: bool) -> Accepted:
     if not custom:
         check_produced(header)
     for clause in clauses(header):
         for media_type in MEDIA_TYPES:
-            if clause.covers(media_type) and (found := _transform(clause, media_type, custom)) is not None:
+            if clause.covers(media_type) and (found := _transform(clause, media_type, custom, tables)) is not None:
                 return found
     raise NotAcceptable.of(MEDIA_TYPES)
 
@@ -114,7 +129,7 @@ def check_produced(header: str) -> None:
     )
 
 
-def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None:
+def _transform(clause: Clause, media_type: str, custom: bool, tables: bool) -> Accepted | None:
     """Returns the form that the parameters of a clause request, or None if the server does not support that form."""
     if not _allows(clause, media_type):
         return None
@@ -125,7 +140,7 @@ def _transform(clause: Clause, media_type: str, custom: bool) -> Accepted | None
     form, group, version = (parameters.get(name, "") for name in ("as", "g", "v"))
     if form not in _FORMS or group != META_GROUP or version not in _VERSIONS:
         return None
-    if form == TABLE and media_type == PROTOBUF:
+    if form == TABLE and (media_type == PROTOBUF or not tables):
         return None
     return Accepted(media_type, form, version, pretty)
 

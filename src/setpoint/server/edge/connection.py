@@ -30,7 +30,16 @@ from setpoint.server.edge.http_response import (
     start,
 )
 from setpoint.server.edge.limits import Limits
-from setpoint.server.edge.request_head import METHODS, NAMES, Envelope, Head, Read, may_repeat
+from setpoint.server.edge.request_head import (
+    METHODS,
+    NAMES,
+    STAND_IN,
+    Envelope,
+    Head,
+    Read,
+    may_repeat,
+    unknown_method,
+)
 from setpoint.server.message import LISTED, Counter, Frame, Peer, Request, RequestHandler, Response, Seat, Stream
 from setpoint.server.verbs.read_fast_path import MOMENT, Repeat
 
@@ -100,6 +109,7 @@ class ServerConnection(asyncio.Protocol):
         "_listener",
         "_loop",
         "_lost",
+        "_method",
         "_offer",
         "_parser",
         "_peer",
@@ -133,6 +143,8 @@ class ServerConnection(asyncio.Protocol):
         # The request being read, and the number of bytes received since the last callback of the parser.
         self._reading = False
         self._in_head = False
+        # The method of the request, if the parser does not know it.
+        self._method = ""
         self._url = b""
         self._headers: dict[str, str] = {}
         self._repeats = 0
@@ -224,6 +236,12 @@ class ServerConnection(asyncio.Protocol):
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
             self._refuse(cause if isinstance(cause, APIError) else BadRequest("malformed HTTP request"))
+        except httptools.HttpParserInvalidMethodError as error:
+            method = unknown_method(data) if first and not self._completed and not self._method else ""
+            if method:
+                self._read_again(data, method)
+            else:
+                self._refuse(BadRequest(f"malformed HTTP request: {error}"))
         except httptools.HttpParserError as error:
             self._refuse(BadRequest(f"malformed HTTP request: {error}"))
         else:
@@ -233,6 +251,15 @@ class ServerConnection(asyncio.Protocol):
                 self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
             elif first and self._completed == 1 and not self._reading and self._repeatable:
                 head.learn(data, self._headers)
+
+    def _read_again(self, data: bytes, method: str) -> None:
+        """Reads a request with a method that the parser does not know: the parser receives another one in its place.
+        The request is answered as any other, after authentication."""
+        self._method = method
+        self._parser = httptools.HttpRequestParser(self)
+        self._reading = False
+        self._untold -= len(data)
+        self.data_received(STAND_IN + data[len(method) :])
 
     def eof_received(self) -> bool:
         """Handles the end of the client's data. Pending requests are still answered, except streams: a client that
@@ -310,7 +337,8 @@ class ServerConnection(asyncio.Protocol):
         self._completed += 1
         self._repeatable = keep_alive and modern and may_repeat(headers) and "content-length" not in headers
         name = parser.get_method()
-        method = METHODS.get(name) or name.decode("ascii")
+        method = self._method or METHODS.get(name) or name.decode("ascii")
+        self._method = ""
         self._take_request(method, self._url.decode("latin-1"), headers, bytes(self._body), keep_alive, modern)
 
     def _take_request(

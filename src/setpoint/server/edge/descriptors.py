@@ -80,7 +80,6 @@ class Descriptors:
             "Checks, one every few seconds, that found no file descriptor left.",
             [({}, self._exhausted)],
         )
-        yield MetricFamily("process_max_fds", "gauge", "Maximum number of open file descriptors.", [({}, self._limit)])
 
 
 def _soft_limit() -> int:

@@ -28,6 +28,9 @@ _CHANGING = frozenset(("content-length", "audit-id", "traceparent", CAUSE_HEADER
 _MAX_LINES, _MAX_LINE = 32, 2048
 _new = tuple.__new__  # creates a named tuple in half the time
 
+# The method that the parser receives in place of one that it does not know; it has no effect on parsing.
+STAND_IN = b"PROPFIND"
+_UNKNOWN_METHOD = re.compile(rb"([A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}) ").match
 METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 # The names of common headers as clients write them: a lookup is faster than decoding.
 NAMES = {
@@ -38,6 +41,12 @@ NAMES = {
         "Setpoint-Cause",
     )
 }
+
+
+def unknown_method(data: bytes) -> str:
+    """Returns the method at the start of a request; empty if there is none that a method may be called."""
+    found = _UNKNOWN_METHOD(data)
+    return found[1].decode("ascii") if found is not None else ""
 
 
 class Read(NamedTuple):

@@ -26,12 +26,21 @@ class Probe(NamedTuple):
     probe: Callable[[], Awaitable[None]]
 
 
-async def answer(path: str, probes: Sequence[Probe], query: Mapping[str, Sequence[str]]) -> Response | None:
+def _ignore(name: str, passed: bool) -> None:
+    """Takes no notice of a result."""
+
+
+async def answer(
+    path: str,
+    probes: Sequence[Probe],
+    query: Mapping[str, Sequence[str]],
+    observe: Callable[[str, bool], None] = _ignore,
+) -> Response | None:
     """Returns the response for the path of all checks, such as `/readyz`, or of one check below; None for an unknown
-    check."""
+    check. `observe` receives the name and the result of each check of a path of all checks."""
     name, _, wanted = path.strip("/").partition("/")
     if not wanted:
-        return await _all(name, probes, query)
+        return await _all(name, probes, query, observe)
     found = next((probe for probe in probes if probe.name == wanted), None)
     return None if found is None else await _one(found)
 
@@ -43,13 +52,18 @@ async def _one(probe: Probe) -> Response:
     return Response(500, _TEXT, f"internal server error: {problem}\n".encode(), _NO_SNIFFING)
 
 
-async def _all(name: str, probes: Sequence[Probe], query: Mapping[str, Sequence[str]]) -> Response:
+async def _all(
+    name: str, probes: Sequence[Probe], query: Mapping[str, Sequence[str]], observe: Callable[[str, bool], None]
+) -> Response:
     excluded = query.get("exclude", ())
     lines, failed = [], False
     for probe in probes:
         if probe.name in excluded:
             lines.append(f"[+]{probe.name} excluded: ok")
-        elif (problem := await _problem(probe)) is None:
+            continue
+        problem = await _problem(probe)
+        observe(probe.name, problem is None)
+        if problem is None:
             lines.append(f"[+]{probe.name} ok")
         else:
             _log.warning("%s: check %s failed: %s", name, probe.name, problem)

@@ -72,6 +72,10 @@ class Services:
     reactions: "Sequence[Reaction]" = ()
     # The sources of `/metrics`.
     measured: list[Collector] = field(default_factory=list, repr=False)
+    # The steps of the start, by the names of kube-apiserver's hooks; True if a step is complete.
+    start_steps: dict[str, bool] = field(default_factory=dict, repr=False)
+    # True if the server is shutting down: clients should connect to another one.
+    is_stopping: bool = False
     # The checks of the components that ComponentStatuses show, by name; a check raises an exception if it fails.
     components: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict, repr=False)
     # The range of the addresses of Services.
@@ -255,6 +259,7 @@ class Context:
         "seat",
         "services",
         "user",
+        "waited",
         "warnings",
     )
 
@@ -284,6 +289,8 @@ class Context:
         self.kept: list[object] = []
         # The form of the response (`server.codec.negotiation`), if negotiated before the verb runs.
         self.accepted: Any = None
+        # The seconds that the request waited for its turn in flow control and for webhooks.
+        self.waited = 0.0
         self._query: Mapping[str, Sequence[str]] | None = None
         # The resource of the last question to `takes_long`, and its weight.
         self._weighed: tuple[Resource, int] | None = None

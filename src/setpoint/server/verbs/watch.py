@@ -215,6 +215,7 @@ class WatchStream:
         """Writes several events in one frame, because the cost per frame at the edge is higher than that of its
         content."""
         if lines:
+            self._resource.changes.told += len(lines)
             self._write(Frame(b"".join(lines)))
         if self._pending > _BURST:
             await self._drain()
@@ -268,7 +269,7 @@ class WatchStream:
             return False
         form, frame, reached = self._form, self._resource.changes.frame, self.reached
         frames: list[Frame] = []
-        size = 0
+        size = count = 0
         for event in events:
             entry = event.entry
             if entry.revision <= reached:
@@ -287,6 +288,8 @@ class WatchStream:
                 self._write_frames(frames)
                 frames, size = [], len(told.payload)
             frames.append(told)
+            count += 1
+        self._resource.changes.told += count
         self._write_frames(frames)
         self.reached = max(reached, events[-1].entry.revision)
         return not self._over and self._pending <= _BURST and self._services.registry is self._registry

@@ -40,6 +40,8 @@ class Changes:
     def __init__(self) -> None:
         self._frames: dict[tuple[str, str, int, str], Frame] = {}
         self._bytes = 0
+        # The number of events that all watches of the resource have sent.
+        self.told = 0
         self._labels: dict[bytes, dict[str, str] | None] = {}
 
     def labels(self, value: bytes) -> dict[str, str] | None:

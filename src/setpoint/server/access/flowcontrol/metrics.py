@@ -45,6 +45,12 @@ class GateMetrics:
             "Queued requests by FlowSchema and priority level.",
             [(labels, tally.waiting) for labels, tally in labelled],
         )
+        yield MetricFamily(
+            f"{_FLOW_CONTROL}_request_wait_duration_seconds",
+            "histogram",
+            "Seconds that requests waited before they started executing.",
+            [({**labels, "execute": "true"}, tally.waits) for labels, tally in labelled],
+        )
         seats: dict[str, int] = {}
         for pool in pools:
             for name, level in pool.levels.items():

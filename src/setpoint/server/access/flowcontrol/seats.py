@@ -17,13 +17,16 @@ from heapq import heappop, heappush, heapreplace
 from itertools import count
 from math import ceil
 
+from setpoint.objects.metrics import Histogram
 from setpoint.objects.tree import Object
+
+_WAITS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 
 
 class Tally:
     """Counts the requests of one FlowSchema at one level by outcome."""
 
-    __slots__ = ("dispatched", "executing", "level", "rejected", "schema", "waiting")
+    __slots__ = ("_waits", "dispatched", "executing", "level", "rejected", "schema", "waiting")
 
     def __init__(self, level: str, schema: str) -> None:
         self.level = level
@@ -32,6 +35,19 @@ class Tally:
         self.executing = 0
         self.waiting = 0
         self.rejected: dict[str, int] = {}
+        # The seconds of waiting of the requests that had to wait.
+        self._waits = Histogram(_WAITS)
+
+    def waited(self, seconds: float) -> None:
+        self._waits.observe(seconds)
+
+    @property
+    def waits(self) -> Histogram:
+        """The seconds of waiting of all dispatched requests; most of them did not wait."""
+        found = Histogram(_WAITS)
+        found.buckets, found.sum = list(self._waits.buckets), self._waits.sum
+        found.buckets[0] += max(self.dispatched - self._waits.count, 0)
+        return found
 
     def reject(self, reason: str) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1

@@ -79,7 +79,12 @@ async def ask(context: Context, hook: Hook, request: AdmissionRequest, *, mutati
     if version is None:
         raise CallError("could not create admission objects: webhook does not accept known AdmissionReview versions")
     body = encode_request(request, version)
-    answer = await context.services.webhooks.call(hook.client, body, hook.seconds)
+    clock = context.services.clock
+    started = clock.monotonic()
+    try:
+        answer = await context.services.webhooks.call(hook.client, body, hook.seconds)
+    finally:
+        context.waited += clock.monotonic() - started
     try:
         response = read_answer(decode_answer(answer, _ANSWER_BYTES), request.uid, version, mutating=mutating)
     except UnreadableAnswer as error:

@@ -25,6 +25,6 @@ def standard(
     own.
     """
     health = Health(readiness)
-    index = Index([*_PATHS, *OPENID_PATHS, *health.paths])
+    index = Index(lambda services: [*_PATHS, *OPENID_PATHS, *health.paths(services)])
     pages = (VersionPage(), OpenIDPages(), metrics or Metrics())
     return (health, Discovery(aggregated_discovery), OpenAPI(), *pages, index)

@@ -107,8 +107,8 @@ def _additional_properties(value: Json) -> bytes:
 
 
 def _default(value: Json) -> bytes:
-    """Returns a `DefaultType`, which is empty for lists and objects. Its fields are part of a oneof, so they are written
-    even if zero."""
+    """Returns a `DefaultType`, which is empty for lists and objects. Its fields are part of a oneof, so they are
+    written even if zero."""
     if isinstance(value, bool):
         return message(33, b"\x10\x01" if value else b"\x10\x00")
     if isinstance(value, str):
