@@ -17,7 +17,7 @@ QUICK := not slow and not peers
 LONG_ONES := slow and not peers
 PEERS := peers or kubectl
 
-.PHONY: demo test test-long fuzz chaos mutate test-peers check format docs bench data clean
+.PHONY: demo test test-long fuzz chaos mutate test-peers check format docs bench data oracle test-oracle clean
 
 # Runs a control plane with an example app until `q` or Ctrl-C; without a terminal, shows it command by command and ends.
 demo: $(READY)
@@ -64,6 +64,32 @@ test-peers: $(READY)
 		$(BIN)/python -m pytest -n $(WORKERS) -rs -m "$(PEERS)" tests/clients --ignore tests/clients/test_controller_runtime.py
 	CONTROLLER_RUNTIME=$(CURDIR)/build/peers/controller-runtime \
 		$(BIN)/python -m pytest -rs $(LONG) -m "$(PEERS)" tests/clients/test_controller_runtime.py
+
+# Builds a real control plane into build/peers: kube-apiserver, kube-controller-manager, kube-scheduler, etcd and KWOK, in
+# the versions of the modules in tests/oracle/go. This needs Go; the first build takes about 20 minutes.
+KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
+ORACLE := tests/oracle/go
+ORACLE_PEERS := $(KUBERNETES:%=build/peers/%) build/peers/etcd build/peers/kwok
+STAMP = k8s.io/component-base/version
+
+oracle: $(ORACLE_PEERS)
+
+$(KUBERNETES:%=build/peers/%): build/peers/%: $(ORACLE)/kubernetes/go.mod $(ORACLE)/kubernetes/go.sum
+	@command -v go >/dev/null || { echo "make oracle needs Go to build its programs; install it from https://go.dev/dl"; exit 1; }
+	version=$$(cd $(ORACLE)/kubernetes && go list -m -f '{{.Version}}' k8s.io/kubernetes) && cd $(ORACLE)/kubernetes && \
+		go build -ldflags "-X $(STAMP).gitVersion=$$version -X $(STAMP).gitMajor=1 -X $(STAMP).gitMinor=37" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/$*
+
+build/peers/etcd: $(ORACLE)/etcd/go.mod $(ORACLE)/etcd/go.sum
+	cd $(ORACLE)/etcd && go build -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
+
+build/peers/kwok: $(ORACLE)/kwok/go.mod $(ORACLE)/kwok/go.sum
+	version=$$(cd $(ORACLE)/kwok && go list -m -f '{{.Version}}' sigs.k8s.io/kwok) && cd $(ORACLE)/kwok && \
+		go build -ldflags "-X sigs.k8s.io/kwok/pkg/consts.Version=$$version" -o $(CURDIR)/$@ sigs.k8s.io/kwok/cmd/kwok
+
+# Compares the answers of Setpoint with those of the real server; the same SEED sends the same requests.
+test-oracle: COUNT ?= 5000
+test-oracle: $(READY) oracle
+	$(BIN)/python -m tests.oracle.compare --seed $(SEED) --count $(COUNT)
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,0 +1,1 @@
+"""Compares the answers of Setpoint with those of a real kube-apiserver, which `make oracle` builds."""

@@ -1,0 +1,83 @@
+"""The canonical text of an answer: values that a server chooses become tokens, numbered in order of appearance.
+
+The work is done on the text by one expression, because most answers are equal afterwards and need no decoding.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_DAYS = "|".join((datetime.now(UTC) + timedelta(days=day)).strftime("%Y-%m-%d") for day in (-1, 0, 1, 2))
+_SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
+_PATTERN = re.compile(
+    r'(?P<list>"metadata":\{"resourceVersion":"\d*")'
+    r'|"resourceVersion":"(?P<rv>\d+)"'
+    r'|"continue":"(?P<continue>[^"]{9,})"'
+    r'|resourceVersion: "(?P<yaml_rv>\d+)"'
+    r"|(?P<uid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+    rf"|(?P<time>(?:{_DAYS})T\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?:Z|[+-]\d\d:\d\d))"
+    r'|(?P<port>ode[pP]ort":)(?P<port_number>3[0-2]\d\d\d)\b'
+    r"|(?P<ip>\b10\.0\.\d{1,3}\.\d{1,3}\b)"
+    rf"|(?P<name>gen-[a-z0-9]+-{_SAFE}{{5}}\b)"
+    rf"|(?P<access>kube-api-access-{_SAFE}{{5}})"
+    r'|"(?P<token>ey[\w-]{20,}\.[\w-]+\.[\w-]+)"'
+    r'|(?P<age>"\d{1,3}s"|"<invalid>")'
+)
+
+
+class Names:
+    """The values that one server chose in an episode, by category and order of appearance."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[str]] = {}
+        self._tokens: dict[tuple[str, str], int] = {}
+
+    def number(self, category: str, value: str) -> int:
+        """The number of a value, which is a new one at its first appearance."""
+        found = self._tokens.get((category, value))
+        if found is None:
+            values = self._values.setdefault(category, [])
+            found = self._tokens[category, value] = len(values)
+            values.append(value)
+        return found
+
+    def value(self, category: str, number: int) -> str:
+        """The value with a number; `0` if there is none, which no server chooses."""
+        values = self._values.get(category, ())
+        return values[number] if number < len(values) else "0"
+
+    def count(self, category: str) -> int:
+        return len(self._values.get(category, ()))
+
+    def copy(self) -> "Names":
+        found = Names()
+        found._values = {category: list(values) for category, values in self._values.items()}
+        found._tokens = dict(self._tokens)
+        return found
+
+
+def canonical(body: bytes, names: Names) -> str:
+    """The canonical text of a body in JSON, YAML or plain text."""
+
+    def token(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "uid" | "ip" | "name" as category:
+                return f"<{category}:{names.number(category, found[0])}>"
+            case "rv":
+                return f'"resourceVersion":"<rv:{names.number("rv", found["rv"])}>"'
+            case "yaml_rv":
+                return f'resourceVersion: "<rv:{names.number("rv", found["yaml_rv"])}>"'
+            case "list":
+                return '"metadata":{"resourceVersion":"<listrv>"'
+            case "continue":
+                return f'"continue":"<continue:{names.number("continue", found["continue"])}>"'
+            case "port_number":
+                return f'{found["port"]}"<port:{names.number("port", found["port_number"])}>"'
+            case "access":
+                return "kube-api-access-<generated>"
+            case "token":
+                return '"<token>"'
+            case "age":
+                return '"<age>"'
+        return "<microtime>" if found["fraction"] else "<time>"
+
+    return _PATTERN.sub(token, body.decode("utf-8", "replace"))

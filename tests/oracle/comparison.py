@@ -1,0 +1,196 @@
+"""The differences between the answers of two servers, and the classes that group the differences."""
+
+import re
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+from tests.oracle.canonical import Names, canonical
+from tests.oracle.request import Request
+from tests.oracle.wire import Answer
+
+HEADERS = ("content-type", "warning", "cache-control", "www-authenticate", "retry-after", "allow", "location")
+_KEEP = 6
+_MISSING = "(absent)"
+
+
+class Difference(NamedTuple):
+    """One place where the answers differ. `place` is kind-independent; `real` and `ours` are shortened values."""
+
+    place: str
+    real: str
+    ours: str
+
+
+class Compared(NamedTuple):
+    """Two answers in canonical form, and where they differ."""
+
+    differences: list[Difference]
+    real: str
+    ours: str
+
+
+def compare(request: Request, real: Answer, ours: Answer, names: tuple[Names, Names]) -> Compared:
+    """Compares two answers to a request."""
+    real_text, our_text = canonical(real.body, names[0]), canonical(ours.body, names[1])
+    found = _headers(real, ours)
+    if real.code == ours.code and real_text == our_text and not found:
+        return Compared([], real_text, our_text)
+    real_tree, our_tree = _tree(real, real_text), _tree(ours, our_text)
+    if real.code != ours.code:
+        place = f"code {_code(real.code, real_tree)} → {_code(ours.code, our_tree)}"
+        told = _complaint(real_tree if real.code >= 400 else our_tree)
+        return Compared([Difference(f"{place}: {told}", _short(real_tree), _short(our_tree))], real_text, our_text)
+    if real_text != our_text:
+        body = _status(real_tree, our_tree) if _is_status(real_tree) and _is_status(our_tree) else None
+        found += _trees(real_tree, our_tree) if body is None else body
+    return Compared(found[:_KEEP], real_text, our_text)
+
+
+def class_of(request: Request, difference: Difference) -> str:
+    """The class of a difference: the place and the kind of request, without the kind of the object."""
+    if difference.place.startswith(("cause ", "message ")):
+        return difference.place
+    words = [request.verb, request.patch, request.subresource and f"/{request.subresource}"]
+    return f"{' '.join(word for word in words if word)}: {difference.place}"
+
+
+def frames_differ(real: list[str], ours: list[str]) -> list[Difference]:
+    """Compares the frames of two watches, which are in canonical form."""
+    if real == ours:
+        return []
+    trees = [[msgspec.json.decode(line) for line in lines] for lines in (real, ours)]
+    kinds = [[tree.get("type") if isinstance(tree, dict) else None for tree in lines] for lines in trees]
+    if kinds[0] != kinds[1]:
+        return [Difference("watch: types of frames", _short(kinds[0]), _short(kinds[1]))]
+    return [
+        Difference(f"watch: {found.place}", found.real, found.ours)
+        for one, other in zip(*trees, strict=True)
+        for found in _trees(one, other)
+    ][:_KEEP]
+
+
+def simplified(text: str) -> str:
+    """A message without names, numbers and values, so that equal messages of different objects become equal."""
+    text = re.sub(r'^[\w.]+ "[^"]*" is invalid: ', "", text)
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', '"…"', text)
+    text = re.sub(r"'[^']*'", "'…'", text)
+    text = re.sub(r"\b(?:[a-zA-Z]+\.)+[a-zA-Z]+(?:\[[^\]]*\](?:\.[a-zA-Z]+)*)*", "FIELD", text)
+    text = re.sub(r"\{.*\}", "{…}", text)
+    text = re.sub(r"\[[^\]]*\]", "[…]", text)
+    return re.sub(r"\d+", "N", text)[:160]
+
+
+def _tree(answer: Answer, text: str) -> Any:
+    kinds = answer.header("content-type")
+    try:
+        if kinds and "json" in kinds[0]:
+            return msgspec.json.decode(text)
+        if kinds and "yaml" in kinds[0]:
+            return yaml.load(text, Loader=yaml.CSafeLoader)
+    except (msgspec.DecodeError, yaml.YAMLError):
+        pass
+    return text
+
+
+def _headers(real: Answer, ours: Answer) -> list[Difference]:
+    found = []
+    for name in HEADERS:
+        one, other = sorted(real.header(name)), sorted(ours.header(name))
+        if one == other:
+            continue
+        if name == "warning":
+            for kind, texts in (("missing", _minus(one, other)), ("extra", _minus(other, one))):
+                found += [
+                    Difference(f"message of warning {kind}: {simplified(text[7:-1])}", str(one), str(other))
+                    for text in texts
+                ]
+        else:
+            found.append(Difference(f"header {name}", str(one), str(other)))
+    return found
+
+
+def _minus(one: list[str], other: list[str]) -> list[str]:
+    rest = list(other)
+    return [text for text in one if text not in rest or rest.remove(text)]  # type: ignore[func-returns-value]
+
+
+def _is_status(tree: Any) -> bool:
+    return isinstance(tree, dict) and tree.get("kind") == "Status" and tree.get("apiVersion") == "v1"
+
+
+def _code(code: int, tree: Any) -> str:
+    reason = tree.get("reason") if _is_status(tree) else None
+    return f"{code} {reason}" if reason else str(code)
+
+
+def _complaint(tree: Any) -> str:
+    if not _is_status(tree):
+        return simplified(tree) if isinstance(tree, str) else ""
+    causes = (tree.get("details") or {}).get("causes") or ()
+    told = [f"{cause.get('reason')} {simplified(_detail(cause))}" for cause in causes]
+    return "; ".join(told[:2]) or simplified(tree.get("message") or "")
+
+
+def _detail(cause: dict[str, Any]) -> str:
+    """The message of a cause after the value that it repeats."""
+    message = cause.get("message") or ""
+    return re.sub(
+        r'^(Invalid value|Unsupported value|Duplicate value|Too long|Too many): (?:"(?:[^"\\]|\\.)*"|[^ ]*): ',
+        r"\1: ",
+        message,
+    )
+
+
+def _status(real: Any, ours: Any) -> list[Difference]:
+    """Compares two Statuses: their causes as sets first, because the message repeats the causes."""
+    lists = [(tree.get("details") or {}).get("causes") or [] for tree in (real, ours)]
+    found = []
+    for kind, one, other in (("missing", lists[0], lists[1]), ("extra", lists[1], lists[0])):
+        for cause in one:
+            if cause not in other:
+                place = f"cause {kind}: {cause.get('reason')}: {simplified(_detail(cause))}"
+                found.append(Difference(place, _short(lists[0]), _short(lists[1])))
+    if found:
+        return found
+    if lists[0] != lists[1]:
+        return [Difference("cause order", _short(lists[0]), _short(lists[1]))]
+    if real.get("message") != ours.get("message"):
+        place = f"message {real.get('code', '')}: {simplified(real.get('message') or '')}"
+        found.append(Difference(place, _short(real.get("message")), _short(ours.get("message"))))
+    plain = [{key: value for key, value in tree.items() if key != "message"} for tree in (real, ours)]
+    return found + (_trees(*plain) if plain[0] != plain[1] else [])
+
+
+def _trees(real: Any, ours: Any) -> list[Difference]:
+    found: list[Difference] = []
+    _walk(real, ours, "", found)
+    if not found:
+        found.append(Difference("order of keys or white space", _short(real), _short(ours)))
+    return found
+
+
+def _walk(real: Any, ours: Any, path: str, found: list[Difference]) -> None:
+    if len(found) >= _KEEP:
+        return
+    if isinstance(real, dict) and isinstance(ours, dict):
+        for key in [*real, *(key for key in ours if key not in real)]:
+            one, other = real.get(key, _MISSING), ours.get(key, _MISSING)
+            if one != other:
+                _walk(one, other, f"{path}.{key}" if path else str(key), found)
+    elif isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
+        for one, other in zip(real, ours, strict=True):
+            if one != other:
+                _walk(one, other, f"{path}[]", found)
+    else:
+        where = re.sub(r"(fieldsV1)\..*", r"\1", path)
+        where = re.sub(r"\b(labels|annotations|matchLabels|nodeSelector|data)\..*", r"\1.*", where)
+        kind = "missing" if ours is _MISSING else "extra" if real is _MISSING else "differs"
+        if isinstance(real, list) and isinstance(ours, list):
+            kind = "length"
+        found.append(Difference(f"{where} {kind}", _short(real), _short(ours)))
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= 400 else text[:397] + "…"

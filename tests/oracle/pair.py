@@ -1,0 +1,112 @@
+"""The two servers that get every request."""
+
+import time
+from typing import Any
+
+import msgspec
+from tests.oracle.canonical import Names
+from tests.oracle.comparison import Compared, compare
+from tests.oracle.kinds import Asks, definitions
+from tests.oracle.request import NO_EPISODE, Request
+from tests.oracle.users import bindings
+from tests.oracle.wire import Address, Answer, Connection
+
+# Caches of the real server follow its store after a moment. A read that differs is repeated after these seconds.
+_PATIENCE = (0.03, 0.1, 0.4)
+_READY_SECONDS = 30.0
+
+
+class Pair:
+    """Connections to the real server and to ours."""
+
+    def __init__(self, real: Address, ours: Address) -> None:
+        self.addresses = (real, ours)
+        self._connections = (Connection(real), Connection(ours))
+
+    def exchange(
+        self, request: Request, names: tuple[Names, Names], episode: str = NO_EPISODE
+    ) -> tuple[Answer, Answer]:
+        """Sends a request to both servers, and returns their answers."""
+        for connection, known in zip(self._connections, names, strict=True):
+            connection.send(request.encoded(known, episode))
+        head = request.method == "HEAD"
+        real, ours = self._connections
+        return real.receive(head=head), ours.receive(head=head)
+
+    def compared(
+        self, request: Request, names: tuple[Names, Names], episode: str
+    ) -> tuple[Answer, Compared, tuple[Names, Names]]:
+        """Compares the answers; gives the answer of the real server, and the names after the answers."""
+        for seconds in (*_PATIENCE, 0.0):
+            known = (names[0].copy(), names[1].copy())
+            real, ours = self.exchange(request, known, episode)
+            found = compare(request, real, ours, known)
+            if not found.differences or not request.reads:
+                break
+            time.sleep(seconds)
+        return real, found, known
+
+    def asks(self, side: int) -> Asks:
+        """A function that gets documents from one server."""
+
+        def ask(path: str) -> Any:
+            connection = self._connections[side]
+            connection.send(Request("GET", path).encoded(Names(), NO_EPISODE))
+            answer = connection.receive()
+            if answer.code != 200:
+                raise RuntimeError(f"GET {path}: {answer.code} {answer.body[:300]!r}")
+            return msgspec.json.decode(answer.body)
+
+        return ask
+
+    def prepare(self) -> None:
+        """Creates the rights of the users and the definitions of custom resources, and waits until they have effect."""
+        names = (Names(), Names())
+        roles = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        for path, trees in ((roles, bindings()), (crds, definitions())):
+            for tree in trees:
+                request = Request("POST", path, headers=(("Content-Type", "application/json"),), body=tree)
+                for answer in self.exchange(request, names):
+                    if answer.code not in (201, 409):
+                        raise RuntimeError(f"{path}: {answer.code} {answer.body[:500]!r}")
+        end = time.monotonic() + _READY_SECONDS
+        probes = [
+            Request("GET", "/apis/oracle.example.com/v1/gauges"),
+            Request("GET", "/apis/oracle.example.com/v1beta1/gauges"),
+            Request("GET", "/apis/oracle.example.com/v1/tanks"),
+            Request("GET", "/api/v1/namespaces/default/configmaps", user="viewer"),
+            Request("GET", "/openapi/v3/apis/oracle.example.com/v1"),
+        ]
+        while {answer.code for probe in probes for answer in self.exchange(probe, names)} != {200}:
+            if time.monotonic() > end:
+                raise RuntimeError("the definitions or rights have no effect")
+            time.sleep(0.2)
+
+    def watch(self, request: Request, names: tuple[Names, Names], episode: str) -> "Watch":
+        return Watch(self.addresses, request, names, episode)
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+
+class Watch:
+    """One watch on each server."""
+
+    def __init__(
+        self, addresses: tuple[Address, Address], request: Request, names: tuple[Names, Names], episode: str
+    ) -> None:
+        self.request = request
+        self._connections = [Connection(address) for address in addresses]
+        for connection, known in zip(self._connections, names, strict=True):
+            connection.send(request.encoded(known, episode))
+        self.heads = [connection.head() for connection in self._connections]
+
+    def frames(self, end: bytes, seconds: float) -> list[list[bytes]]:
+        """The frames of each server, up to one that contains `end`."""
+        return [list(connection.frames(end, seconds)) for connection in self._connections]
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
