@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 _DAYS = "|".join((datetime.now(UTC) + timedelta(days=day)).strftime("%Y-%m-%d") for day in (-1, 0, 1, 2))
 _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 _PATTERN = re.compile(
-    r'(?P<list>"metadata":\{"resourceVersion":"\d*")'
+    r'(?P<list>"metadata":\{"resourceVersion":"\d*")(?=\}|,"continue"|,"remainingItemCount")'
     r'|"resourceVersion":"(?P<rv>\d+)"'
     r'|"continue":"(?P<continue>[^"]{9,})"'
     r'|resourceVersion: "(?P<yaml_rv>\d+)"'

@@ -12,7 +12,17 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 _PATHS = (
     *("/", "/api", "/apis", "/api/v1", "/version", "/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/nope"),
     *("/openapi/v2", "/openapi/v3", "/.well-known/openid-configuration", "/nope", "/api/v2", "/apis/nope"),
-    *("/apis/apps/v2", "/api/", "/apis/", "/version/", "/api/v1/nope", "/metrics/nope", "/logs", "/ui"),
+    *(
+        "/apis/apps/v2",
+        "/api/",
+        "/apis/",
+        "/version/",
+        "/api/v1/nope",
+        "/metrics/nope",
+        "/logs",
+        "/ui",
+        "/api/v1/componentstatuses",
+    ),
 )
 
 

@@ -82,7 +82,7 @@ class Generator:
 
     def name(self, number: int) -> str:
         pattern: str = self.kind.template.get("name", "")
-        return pattern if pattern and not number else f"o{number}-{{ep}}"
+        return pattern or f"o{number}-{{ep}}"
 
     def item(self, name: str, subresource: str = "") -> str:
         path = f"{self.kind.collection()}/{name}"

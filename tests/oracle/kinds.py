@@ -129,16 +129,20 @@ def _schema(document: dict[str, Any], group: str, version: str, kind: str) -> di
 @cache
 def _templates() -> dict[str, Any]:
     text = (_HERE / "templates.yaml").read_text()
-    text = text.replace('"{csr}"', json.dumps(_certificate_request())).replace('"{ca}"', json.dumps(_authority()))
+    request = _certificate_request(serialization.Encoding.PEM, "someone")
+    stub = _certificate_request(serialization.Encoding.DER)
+    for place, filler in (("csr", request), ("ca", _authority()), ("stub", stub)):
+        text = text.replace(f'"{{{place}}}"', json.dumps(filler))
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 
 
-def _certificate_request() -> str:
+def _certificate_request(encoding: serialization.Encoding, name: str | None = None) -> str:
+    """A certificate signing request in base64; `name` none: with an empty subject."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "someone")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else [])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
-    return base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode()
+    return base64.b64encode(request.public_bytes(encoding)).decode()
 
 
 def _authority() -> str:

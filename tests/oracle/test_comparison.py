@@ -1,0 +1,101 @@
+"""The comparison: equal answers are equal, and every difference has a class that does not name the kind."""
+
+from typing import Any
+
+import msgspec
+from tests.oracle.canonical import Names, canonical
+from tests.oracle.comparison import Compared, class_of, compare, frames_differ, simplified
+from tests.oracle.request import Request
+from tests.oracle.wire import Answer
+
+REQUEST = Request("POST", "/api/v1/namespaces/ns-{ep}/configmaps", verb="create")
+
+
+def answer(tree: Any, code: int = 200, *headers: tuple[str, str]) -> Answer:
+    return Answer(code, (("content-type", "application/json"), *headers), msgspec.json.encode(tree))
+
+
+def compared(real: Answer, ours: Answer) -> Compared:
+    return compare(REQUEST, real, ours, (Names(), Names()))
+
+
+def classes(real: Answer, ours: Answer) -> list[str]:
+    return [class_of(REQUEST, found) for found in compared(real, ours).differences]
+
+
+def thing(uid: str, version: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "metadata": {"name": "a", "uid": uid, "resourceVersion": version}, **more}
+
+
+def invalid(*causes: tuple[str, str, str]) -> dict[str, Any]:
+    listed = [{"reason": reason, "field": field, "message": message} for reason, field, message in causes]
+    return {"kind": "Status", "apiVersion": "v1", "message": "x", "code": 422, "details": {"causes": listed}}
+
+
+def test_chosen_values_and_the_order_of_keys_do_not_matter() -> None:
+    one = thing("11111111-2222-4333-8444-555555555555", "7")
+    other = {"metadata": {"resourceVersion": "99", "uid": "aaaaaaaa-2222-4333-8444-555555555555", "name": "a"}}
+    assert classes(answer(one), answer({**other, "kind": "ConfigMap"})) == []
+
+
+def test_one_value_in_place_of_two_matters() -> None:
+    names = [f"{digit * 8}-2222-4333-8444-555555555555" for digit in "12"]
+    one = [thing(names[0], "1"), thing(names[1], "2")]
+    assert classes(answer(one), answer([thing(names[0], "1"), thing(names[1], "1")])) == [
+        "create: [].metadata.resourceVersion differs"
+    ]
+
+
+def test_missing_extra_and_different_fields_have_places() -> None:
+    real, ours = {"a": 1, "b": {"c": [1, {"d": 2}]}}, {"b": {"c": [1, {"d": 3}]}, "e": 5}
+    assert classes(answer(real), answer(ours)) == ["create: a missing", "create: b.c[].d differs", "create: e extra"]
+
+
+def test_a_code_is_told_with_the_reason_and_the_complaint() -> None:
+    refusal = {"kind": "Status", "apiVersion": "v1", "reason": "Conflict", "message": 'object "x" is 7 days old'}
+    assert classes(answer({}, 201), answer(refusal, 409)) == [
+        'create: code 201 → 409 Conflict: object "…" is N days old'
+    ]
+
+
+def test_causes_are_compared_as_a_set_and_without_their_values() -> None:
+    first, second = (
+        ("FieldValueInvalid", "a", 'Invalid value: "x": too bad'),
+        ("FieldValueRequired", "b", "Required value"),
+    )
+    assert classes(answer(invalid(first, second), 422), answer(invalid(first), 422)) == [
+        "cause missing: FieldValueRequired: Required value"
+    ]
+    assert classes(answer(invalid(first, second), 422), answer(invalid(second, first), 422)) == ["cause order"]
+    assert classes(answer(invalid(), 422), answer(invalid(first), 422)) == [
+        "cause extra: FieldValueInvalid: Invalid value: too bad"
+    ]
+
+
+def test_warnings_are_compared_one_by_one() -> None:
+    found = classes(
+        answer({}, 200, ("warning", '299 - "a 1"'), ("warning", '299 - "b"')), answer({}, 200, ("warning", '299 - "b"'))
+    )
+    assert found == ["message of warning missing: a N"]
+
+
+def test_frames_are_compared_by_type_and_then_by_field() -> None:
+    added, gone = '{"type":"ADDED","object":{"a":1}}', '{"type":"DELETED","object":{"a":1}}'
+    assert frames_differ([added, gone], [added, gone]) == []
+    assert [found.place for found in frames_differ([added, gone], [added])] == ["watch: types of frames"]
+    assert [found.place for found in frames_differ([added], [added.replace("1", "2")])] == ["watch: object.a differs"]
+
+
+def test_tokens_lead_back_to_the_value_of_each_server() -> None:
+    names = Names()
+    text = canonical(b'{"metadata":{"uid":"x","resourceVersion":"41"},"clusterIP":"10.0.3.4","nodePort":30999}', names)
+    assert text == '{"metadata":{"uid":"x","resourceVersion":"<rv:0>"},"clusterIP":"<ip:0>","nodePort":"<port:0>"}'
+    sent = Request("PUT", "/x/o-{ep}", body=msgspec.json.decode(text)).encoded(names, "e1x1")
+    assert sent.startswith(b"PUT /x/o-e1x1 HTTP/1.1\r\n")
+    assert sent.endswith(b'"resourceVersion":"41"},"clusterIP":"10.0.3.4","nodePort":30999}')
+
+
+def test_messages_of_different_objects_become_equal() -> None:
+    assert simplified('Pod "a" is invalid: spec.x[0].y: Invalid value: 7: bad') == simplified(
+        'Job.batch "b" is invalid: spec.z.a: Invalid value: 81: bad'
+    )
