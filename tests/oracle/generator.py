@@ -94,7 +94,9 @@ class Generator:
     def fresh(self, name: str) -> dict[str, Any]:
         """A valid object of the kind."""
         template = self.kind.template
-        tree = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": self._metadata(name)}
+        tree: dict[str, Any] = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
+        if not template.get("bare"):
+            tree["metadata"] = self._metadata(name)
         return {**tree, **_filled(template.get("valid") or template["object"])}
 
     def changed(self, tree: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +116,9 @@ class Generator:
     def sendable(self, tree: dict[str, Any]) -> dict[str, Any]:
         """An object as a client sends it back."""
         metadata = {
-            key: part for key, part in tree["metadata"].items() if key not in ("managedFields", "creationTimestamp")
+            key: part
+            for key, part in tree.get("metadata", {}).items()
+            if key not in ("managedFields", "creationTimestamp")
         }
         if self.random.random() < 0.3:
             metadata.pop("resourceVersion", None)
@@ -139,10 +143,10 @@ class Generator:
         tree = self.fresh(name)
         if self.bold():
             tree = self.changed(tree)
-        if self.random.random() < 0.06 and "name" not in self.kind.template:
-            tree["metadata"].pop("name", None) if isinstance(tree.get("metadata"), dict) else None
-            if isinstance(tree.get("metadata"), dict):
-                tree["metadata"]["generateName"] = "gen-{ep}-"
+        generated = self.random.random() < 0.06 and "name" not in self.kind.template
+        if generated and isinstance(tree.get("metadata"), dict):
+            tree["metadata"].pop("name", None)
+            tree["metadata"]["generateName"] = "gen-{ep}-"
         if self.bold() and self.random.random() < 0.1:
             tree.pop(self.random.choice(("apiVersion", "kind", "metadata")), None)
         body: Any = tree
