@@ -89,6 +89,11 @@ class ReconcileRecord:
     # Notes of higher layers, such as the plans of apply sets.
     notes: list[object] = field(default_factory=list)
 
+    @property
+    def wrote(self) -> bool:
+        """True if the reconcile sent a write."""
+        return any(not write.skipped for write in self.writes)
+
     def let_go(self) -> None:
         """Releases references to objects; only the record of the changes stays."""
         for trigger in self.why:

@@ -144,7 +144,7 @@ async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         for number in range(5):
             await server.ask(f"{MAPS}/a/made-up-{number}")
             await server.ask(f"/api/v1/made-up-{number}")
-        (metrics,) = (found for found in server.server._pipeline._plain if isinstance(found, Metrics))
+        (metrics,) = (found for found in server.server.pipeline._plain if isinstance(found, Metrics))
         assert len(metrics._by_request) == 3
 
 
@@ -153,13 +153,13 @@ async def test_paths_that_were_made_up_are_not_remembered() -> None:
         for number in range(5):
             await server.ask(f"{MAPS}/a/made-up-{number}")
             await server.ask(f"/api/v1/made-up-{number}")
-        (metrics,) = (found for found in server.server._pipeline._plain if isinstance(found, Metrics))
+        (metrics,) = (found for found in server.server.pipeline._plain if isinstance(found, Metrics))
         assert not metrics._by_request
 
 
 async def test_a_long_page_is_written_in_several_turns() -> None:
     async with asking() as server:
-        (metrics,) = (found for found in server.server._pipeline._plain if isinstance(found, Metrics))
+        (metrics,) = (found for found in server.server.pipeline._plain if isinstance(found, Metrics))
         for number in range(1000):
             metrics._tally(measuring._Series("GET", resource=f"resource-{number}"), 200)
         asked = asyncio.ensure_future(server.text("/metrics"))

@@ -379,7 +379,7 @@ async def test_version_2_knows_no_defaults() -> None:
 
 async def test_documents_of_the_past_are_not_kept() -> None:
     async with asking() as server:
-        (openapi,) = (found for found in server.server._pipeline._plain if isinstance(found, OpenAPI))
+        (openapi,) = (found for found in server.server.pipeline._plain if isinstance(found, OpenAPI))
         for number in range(3):
             await server.define(plural=f"widget{number}s", versions=("v1",))
             await server.get("/openapi/v3/apis/ex.com/v1")
