@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.plane.test_plane import ask, run
 
+from setpoint.config.settings import Config
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
@@ -32,7 +33,7 @@ def service(name: str, **spec: object) -> bytes:
 
 def test_a_new_cluster_has_a_range_of_service_addresses_that_is_ready() -> None:
     async def main() -> None:
-        async with ControlPlane(service_cidr="10.7.0.0/24", system=False) as plane:
+        async with ControlPlane(config=Config(service_cidr="10.7.0.0/24"), system=False) as plane:
             status, found = await ask(plane, "GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
             assert status == 200
             assert found["spec"] == {"cidrs": ["10.7.0.0/24"]}
@@ -81,7 +82,7 @@ def test_a_service_that_is_refused_or_only_tried_leaves_no_address() -> None:
 
 def test_an_address_that_a_user_reserved_is_not_given_to_a_service() -> None:
     async def main() -> None:
-        async with ControlPlane(service_cidr="10.0.0.0/30", system=False) as plane:
+        async with ControlPlane(config=Config(service_cidr="10.0.0.0/30"), system=False) as plane:
             # The range has two addresses, and the first one is that of the API server.
             spec = {"parentRef": {"resource": "machines", "namespace": "default", "name": "m"}}
             reserved = {"metadata": {"name": "10.0.0.2"}, "spec": spec}

@@ -12,7 +12,7 @@ from setpoint.objects.codec import MAX_DEPTH
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec.protobuf import decode
 from setpoint.server.codec.protobuf.kind_writer import KindWriter, kind_writer, known_writer
-from setpoint.server.codec.protobuf.message_table import META, SCALARS, Field, table
+from setpoint.server.codec.protobuf.message_table import META, SCALARS, MessageField, table
 from setpoint.server.codec.protobuf.special_messages import SPECIAL
 from setpoint.server.codec.protobuf.special_writers import SPECIAL_WRITERS
 from setpoint.server.codec.protobuf.watch_event import watch_event
@@ -147,7 +147,7 @@ def values(draw: st.DrawFn, kind: str, depth: int) -> Json:
 def trees(draw: st.DrawFn, message: str, depth: int = DEPTH) -> Object:
     """Some fields of a message, in the JSON that is stored."""
     made: Object = {}
-    known: list[Field] = table().messages[message]
+    known: list[MessageField] = table().messages[message]
     for each in draw(st.lists(st.sampled_from(known), max_size=4)) if depth and known else ():
         if each.is_embedded:
             made.update(draw(trees(each.type, depth - 1)))

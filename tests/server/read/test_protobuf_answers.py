@@ -15,6 +15,7 @@ from setpoint.server.app import Server
 from setpoint.server.codec.negotiation import JSON, PROTOBUF
 from setpoint.server.codec.protobuf import decode
 from setpoint.server.message import Request, Response
+from setpoint.server.options import Serving
 from setpoint.server.publish.discovery.documents import Discovery
 from setpoint.server.publish.nonresource.version import VersionPage
 from setpoint.server.registry.message_cache import MessageCache
@@ -313,7 +314,11 @@ async def test_a_table_is_json_or_refused() -> None:
 
 
 async def test_discovery_is_protobuf_where_it_is_asked_for() -> None:
-    server = Server(MemoryStore(clock=ManualClock(START)), clock=ManualClock(START), plain=[Discovery(), VersionPage()])
+    server = Server(
+        MemoryStore(clock=ManualClock(START)),
+        clock=ManualClock(START),
+        serving=Serving(pages=[Discovery(), VersionPage()]),
+    )
     await server.start()
     for path in ("/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"):
         told = await server(Request("GET", path, "", {"accept": GO, "host": "h"}, b""))
