@@ -6,8 +6,9 @@
     python -m tools.prose --worst 20   # the files with the most vague words
 
 Two rates are counted: words that stand for no named subject (it, somebody, nothing, ...) in a thousand words, and
-docstrings that open with a question word in a hundred docstrings. The texts are docstrings, help texts of commands,
-messages of errors and log lines, and the pages of the documentation. `tools/prose.json` has the recorded rates.
+docstrings that open with a question word in a hundred docstrings. The texts are docstrings (also those of attributes,
+which follow an assignment), help texts of commands, messages of errors and log lines, and the pages of the
+documentation. `tools/prose.json` has the recorded rates.
 """
 
 import ast
@@ -15,6 +16,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,6 +106,7 @@ def texts_of_module(source: str) -> Iterator[Text]:
             found = ast.get_docstring(node)
             if found:
                 yield Text(words_of(found), is_docstring=True)
+            yield from _attribute_docstrings(node.body)
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _strings(node.exc.args)
         if isinstance(node, ast.Call):
@@ -111,6 +114,14 @@ def texts_of_module(source: str) -> Iterator[Text]:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in _ERROR_CALLS:
                 yield from _strings(node.args)
+
+
+def _attribute_docstrings(body: list[ast.stmt]) -> Iterator[Text]:
+    """Yields the strings that follow an assignment."""
+    for statement, following in pairwise(body):
+        match statement, following:
+            case (ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str() as text))):
+                yield Text(words_of(text), is_docstring=True)
 
 
 def _strings(nodes: Iterable[ast.expr]) -> Iterator[Text]:

@@ -57,7 +57,7 @@ class Workload(Part, frozen=True, kw_only=True):
     """Files with environment variables; `env` takes precedence."""
 
     inherit_env: bool = True
-    """Whether a process inherits the environment of Setpoint."""
+    """Lets a process inherit the environment of Setpoint."""
 
     after: str | tuple[str, ...] | dict[str, str] = ()
     """The services and tasks to wait for before the start: names (services must be ready, tasks done), or names with
@@ -67,10 +67,10 @@ class Workload(Part, frozen=True, kw_only=True):
     """The signal and the grace period of a stop."""
 
     stdin: bool = False
-    """Whether standard input stays open, for attaching."""
+    """Keeps standard input open, for attaching."""
 
     terminal: bool | Terminal = False
-    """Whether the process runs in a pseudo-terminal."""
+    """Runs the process in a pseudo-terminal."""
 
     volumes: tuple[str | Mount, ...] = ()
     """The mounts of a container: `name:/path` or `./directory:/path`, with `:ro` for read-only."""
@@ -88,7 +88,7 @@ class Workload(Part, frozen=True, kw_only=True):
     """The pull policy of the image; missing by default."""
 
     privileged: bool = False
-    """Whether a container has full access to this machine."""
+    """Gives a container full access to this machine."""
 
     cap_add: tuple[str, ...] = ()
     """Linux capabilities to add to a container."""
@@ -144,15 +144,15 @@ class Service(Workload, frozen=True, kw_only=True):
     """Files to watch; a change restarts the service."""
 
     keep: bool = False
-    """Whether the service keeps running after the session, for the next session to use."""
+    """Keeps the service running after the session, for the next session to use."""
 
 
 class Task(Workload, frozen=True, kw_only=True):
     """A workload that runs to completion."""
 
     auto: bool | None = None
-    """Whether the task runs with the app. The default is yes if the task has a schedule, or another service or task
-    depends on it; otherwise `setpoint run NAME` runs the task."""
+    """Runs the task with the app. The default is yes if the task has a schedule, or another service or task depends on
+    this one; otherwise `setpoint run NAME` runs the task."""
 
     schedule: str = ""
     """The schedule: a cron expression, or @hourly, @daily, `@every 10m`."""
@@ -197,7 +197,7 @@ class Volume(Part, frozen=True, kw_only=True):
     """The name in the container engine; by default the names of the app and the volume."""
 
     keep: bool = True
-    """Whether the volume is kept after the session."""
+    """Keeps the volume after the session."""
 
     driver: str = ""
     """The volume driver of the container engine."""
@@ -213,7 +213,7 @@ class Network(Part, frozen=True, kw_only=True):
     """The name in the container engine."""
 
     external: bool = False
-    """Whether the network exists already, and is not deleted with the app."""
+    """Uses an existing network, which is not deleted with the app."""
 
     driver: str = ""
     """The network driver of the container engine."""
@@ -222,10 +222,10 @@ class Network(Part, frozen=True, kw_only=True):
     """The address range of the network."""
 
     internal: bool = False
-    """Whether the network has no access to the outside."""
+    """Isolates the network from the outside."""
 
     ipv6: bool = False
-    """Whether the network also has IPv6 addresses."""
+    """Adds IPv6 addresses to the network."""
 
 
 # The effect of a profile on a service or task: off, on, or changed fields.

@@ -40,8 +40,8 @@ class Port(Part, frozen=True, kw_only=True):
     """The address to listen on; localhost by default, 0.0.0.0 for all addresses."""
 
     proxy: bool | None = None
-    """Whether Setpoint listens on the port and forwards connections, so that the address stays the same over restarts.
-    The default is yes, except for a process with a fixed port that does not use `${port.NAME}`."""
+    """Lets Setpoint listen on the port and forward connections, so that the address stays the same over restarts. The
+    default is yes, except for a process with a fixed port that does not use `${port.NAME}`."""
 
 
 class Probe(Part, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ class Watch(Part, frozen=True, kw_only=True):
     """The action on a change. rebuild requires `build`."""
 
     cascade: bool = False
-    """Whether dependent services are restarted as well."""
+    """Restarts dependent services as well."""
 
     debounce: str = ""
     """The time without further changes before the action; 200ms by default."""
@@ -198,7 +198,7 @@ class Mount(Part, frozen=True, kw_only=True):
     """The path in the container."""
 
     read_only: bool = False
-    """Whether the mount is read-only."""
+    """Makes the mount read-only."""
 
 
 def texts(env: Mapping[str, EnvValue]) -> dict[str, EnvValue]:
