@@ -16,10 +16,10 @@ from setpoint.server.access.authorization.modes import AlwaysAllow
 from setpoint.server.access.authorization.rbac import RBAC
 from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.options import AccessControl
 from setpoint.server.ports import User
 from setpoint.server.request.context import Authorizer
 from setpoint.server.requestinfo import request_info
+from setpoint.server.server_options import AccessControl
 from setpoint.store.contract import Write
 from setpoint.store.memory import MemoryStore
 

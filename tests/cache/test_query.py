@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.client.test_client import Widget
 
 from setpoint.cache.entry import CachedObject, maker, read_meta
+from setpoint.cache.informer_store import IndexExists, ObjectStore
 from setpoint.cache.path import PathError
 from setpoint.cache.query import Query, index_label, index_path
-from setpoint.cache.store import IndexExists, ObjectStore
 from setpoint.client.kinds import kind_of
 from setpoint.objects.tree import Object
 

@@ -17,7 +17,7 @@ import yaml
 from setpoint.merge import fieldset, jsonpatch, managedfields, mergepatch
 from setpoint.merge.fieldmanager import FieldManager, restore_times
 from setpoint.merge.fieldset import FieldSet, from_paths
-from setpoint.merge.scale import SCALE_VERSION, ScaleEntries, replicas_path
+from setpoint.merge.scale_ownership import SCALE_VERSION, ScaleEntries, replicas_path
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
 from setpoint.objects.clock import ManualClock

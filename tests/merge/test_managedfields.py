@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.merge import managedfields
 from setpoint.merge.managedfields import Identifier
-from setpoint.merge.scale import ScaleEntries, replicas_path
+from setpoint.merge.scale_ownership import ScaleEntries, replicas_path
 from setpoint.objects.metavalidation import validate_managed_fields
 from setpoint.objects.tree import Object
 

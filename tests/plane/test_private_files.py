@@ -14,7 +14,7 @@ from setpoint.plane import ControlPlane, open_store
 from setpoint.session import host
 from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions
-from setpoint.workload import assembly
+from setpoint.workload import workload_host
 from setpoint.workload.controllers.certificate_files import write_certificates
 from setpoint.workload.logs.capture import Capture
 from setpoint.workload.process.identity import Identity
@@ -29,7 +29,7 @@ ALLOWED = {
     "session/host.py": "a directory inside the session's own, with mode 0700",
     "envtest/assets.py": "executables, for everybody",
     "envtest/etcd.py": "an empty data directory with mode 0700; it imports next to nothing",
-    "workload/assembly.py": "a directory inside a temporary one, with mode 0700",
+    "workload/workload_host.py": "a directory inside a temporary one, with mode 0700",
     "app/init/": "files of the user's project",
     "cli/controllers/new.py": "files of the user's project",
     "cli/app/init.py": "files of the user's project",
@@ -91,7 +91,7 @@ def test_directories_for_the_state_of_runs_are_private(tmp_path: Path, monkeypat
     before = os.umask(0)
     try:
         host._make_room(places)
-        own = assembly._own_directory(SeededIds(1))
+        own = workload_host._own_directory(SeededIds(1))
     finally:
         os.umask(before)
     assert [path.stat().st_mode & 0o777 for path in (places.crashed, own)] == [0o700, 0o700]

@@ -23,12 +23,12 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
 from setpoint.server.edge.listener import Listener
-from setpoint.server.options import AccessControl, Serving
 from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.server_options import AccessControl, Serving
 from setpoint.store.memory import MemoryStore
-from setpoint.system.assembly import Home
 from setpoint.system.controller_names import GARBAGE_COLLECTOR, NAMESPACE
 from setpoint.system.system import System
+from setpoint.system.system_environment import Home
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SCENARIOS = GOLDEN / "scenarios"

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from setpoint.system.graph import Steps
+from setpoint.system.ownership_graph import Steps
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from setpoint.client.transport import Answer, Call, Stream, TransportError
 from setpoint.objects.errors import NotFound
 from setpoint.plane import ControlPlane
 from setpoint.server.edge.in_process import LocalTransport
-from setpoint.system.assembly import Home
 from setpoint.system.controller_names import NAMES
 from setpoint.system.system import System
+from setpoint.system.system_environment import Home
 
 
 class Faulty:

@@ -3,7 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.system.graph import FOREGROUND, ORPHAN, Coordinates, ObservedObject, OwnerReference, OwnershipGraph, Work
+from setpoint.system.ownership_graph import (
+    FOREGROUND,
+    ORPHAN,
+    Coordinates,
+    ObservedObject,
+    OwnerReference,
+    OwnershipGraph,
+    Work,
+)
 
 from .steps import finished
 

@@ -6,7 +6,15 @@ from types import FrameType
 
 from tests.turns import growth
 
-from setpoint.system.graph import FOREGROUND, STEP, Coordinates, ObservedObject, OwnerReference, OwnershipGraph, Steps
+from setpoint.system.ownership_graph import (
+    FOREGROUND,
+    STEP,
+    Coordinates,
+    ObservedObject,
+    OwnerReference,
+    OwnershipGraph,
+    Steps,
+)
 
 from .steps import finished
 

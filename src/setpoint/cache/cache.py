@@ -22,10 +22,10 @@ import msgspec
 from setpoint.cache.entry import CachedObject, maker, number, read_meta
 from setpoint.cache.gate import ReflectorGate
 from setpoint.cache.informer import Informer
+from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.query import Query
 from setpoint.cache.scope import EVERYWHERE, Scope, Transform, scope_of
 from setpoint.cache.shared_watch import NotSynced, SharedWatch
-from setpoint.cache.store import ObjectStore
 from setpoint.cache.writes import NotingTransport, Target, Write, Writes
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, R, kind_of

@@ -20,11 +20,11 @@ from setpoint.cache.change import Change, Handler
 from setpoint.cache.change_stream import Changes
 from setpoint.cache.entry import CachedObject, maker
 from setpoint.cache.index import IndexFunction
+from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.journal import Journal, Watching
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.scope import EVERYWHERE, Scope
 from setpoint.cache.shared_watch import SharedWatch
-from setpoint.cache.store import ObjectStore
 from setpoint.client.kinds import KindRef
 from setpoint.client.watch import DELETED
 

@@ -15,8 +15,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from setpoint.cache.entry import CachedObject
 from setpoint.cache.index import comparable
+from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.path import Find, compile_path
-from setpoint.cache.store import ObjectStore
 from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_text, labels_text
 from setpoint.objects.fields import parse as parse_fields
 from setpoint.objects.labels import EVERYTHING, Selector, parse

@@ -16,9 +16,9 @@ import msgspec
 
 from setpoint.cache.entry import CachedObject, number, read_meta
 from setpoint.cache.gate import ReflectorGate
+from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.reflector import FAILING, LISTING, STOPPED, WAITING, WATCHING, Reflector
 from setpoint.cache.scope import EVERYWHERE, Scope
-from setpoint.cache.store import ObjectStore
 from setpoint.client.client import Client
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from setpoint.objects.codec import MAX_BODY
-from setpoint.server.access.audit.settings import Audit
+from setpoint.server.access.audit.audit_settings import Audit
 from setpoint.server.access.authentication.settings import DEFAULT_ISSUER
-from setpoint.server.access.flowcontrol.settings import FlowControlSettings
+from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.edge.limits import Limits as EdgeLimits
 
 _EDGE = EdgeLimits()

@@ -18,10 +18,10 @@ from setpoint.config import Config
 from setpoint.config.settings import Admission, Authorization, AuthorizationMode
 from setpoint.envtest.flags import FlagError, Flags
 from setpoint.envtest.identity import authentication, certificates
-from setpoint.envtest.store import store_of
+from setpoint.envtest.store_detection import store_of
 from setpoint.plane import ControlPlane, PlaneError
-from setpoint.server.access.audit.settings import Audit
-from setpoint.server.access.flowcontrol.settings import FlowControlSettings
+from setpoint.server.access.audit.audit_settings import Audit
+from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.admission.plugins.deny_privileged_containers import DenyPrivilegedContainers
 from setpoint.store.contract import StoreError
 

@@ -31,11 +31,11 @@ from setpoint.server.app import Server
 from setpoint.server.edge.kubeconfig import is_ours
 from setpoint.server.history.purge import follow as follow_purges
 from setpoint.server.message import Peer, Request, RequestHandler, Response
-from setpoint.server.options import AccessControl, ServerSettings, Serving
 from setpoint.server.outbound.service_resolver import ServiceError, ServiceResolver
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.store.contract import Store
 from setpoint.store.files import make_directory
 from setpoint.system.controller_names import chosen
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from setpoint.server.registry.conversion.functions import ConversionFunction
     from setpoint.server.request.context import Services
     from setpoint.system.system import System
-    from setpoint.workload.assembly import WorkloadHost
+    from setpoint.workload.workload_host import WorkloadHost
     from setpoint.workload.workloads import Workloads, WorkloadSettings
 
 # The user that the workload controllers act as.
@@ -210,7 +210,7 @@ class ControlPlane:
     def _workload_host(self, wanted: "bool | WorkloadSettings") -> "WorkloadHost | None":
         if not wanted:
             return None
-        from setpoint.workload.assembly import WorkloadHost
+        from setpoint.workload.workload_host import WorkloadHost
 
         return WorkloadHost(None if isinstance(wanted, bool) else wanted, self._ids)
 
@@ -269,8 +269,8 @@ class ControlPlane:
             self._starting = asyncio.create_task(self._start_system(names))
 
     async def _start_system(self, names: Collection[str]) -> None:
-        from setpoint.system.assembly import Home
         from setpoint.system.system import System
+        from setpoint.system.system_environment import Home
 
         self._system = System(Home(self._started), names)
         self._started.services.measured.append(self._system)

@@ -10,14 +10,13 @@ from setpoint.server.access.authentication.token_issuer import Issuer
 from setpoint.server.access.authorization.assembly import Authorization
 from setpoint.server.access.flowcontrol import bootstrap_objects as flow_control
 from setpoint.server.access.flowcontrol.gate import Gate
-from setpoint.server.access.flowcontrol.metrics import GateMetrics
+from setpoint.server.access.flowcontrol.gate_metrics import GateMetrics
 from setpoint.server.admission.chain import Chain
 from setpoint.server.admission.plugin_order import plugins
 from setpoint.server.admission.policies.status import PolicyStatus
 from setpoint.server.apiextensions.crd_lifecycle import Definitions
 from setpoint.server.bootstrap import system_objects
 from setpoint.server.message import Request, Response
-from setpoint.server.options import AccessControl, ServerSettings, Serving
 from setpoint.server.outbound.service_resolver import ServiceResolver
 from setpoint.server.pipeline import Pipeline
 from setpoint.server.quota.ledger import Ledger
@@ -28,6 +27,7 @@ from setpoint.server.registry.registry import Registry
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Services
 from setpoint.server.request.observer import RequestObserver
+from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.server.verbs.read_fast_path import Repeat
 from setpoint.server.verbs.write_path import create_object
 from setpoint.store.contract import Store

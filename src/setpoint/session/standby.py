@@ -26,7 +26,7 @@ _NEEDED = (
     "setpoint.session.controllers.supervisor",
     "setpoint.session.controllers.page",
     "setpoint.store.sqlite.store",
-    "setpoint.workload.assembly",
+    "setpoint.workload.workload_host",
     "setpoint.workload.workloads",
 )
 

@@ -24,7 +24,8 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Conflict, NotFound
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
-from setpoint.system.graph import (
+from setpoint.system.ownership_feed import in_steps
+from setpoint.system.ownership_graph import (
     FOREGROUND,
     ORPHAN,
     Coordinates,
@@ -36,7 +37,6 @@ from setpoint.system.graph import (
     Work,
     references_of,
 )
-from setpoint.system.ownership_feed import in_steps
 
 WORKERS = 5
 # The longest delay of a retry: the kind of an owner may be installed at any time.

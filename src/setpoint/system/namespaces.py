@@ -24,8 +24,8 @@ from setpoint.objects.errors import APIError, Conflict, MethodNotAllowed, NotFou
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.times import format_time, parse_time
 from setpoint.objects.tree import Object
-from setpoint.system.graph import ObservedObject
 from setpoint.system.namespace_conditions import Outcome, judged
+from setpoint.system.ownership_graph import ObservedObject
 
 NAME = "namespace-controller"
 NAMESPACE, FINALIZER = "v1/Namespace", "kubernetes"

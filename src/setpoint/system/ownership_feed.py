@@ -16,7 +16,7 @@ from setpoint.client.transport import Call, TransportError
 from setpoint.client.watch import BOOKMARK, DELETED, raw_events
 from setpoint.controller.ratelimit import Exponential
 from setpoint.objects.errors import APIError, Expired, Gone
-from setpoint.system.graph import ObservedObject, Steps
+from setpoint.system.ownership_graph import ObservedObject, Steps
 
 # The first and the longest delay after a failure; the delay doubles.
 FIRST_SECONDS, LONGEST_SECONDS = 0.1, 30.0

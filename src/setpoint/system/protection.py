@@ -15,7 +15,7 @@ from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
-from setpoint.system.graph import ObservedObject
+from setpoint.system.ownership_graph import ObservedObject
 
 CLAIM, VOLUME = "v1/PersistentVolumeClaim", "v1/PersistentVolume"
 CLAIM_FINALIZER, VOLUME_FINALIZER = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"

@@ -4,7 +4,7 @@ catches changes without a request."""
 import logging
 
 from setpoint.store.contract import StoreError
-from setpoint.system.assembly import Home
+from setpoint.system.system_environment import Home
 
 EVERY_SECONDS = 300.0
 

@@ -16,7 +16,6 @@ from setpoint.controller.metrics import ControllerMetrics, queue_families
 from setpoint.controller.queue import Queue
 from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
-from setpoint.system.assembly import Home
 from setpoint.system.controller_names import (
     CLAIM_PROTECTION,
     FINISHED_JOBS,
@@ -38,6 +37,7 @@ from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.quotas import keep_counting
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
+from setpoint.system.system_environment import Home
 from setpoint.system.tokens import token_controller
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from setpoint.workload.engine.choice import Unavailable, connect
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError
 from setpoint.workload.engine_lookup import Engines
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports

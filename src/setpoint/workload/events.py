@@ -9,7 +9,7 @@ from typing import Protocol
 from setpoint.controller.recorder import Recorder
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import GROUP
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 
 RECORDER = "setpoint-workloads"
 _API_VERSION = f"{GROUP}/v1"

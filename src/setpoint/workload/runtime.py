@@ -16,7 +16,7 @@ from setpoint.workload.controllers.lookup import Find, Lookup
 from setpoint.workload.dependencies import Deadlock
 from setpoint.workload.engine_lookup import Engines
 from setpoint.workload.events import Telling
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
 from setpoint.workload.records import Records

@@ -23,17 +23,17 @@ from setpoint.controller.recorder import Events
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.cascade import Cascade
-from setpoint.workload.controllers.container.controller import Containers
+from setpoint.workload.controllers.container.container_controller import Containers
 from setpoint.workload.controllers.container.exec import ContainerExecs
 from setpoint.workload.controllers.container.network import ContainerNetworks
 from setpoint.workload.controllers.container.tunnel_proxy import TunnelProxies
 from setpoint.workload.controllers.container.volume import ContainerVolumes
-from setpoint.workload.controllers.executable.controller import Executables
+from setpoint.workload.controllers.executable.executable_controller import Executables
 from setpoint.workload.controllers.file_restart import FileWatching
 from setpoint.workload.controllers.lookup import READS
-from setpoint.workload.controllers.replica_set.controller import ReplicaSets
+from setpoint.workload.controllers.replica_set.replica_set_controller import ReplicaSets
 from setpoint.workload.controllers.service import Services
-from setpoint.workload.controllers.task.controller import Tasks
+from setpoint.workload.controllers.task.task_controller import Tasks
 from setpoint.workload.dependencies import Deadlock, deadlocks
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engine_lookup import Connect, Engines
@@ -43,7 +43,7 @@ from setpoint.workload.kinds.all import KINDS
 from setpoint.workload.kinds.api_names import SERVICE_PRODUCER
 from setpoint.workload.kinds.definitions import install
 from setpoint.workload.kinds.endpoint import Endpoint
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.process.identity import Identity, identity_of
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports

@@ -13,8 +13,8 @@ from setpoint.cli.main import main
 from setpoint.controller.context import Context
 from setpoint.flow import fsm as flow
 from setpoint.flow.fsm import FSM, Done, Fail, Next, Outputs, Wait
-from setpoint.flow.fsm.graph import GraphError
 from setpoint.flow.fsm.picture import svg
+from setpoint.flow.fsm.state_graph import GraphError
 
 bucket_fsm = FSM(Bucket, finalizer=FINALIZER)
 

@@ -11,8 +11,8 @@ from setpoint.controller.context import Context
 from setpoint.controller.request import Request
 from setpoint.controller.suspension import SUSPEND
 from setpoint.flow.fsm import FSM, Done, Fail, Next, Outputs, Wait, is_ready
-from setpoint.flow.fsm.graph import GraphError
-from setpoint.flow.fsm.metrics import Measures
+from setpoint.flow.fsm.fsm_metrics import Measures
+from setpoint.flow.fsm.state_graph import GraphError
 from setpoint.objects.meta import finalizers
 
 

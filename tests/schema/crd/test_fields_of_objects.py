@@ -8,7 +8,7 @@ from tests.schema.crd.tables import steps
 
 from setpoint.objects.errors import Invalid
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, SelectableField
-from setpoint.schema.crd.scale import Replicas, read_scale, with_replicas
+from setpoint.schema.crd.scale_subresource import Replicas, read_scale, with_replicas
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.crd.warnings import warnings_on_create, warnings_on_update
 

@@ -17,7 +17,7 @@ from setpoint.schema.crd.defaults import (
     prepare_for_update,
 )
 from setpoint.schema.crd.definition import GROUP_KIND
-from setpoint.schema.crd.validation import validate_create, validate_status_update, validate_update
+from setpoint.schema.crd.definition_validation import validate_create, validate_status_update, validate_update
 from setpoint.schema.openapi import Schema
 
 

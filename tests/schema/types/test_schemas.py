@@ -15,7 +15,7 @@ import pytest
 
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Object as Tree
-from setpoint.schema.crd.validation import validate_create
+from setpoint.schema.crd.definition_validation import validate_create
 from setpoint.schema.types import (
     Default,
     Description,

@@ -10,8 +10,8 @@ from tests.server.write.api import Answer, Api, run
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pod_security import PodSecurity
 from setpoint.server.admission.podsecurity.evaluate import told, violations
-from setpoint.server.admission.podsecurity.policy import LATEST, PREFIX, PodSecurityLevels, Standard
-from setpoint.server.options import ServerSettings
+from setpoint.server.admission.podsecurity.pod_security_levels import LATEST, PREFIX, PodSecurityLevels, Standard
+from setpoint.server.server_options import ServerSettings
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "pod_security.yaml").read_text())
 PODS = "/api/v1/namespaces/default/pods"

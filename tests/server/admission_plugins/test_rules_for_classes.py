@@ -5,7 +5,7 @@ from typing import Any
 from tests.server.quota.books import CLAIMS, claim
 from tests.server.write.api import Api, run
 
-from setpoint.server.options import ServerSettings
+from setpoint.server.server_options import ServerSettings
 
 STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
 INGRESS_CLASSES = "/apis/networking.k8s.io/v1/ingressclasses"

@@ -10,7 +10,7 @@ from setpoint.server.admission.plugins.event_rate_limit import EventRateLimit, R
 from setpoint.server.admission.plugins.pod_node_selector import PodNodeSelector
 from setpoint.server.admission.plugins.runtime_class import merge_tolerations
 from setpoint.server.admission.plugins.service_account import ServiceAccount
-from setpoint.server.options import ServerSettings
+from setpoint.server.server_options import ServerSettings
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
-from setpoint.server.options import AccessControl, ServerSettings
 from setpoint.server.ports import ALLOWED, Decision, User, UserRules
 from setpoint.server.request.context import Services
 from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.server_options import AccessControl, ServerSettings
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 APPROVED = {"type": "Approved", "status": "True", "reason": "Fine"}

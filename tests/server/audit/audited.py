@@ -15,11 +15,11 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request, Response
-from setpoint.server.options import AccessControl, Serving
 from setpoint.server.ports import User
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.request.admission_plugin import Plugin
+from setpoint.server.server_options import AccessControl, Serving
 from setpoint.store.memory import MemoryStore
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -12,8 +12,8 @@ import pytest
 from tests.server.audit.audited import MAPS, audited
 
 from setpoint.objects.clock import ManualClock
+from setpoint.server.access.audit.audit_settings import Audit
 from setpoint.server.access.audit.logfile import AuditFile, BatchLog, BlockingLog, open_log
-from setpoint.server.access.audit.settings import Audit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MEGABYTE = 1 << 20

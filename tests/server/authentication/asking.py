@@ -15,9 +15,9 @@ from setpoint.server.access.authentication.settings import AuthenticationSetting
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
-from setpoint.server.options import AccessControl, Serving
 from setpoint.server.ports import User
 from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.server_options import AccessControl, Serving
 from setpoint.store.memory import MemoryStore
 
 ADMINS, JANES = "admin-token", "janes-token"

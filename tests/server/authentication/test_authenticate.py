@@ -9,9 +9,9 @@ from setpoint.server.access.authentication.credentials import Credentials
 from setpoint.server.access.authentication.users import ADMIN, ANONYMOUS
 from setpoint.server.app import Server
 from setpoint.server.message import Peer, Request
-from setpoint.server.options import AccessControl
 from setpoint.server.ports import User
 from setpoint.server.requestinfo import request_info
+from setpoint.server.server_options import AccessControl
 from setpoint.store.memory import MemoryStore
 
 JANE = User("jane", ("dev", "system:authenticated"))

@@ -13,10 +13,10 @@ from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Json, Object
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.options import AccessControl
 from setpoint.server.ports import User
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Authorizer
+from setpoint.server.server_options import AccessControl
 from setpoint.store.contract import Store
 from setpoint.store.memory import MemoryStore
 

@@ -11,10 +11,10 @@ from tests.server.read.reader import PARTIAL_LIST, TABLE
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
 from setpoint.server.message import Request
-from setpoint.server.options import Serving
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.registry.conversion.cache import Memory, key_of
 from setpoint.server.registry.conversion.pending import RequiredConversion
+from setpoint.server.server_options import Serving
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

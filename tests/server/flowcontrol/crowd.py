@@ -12,16 +12,16 @@ from setpoint.objects.ids import SeededIds
 from setpoint.server.access.authentication.credentials import Trusting
 from setpoint.server.access.authentication.users import ADMIN
 from setpoint.server.access.authorization.modes import AlwaysAllow
-from setpoint.server.access.flowcontrol.settings import FlowControlSettings
+from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.options import AccessControl, ServerSettings, Serving
 from setpoint.server.ports import Operation, User
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
+from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.store.memory import MemoryStore
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,10 +10,10 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.server.app import Server
 from setpoint.server.message import Request, Response
-from setpoint.server.options import Serving
 from setpoint.server.publish.nonresource.health import Check
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.server_options import Serving
 from setpoint.store.memory import MemoryStore
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

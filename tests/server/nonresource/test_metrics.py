@@ -11,8 +11,8 @@ import pytest
 from tests.server.nonresource.asking import Asking, asking
 from tests.server.read.reader import MemorySink
 
-from setpoint.server.publish.nonresource import metrics as measuring
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource import metrics_page as measuring
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.process import process_families
 
 MAPS = "/api/v1/namespaces/default/configmaps"

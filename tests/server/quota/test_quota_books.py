@@ -15,8 +15,8 @@ from setpoint.objects.provenance import Actor
 from setpoint.objects.quantity import Quantity
 from setpoint.server.app import Server
 from setpoint.server.message import Request
-from setpoint.server.options import ServerSettings
 from setpoint.server.quota.quotas import Quota
+from setpoint.server.server_options import ServerSettings
 from setpoint.store.contract import StoreError
 from setpoint.store.memory import MemoryStore
 

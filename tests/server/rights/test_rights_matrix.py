@@ -13,9 +13,9 @@ from tests.server.rights.model import Row, Rule
 
 from setpoint.server import routes
 from setpoint.server.app import Server
-from setpoint.server.options import Serving
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.standard import standard
+from setpoint.server.server_options import Serving
 from setpoint.workload.kinds.definitions import definitions
 from setpoint.workload.subresources.endpoints import WorkloadEndpoints
 

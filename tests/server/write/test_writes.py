@@ -7,10 +7,10 @@ from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
 
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
-from setpoint.server.options import ServerSettings
 from setpoint.server.ports import Operation
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
+from setpoint.server.server_options import ServerSettings
 
 Act = Callable[[], Awaitable[object]]
 

@@ -13,7 +13,7 @@ from tests.workload.logs.books import NOON, Book, run, turns
 from setpoint.objects.clock import ManualClock
 from setpoint.workload.logs.capture import Capture, Limits
 from setpoint.workload.logs.cursor import Cursor
-from setpoint.workload.logs.store import NOTE_SECONDS, LogStore
+from setpoint.workload.logs.log_store import NOTE_SECONDS, LogStore
 
 AWKWARD = {
     "nothing": [],

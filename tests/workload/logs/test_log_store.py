@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.workload.logs.books import run
 
 from setpoint.objects.clock import SystemClock
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.store import LogStore
 
 
 def written(store: LogStore, uid: str, text: bytes) -> None:

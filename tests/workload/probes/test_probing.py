@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.objects.clock import ManualClock
-from setpoint.workload.kinds.health import HealthProbe, Outcome
+from setpoint.workload.kinds.health_probes import HealthProbe, Outcome
 from setpoint.workload.probes.prober import TELL_SECONDS, Probing
 from setpoint.workload.probes.verdict import Finding, Tally, health_of
 

@@ -8,8 +8,8 @@ from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
 from setpoint.cli.support.user_modules import import_here
 from setpoint.flow.fsm.fsm import FSM
-from setpoint.flow.fsm.graph import GraphError
 from setpoint.flow.fsm.picture import svg as picture
+from setpoint.flow.fsm.state_graph import GraphError
 
 
 @click.command()

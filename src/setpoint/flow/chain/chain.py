@@ -23,7 +23,7 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watched
-from setpoint.flow.chain import metrics
+from setpoint.flow.chain import chain_metrics
 from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, HandlerContext
 from setpoint.flow.chain.order import RegistrationError, before, ordered
 from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, registration
@@ -287,7 +287,7 @@ class Chain(Controller, Registrar[Obj]):
     def families(self) -> list[MetricFamily]:
         """Returns the metrics of the handlers."""
         failing = Counter(handler.name for todo in self._todos.values() for handler in todo.failed)
-        return list(metrics.families(self.name, self.order, failing))
+        return list(chain_metrics.families(self.name, self.order, failing))
 
     async def _walk(self, ctx: Context, request: Request) -> Result | None:
         """Calls the due handlers."""

@@ -17,12 +17,12 @@ from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.watch import Watch, for_nobody
 from setpoint.flow.fsm import report
-from setpoint.flow.fsm.graph import GraphError, StateGraph, graph_of
+from setpoint.flow.fsm.fsm_metrics import Measures
 from setpoint.flow.fsm.members import Members, OutputPolicies, set_name
-from setpoint.flow.fsm.metrics import Measures
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Wait
 from setpoint.flow.fsm.state import Function, Next, State
+from setpoint.flow.fsm.state_graph import GraphError, StateGraph, graph_of
 from setpoint.flow.fsm.walk import StateWalk
 from setpoint.flow.marks import SET_LABEL
 from setpoint.flow.policy import AS_THE_SET, PRUNE, How, Prune, Replace

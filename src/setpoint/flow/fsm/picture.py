@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from setpoint.flow.fsm.graph import StateGraph
 from setpoint.flow.fsm.state import State
+from setpoint.flow.fsm.state_graph import StateGraph
 
 _HEIGHT, _ROW, _GAP, _MARGIN = 52.0, 104.0, 36.0, 24.0
 _CHARACTER, _PADDING, _NARROWEST, _BEND, _HEADER = 8.1, 36.0, 132.0, 18.0, 34.0

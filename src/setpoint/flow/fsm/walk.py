@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, TerminalError
 from setpoint.controller.tracing import Tracer
+from setpoint.flow.fsm.fsm_metrics import Measures
 from setpoint.flow.fsm.members import Members
-from setpoint.flow.fsm.metrics import Measures
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Fail, Failed, Wait
 from setpoint.flow.fsm.state import Note, State

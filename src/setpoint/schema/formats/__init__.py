@@ -6,7 +6,7 @@ its type is ignored when objects are validated, and causes a warning when a sche
 
 from collections.abc import Callable
 
-from setpoint.schema.formats import codes, network, times
+from setpoint.schema.formats import codes, network, time_formats
 
 Check = Callable[[str], object]
 
@@ -32,9 +32,9 @@ CHECKS: dict[str, Check] = {
     "rgbcolor": codes.is_rgb_color,
     "byte": codes.is_base64,
     "password": lambda _: True,
-    "date": times.is_date,
-    "duration": times.is_duration,
-    "datetime": times.is_date_time,
+    "date": time_formats.is_date,
+    "duration": time_formats.is_duration,
+    "datetime": time_formats.is_date_time,
     "k8sshortname": codes.is_short_name,
     "k8slongname": codes.is_long_name,
 }

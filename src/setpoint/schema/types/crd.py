@@ -25,7 +25,7 @@ def crd_of(*classes: type[Resource], storage: type[Resource] | str | None = None
     """
     # Imported here because these modules load all of schema validation, which a class alone does not need.
     from setpoint.schema.crd.defaults import default
-    from setpoint.schema.crd.validation import validate_create
+    from setpoint.schema.crd.definition_validation import validate_create
 
     for cls in classes:
         if not (isinstance(cls, type) and issubclass(cls, Resource)):

@@ -15,7 +15,7 @@ from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.compile.schema_cache import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
-from setpoint.schema.crd.scale import read_scale
+from setpoint.schema.crd.scale_subresource import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
 from setpoint.schema.validation import Verdict, ask_rules

@@ -10,7 +10,7 @@ from functools import cache, partial
 import msgspec
 
 from setpoint.merge.fieldmanager import FieldManager
-from setpoint.merge.scale import SCALE_VERSION, ScaleEntries, replicas_path
+from setpoint.merge.scale_ownership import SCALE_VERSION, ScaleEntries, replicas_path
 from setpoint.objects import labels, meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import BadRequest, Conflict, Invalid
@@ -18,7 +18,7 @@ from setpoint.objects.field import invalid, required
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import Scale
-from setpoint.schema.crd.scale import read_scale, with_replicas
+from setpoint.schema.crd.scale_subresource import read_scale, with_replicas
 from setpoint.server.codec.request_body import media_type, read_object
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response

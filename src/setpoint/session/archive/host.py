@@ -23,7 +23,7 @@ from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity
 from setpoint.workload.admin.execution import ExecutionPage
 from setpoint.workload.kinds.api_names import GROUP, LOGGED
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.shutdown import Shutdown
 from setpoint.workload.subresources.log import NAME, LogEndpoint
 

@@ -16,8 +16,8 @@ from setpoint.session.archive.format import ArchivedRevision, LogOf
 from setpoint.session.paths import Places
 from setpoint.store.contract import LogEntry, Store
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.store import LogStore
 
 REVISIONS = "/apis/setpoint.dev/v1/revisions"
 SOURCES = ("stdout", "stderr", "startup_stdout", "startup_stderr", "system")

@@ -28,7 +28,7 @@ from setpoint.session.controllers.messages import Begin, Ran
 from setpoint.session.controllers.worker_slots import WorkerSlots
 from setpoint.store.files import make_directory
 from setpoint.workload.logs.capture import Capture
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 
 # The prefix of the controllers' user names, followed by the entry.
 USER = "system:setpoint:controllers"

@@ -16,7 +16,7 @@ from setpoint.controller.request import Request
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.file_restart import Restarts
-from setpoint.workload.controllers.replica_set.controller import SET_NAME
+from setpoint.workload.controllers.replica_set.replica_set_controller import SET_NAME
 from setpoint.workload.kinds.container import Container
 from setpoint.workload.kinds.executable import Executable
 from setpoint.workload.runtime import Machine

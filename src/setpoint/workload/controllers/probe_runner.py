@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from setpoint.objects.tree import Object
 from setpoint.schema.regex import matcher, pattern_error
-from setpoint.workload.kinds.health import HealthProbe, LogProbe
+from setpoint.workload.kinds.health_probes import HealthProbe, LogProbe
 from setpoint.workload.logs.options import LogOptions
 from setpoint.workload.probes.grpc import probe_grpc
 from setpoint.workload.probes.http import probe_http

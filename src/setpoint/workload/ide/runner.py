@@ -20,10 +20,10 @@ from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.ids import Ids
 from setpoint.workload.controllers.executable.lifecycle import Execution
 from setpoint.workload.ide import messages
-from setpoint.workload.ide.connection import IdeConnection, unavailable
+from setpoint.workload.ide.ide_connection import IdeConnection, unavailable
 from setpoint.workload.ide.messages import Info, Notification, RunSession, Variable
 from setpoint.workload.kinds.executable import Executable
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.process.command import Exit, StartError
 from setpoint.workload.process.pipes import Sink
 from setpoint.workload.process.processes import Running

@@ -23,7 +23,7 @@ from setpoint.schema.types import (
 )
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.files import ContainerPemCertificates, CreateFileSystem, ImageLayer
-from setpoint.workload.kinds.health import HealthProbeResults, HealthProbes
+from setpoint.workload.kinds.health_probes import HealthProbeResults, HealthProbes
 from setpoint.workload.kinds.image import ContainerBuild
 from setpoint.workload.kinds.parts import (
     AGE,

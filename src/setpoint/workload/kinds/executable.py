@@ -6,7 +6,7 @@ import msgspec
 
 from setpoint.schema.types import Column, Int32, Int64, Model, NoDefault, Resource, Rule
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
-from setpoint.workload.kinds.health import HealthProbeResults, HealthProbes
+from setpoint.workload.kinds.health_probes import HealthProbeResults, HealthProbes
 from setpoint.workload.kinds.parts import (
     AGE,
     LIFETIME_RULES,

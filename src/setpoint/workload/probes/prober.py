@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from setpoint.objects.clock import Clock, timeout
-from setpoint.workload.kinds.health import HealthProbe, HealthProbeResult
+from setpoint.workload.kinds.health_probes import HealthProbe, HealthProbeResult
 from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.probes.verdict import Finding, Tally, failing_liveness, health_of
 

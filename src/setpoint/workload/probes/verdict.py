@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from setpoint.schema.types import MicroTime
-from setpoint.workload.kinds.health import HealthProbe, HealthProbeResult, Outcome
+from setpoint.workload.kinds.health_probes import HealthProbe, HealthProbeResult, Outcome
 from setpoint.workload.kinds.parts import HealthStatus
 
 # The maximum size of a stored reason.

@@ -19,8 +19,8 @@ from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
 from setpoint.workload.controllers.container.exec import Command
 from setpoint.workload.controllers.executable.process_run import ExecutableRun
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.store import LogStore
 from setpoint.workload.subresources.channels import (
     SOURCES,
     STDOUT,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from setpoint.server.request.extension import Extension
 from setpoint.workload.kinds.api_names import GROUP, LOGGED
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.subresources import attach, container_exec, log
 from setpoint.workload.workloads import Workloads
 

@@ -13,8 +13,8 @@ from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.verbs.get import read
+from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions, parse
-from setpoint.workload.logs.store import LogStore
 from setpoint.workload.subresources.presence import present
 
 _PROCESS = ("stdout", "stderr", "system", "all")

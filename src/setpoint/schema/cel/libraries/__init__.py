@@ -15,7 +15,7 @@ from setpoint.schema.cel.libraries.quantities import QUANTITIES
 from setpoint.schema.cel.libraries.regex import REGEX
 from setpoint.schema.cel.libraries.semvers import SEMVERS
 from setpoint.schema.cel.libraries.strings import STRINGS
-from setpoint.schema.cel.libraries.times import TIMES
+from setpoint.schema.cel.libraries.timestamp_parts import TIMES
 from setpoint.schema.cel.libraries.urls import URLS
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from setpoint.objects.clock import Clock
+from setpoint.server.access.audit.audit_settings import Audit
 from setpoint.server.access.audit.auditor import Auditor
 from setpoint.server.access.audit.logfile import open_log
 from setpoint.server.access.audit.policy import AuditPolicy, everything, load_policy
-from setpoint.server.access.audit.settings import Audit
 
 
 class AuditError(Exception):

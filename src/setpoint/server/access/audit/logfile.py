@@ -20,7 +20,7 @@ import msgspec
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.tree import Object
-from setpoint.server.access.audit.settings import Audit
+from setpoint.server.access.audit.audit_settings import Audit
 from setpoint.store.files import make_directory
 
 _MEGABYTE = 1 << 20

@@ -29,10 +29,10 @@ from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.authorizer import MASTERS
 from setpoint.server.access.flowcontrol import bootstrap_objects
 from setpoint.server.access.flowcontrol.cpu_meter import Metered
+from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.access.flowcontrol.flowschema import FlowSchema, flow_schema
 from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, HeldSeat
 from setpoint.server.access.flowcontrol.seats import Account, Flow, Level, Pool, Share, Tally, Waiter
-from setpoint.server.access.flowcontrol.settings import FlowControlSettings
 from setpoint.server.access.flowcontrol.stream_limit import Streams
 from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
 from setpoint.server.access.flowcontrol.width import MOST, WATCHES, Sizes, scope_of, width_of

@@ -15,7 +15,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pods import is_pods, makes_pods, pod_in
 from setpoint.server.admission.plugins.refusal import forbidden
 from setpoint.server.admission.podsecurity.evaluate import told, violations
-from setpoint.server.admission.podsecurity.policy import PREFIX, PodSecurityLevels, Standard, policy_of
+from setpoint.server.admission.podsecurity.pod_security_levels import PREFIX, PodSecurityLevels, Standard, policy_of
 from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.admission_plugin import Plugin

@@ -5,7 +5,7 @@ from functools import cache
 
 from setpoint.objects.tree import Object
 from setpoint.server.admission.podsecurity.checks import BASELINE, RESTRICTED, Check, PodSecurityCheck, Violation
-from setpoint.server.admission.podsecurity.policy import LATEST, Standard
+from setpoint.server.admission.podsecurity.pod_security_levels import LATEST, Standard
 
 # The newest release that changed a check; later releases are the same.
 _NEWEST = max(form[0] for rule in (*BASELINE, *RESTRICTED) for form in rule.forms)

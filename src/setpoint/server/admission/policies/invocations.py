@@ -5,8 +5,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from setpoint.objects.errors import APIError
 from setpoint.objects.tree import Json
+from setpoint.server.admission.policies.admission_policy import AdmissionPolicy
 from setpoint.server.admission.policies.params import ConfigurationError, param_resource, params_of
-from setpoint.server.admission.policies.policy import AdmissionPolicy
 from setpoint.server.admission.policies.policy_index import Binding, Hook
 from setpoint.server.ports import Operation
 from setpoint.server.registry.resource import Resource

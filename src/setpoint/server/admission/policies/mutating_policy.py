@@ -15,8 +15,8 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.messages import JSON_PATCHES, OBJECT, Message, misplaced, plain
 from setpoint.schema.cel.values import CostExceeded, EvaluationError
 from setpoint.server.admission.policies.activation import Subject
+from setpoint.server.admission.policies.admission_policy import AdmissionPolicy
 from setpoint.server.admission.policies.expressions import BUDGET, Evaluation, Expression
-from setpoint.server.admission.policies.policy import AdmissionPolicy
 
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 _ATOMICS = "may not mutate atomic arrays, maps or structs"

@@ -47,7 +47,7 @@ class ValidatingAdmissionPolicy(Plugin):
             self.goes_by = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
-            from setpoint.server.admission.policies.validation import validate
+            from setpoint.server.admission.policies.validating_plugin import validate
 
             await validate(context, operation, hooks)
 

@@ -8,8 +8,8 @@ from setpoint.objects.gotext import compact_json
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.types import BOOL, NULL, STRING
 from setpoint.server.admission.policies.activation import Subject
+from setpoint.server.admission.policies.admission_policy import AdmissionPolicy
 from setpoint.server.admission.policies.expressions import BUDGET, Evaluation, Expression, ExpressionError, OutOfBudget
-from setpoint.server.admission.policies.policy import AdmissionPolicy
 
 # The maximum size in bytes of a message expression's result, and of an audit annotation.
 _MAX_MESSAGE, _MAX_ANNOTATION = 5 * 1024, 10 * 1024

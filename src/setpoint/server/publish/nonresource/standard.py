@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from setpoint.server.publish.discovery.documents import Discovery
 from setpoint.server.publish.nonresource.health import Check, Health
 from setpoint.server.publish.nonresource.index import Index
-from setpoint.server.publish.nonresource.metrics import Metrics
+from setpoint.server.publish.nonresource.metrics_page import Metrics
 from setpoint.server.publish.nonresource.openid import PATHS as OPENID_PATHS
 from setpoint.server.publish.nonresource.openid import OpenIDPages
 from setpoint.server.publish.nonresource.version import VersionPage

@@ -81,7 +81,7 @@ class Converters:
     def _shared(self) -> "Shared":
         """The state that all webhook converters share. Most servers have none."""
         from setpoint.server.registry.conversion.cache import Memory
-        from setpoint.server.registry.conversion.metrics import ConversionMetrics
+        from setpoint.server.registry.conversion.conversion_metrics import ConversionMetrics
         from setpoint.server.registry.conversion.webhook import Shared
 
         services, measures = self._services, ConversionMetrics()

@@ -23,7 +23,7 @@ from setpoint.server.registry.conversion.pending import NotConverted, RequiredCo
 from setpoint.server.registry.conversion.review import BadAnswer, Batch, ConversionFailed
 
 if TYPE_CHECKING:
-    from setpoint.server.registry.conversion.metrics import ConversionMetrics
+    from setpoint.server.registry.conversion.conversion_metrics import ConversionMetrics
 
 SECONDS = 30
 # The maximum content of one call, and the number of concurrent calls of one request.

@@ -20,8 +20,8 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects.clock import timeout
 from setpoint.objects.tree import Object
+from setpoint.workload.controllers.container.container_health import execute_in
 from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
-from setpoint.workload.controllers.container.health import execute_in
 from setpoint.workload.controllers.lookup import READS, Lookup
 from setpoint.workload.controllers.workload_state import Life, moment
 from setpoint.workload.engine.attachment import Exec

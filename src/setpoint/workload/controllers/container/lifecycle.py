@@ -15,7 +15,7 @@ from setpoint.workload.controllers.container.output import ContainerOutput
 from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
-from setpoint.workload.kinds.health import HealthProbeResult, Outcome
+from setpoint.workload.kinds.health_probes import HealthProbeResult, Outcome
 from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.probes.verdict import health_of
 

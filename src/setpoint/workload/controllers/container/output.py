@@ -15,7 +15,7 @@ from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, NotFound
 from setpoint.workload.engine.results import Container, moment
 from setpoint.workload.logs.capture import DEFAULT_LIMITS, Capture, Limits
-from setpoint.workload.logs.store import LogStore
+from setpoint.workload.logs.log_store import LogStore
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 # The time to wait for the end of the output after the end of the container.

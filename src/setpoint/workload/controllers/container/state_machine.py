@@ -13,9 +13,9 @@ from setpoint.controller.context import Context
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import links
+from setpoint.workload.controllers.container.container_health import ContainerHealth
 from setpoint.workload.controllers.container.desired_state import Blocked, wanted
 from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
-from setpoint.workload.controllers.container.health import ContainerHealth
 from setpoint.workload.controllers.container.lifecycle import ContainerLife, ended, restarted_by_engine, should_restart
 from setpoint.workload.controllers.container.start_sequence import KIND, ContainerStart, StartProblem
 from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY

@@ -6,7 +6,7 @@ from typing import ClassVar
 from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object
-from setpoint.schema.crd import conditions, defaults, validation, warnings
+from setpoint.schema.crd import conditions, defaults, definition_validation, warnings
 from setpoint.server.registry.strategy import Strategy
 
 
@@ -37,12 +37,12 @@ class DefinitionStrategy(Strategy):
         return False
 
     def validate(self, tree: Object) -> list[FieldError]:
-        return validation.validate_create(tree)
+        return definition_validation.validate_create(tree)
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         if subresource == "status":
-            return validation.validate_status_update(tree, old)
-        return validation.validate_update(tree, old)
+            return definition_validation.validate_status_update(tree, old)
+        return definition_validation.validate_update(tree, old)
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         return warnings.warnings_on_create(tree) if old is None else warnings.warnings_on_update(tree, old)

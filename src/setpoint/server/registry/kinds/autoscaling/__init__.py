@@ -11,7 +11,7 @@ from setpoint.objects.field import FieldError, index
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.server.registry.kinds.autoscaling.conversion import CPU, convert, drop_carried
 from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
-from setpoint.server.registry.kinds.autoscaling.validation import validate_spec
+from setpoint.server.registry.kinds.autoscaling.spec_validation import validate_spec
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import UNSET, Cell, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME

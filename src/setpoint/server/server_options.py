@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from setpoint.server.access.authentication.token_issuer import Issuer
-from setpoint.server.access.flowcontrol.settings import FlowControlSettings
+from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.registry.kinds.core.event import EVENT_TTL
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
 from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Authorizer
