@@ -302,8 +302,8 @@ class Model:
 
 
 def _last_of(reached: Sequence[Track]) -> Track:
-    """Returns the part that was ready last. Each kind has a watch of its own, so a part can be seen ready before the
-    dependency that it waited for, and yet was ready after that, unless the dependency has become unready since.
+    """Returns the part that was ready last. Each kind has a separate watch, so the readiness of a part can come before
+    the readiness of its dependency. The dependency was ready first, unless the dependency became unready meanwhile.
     """
     last, passed = max(reached, key=_reached_at), set[str]()
     while last.left_at is None and (later := [each for each in reached if _waited(each, last.part.name, passed)]):
