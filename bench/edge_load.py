@@ -28,6 +28,7 @@ class Order(msgspec.Struct):
     token: str = ""
     content_type: str = ""
     body: str = ""
+    accept: str = "application/json"
     first: int = 0
     most: int = 1_000_000_000
 
@@ -95,7 +96,7 @@ class _Tally:
 
 
 def _requests(order: Order) -> Iterator[bytes]:
-    headers = "Accept: application/json\r\n"
+    headers = f"Accept: {order.accept}\r\n"
     if order.token:
         headers += f"Authorization: Bearer {order.token}\r\n"
     return numbered(order.method, order.path, order.body, headers, order.content_type, order.first)

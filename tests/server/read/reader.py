@@ -60,6 +60,11 @@ class MemorySink:
             return False
         return True
 
+    async def told(self, count: int) -> None:
+        """Waits for events."""
+        while len(self.events) < count:
+            await asyncio.sleep(0.001)
+
     async def drain(self) -> bool:
         self.drains += 1
         await self.takes.wait()

@@ -16,6 +16,7 @@ from setpoint.server.access.authorization.attributes import asked
 from setpoint.server.access.past_access import Past, past_of_watch
 from setpoint.server.codec.negotiation import negotiate_stream
 from setpoint.server.message import Frame, Response, Sink
+from setpoint.server.offload import LEAST
 from setpoint.server.registry.conversion.pending import Held
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.kinds.apiextensions import PREFIX as DEFINITIONS
@@ -198,7 +199,10 @@ class WatchStream:
                     return
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
-            lines.append(self._form.item(item))
+            if self._form.prepare is not None and len(item.value) >= LEAST:
+                lines.append(await self._context.offload(partial(self._form.item, item), len(item.value)))
+            else:
+                lines.append(self._form.item(item))
             size += len(lines[-1])
             if size > _FRAME:
                 await self._write_lines(lines)
@@ -238,6 +242,8 @@ class WatchStream:
                     self._cursor = store.watch(prefix, self.reached)
                 events = await self._cursor.next()
                 if self._resource.fetch is None:
+                    if self._form.prepare is not None:
+                        await self._form.prepare(events)
                     self.tell(events)
                 else:
                     prepare = partial(_converted, self._resource, selects=self._selects)
@@ -258,6 +264,8 @@ class WatchStream:
         fanout = self._resource.fanouts.of(self._services.store, prefix, self.reached, prepare)
         subscription = fanout.subscribe(self)
         if subscription is not None:
+            if self._form.prepare is not None:
+                fanout.preparing[self._form.name] = self._form.prepare
             self._fanout, self._cursor = fanout, None
         return subscription
 

@@ -1,5 +1,7 @@
 """The forms of the events of a watch: whole objects, their metadata, or rows of a table; JSON or protobuf."""
 
+from collections.abc import Sequence
+from functools import partial as bound
 from typing import Protocol
 
 import msgspec
@@ -9,10 +11,12 @@ from setpoint.server.codec import table
 from setpoint.server.codec.negotiation import JSON, PARTIAL, PROTOBUF, TABLE, Accepted
 from setpoint.server.codec.partial_metadata import partial, partial_tree
 from setpoint.server.codec.protobuf.watch_event import watch_event
-from setpoint.server.codec.protobuf_form import ProtobufForm, encoded_status
+from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR, ProtobufForm, encoded_status
+from setpoint.server.offload import LEAST
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_line
+from setpoint.server.watch.fanout import Prepare
+from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_line, kind_of
 from setpoint.store.contract import Event, Item
 
 _encode = msgspec.json.Encoder().encode
@@ -25,6 +29,10 @@ class Form(Protocol):
     @property
     def name(self) -> str:
         """The name under which watches of this form share their frames; empty if they do not share."""
+
+    @property
+    def prepare(self) -> Prepare | None:
+        """Makes the frames of large objects in a thread, if writing them takes long."""
 
     def item(self, item: Item) -> bytes:
         """Returns the initial event of a stored object."""
@@ -43,6 +51,7 @@ class WholeForm:
     """Whole objects as JSON."""
 
     name = "object"
+    prepare = None
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
@@ -114,10 +123,22 @@ class TableForm(WholeForm):
 class MessageForm:
     """Whole objects or their metadata as protobuf."""
 
-    def __init__(self, resource: Resource, accepted: Accepted, form: ProtobufForm) -> None:
+    def __init__(self, context: Context, resource: Resource, accepted: Accepted, form: ProtobufForm) -> None:
         self.name = f"protobuf {accepted.form} {accepted.version}"
         self._resource = resource
         self._form = form
+        self._offload = context.services.offload
+
+    async def prepare(self, events: Sequence[Event]) -> None:
+        for event in events:
+            entry, previous = event
+            if len(entry.value or previous or b"") * PROTOBUF_FACTOR >= LEAST:
+                kind = kind_of(entry)
+                try:
+                    made = await self._offload.run("", bound(self.event, kind, event))
+                except Exception:  # the watches that need the frame report the failure
+                    continue
+                self._resource.changes.frame(self.name, kind, event, bound(_made, made))
 
     def item(self, item: Item) -> bytes:
         return watch_event(ADDED, self._form.stored_object(item))
@@ -136,10 +157,14 @@ class MessageForm:
         return watch_event(ERROR, encoded_status(status))
 
 
+def _made(frame: bytes, kind: str, event: Event) -> bytes:
+    return frame
+
+
 async def form_of(context: Context, resource: Resource, accepted: Accepted) -> Form:
     """Returns the form that a client accepts."""
     if accepted.media_type == PROTOBUF:
-        return MessageForm(resource, accepted, await ProtobufForm.of(context, resource, accepted))
+        return MessageForm(context, resource, accepted, await ProtobufForm.of(context, resource, accepted))
     if accepted.form == TABLE:
         return TableForm(context, resource, accepted.api_version)
     if accepted.form == PARTIAL:

@@ -54,6 +54,8 @@ class Fanout:
     def __init__(self, store: Store, prefix: str, after: int, prepare: Prepare | None = None) -> None:
         self._watch = store.watch(prefix, after)
         self._prepare = prepare
+        # Further preparations, by the form of the subscribers that need them.
+        self.preparing: dict[str, Prepare] = {}
         # All events between this revision and the position of the watch have been passed to all subscribers.
         self._last = after
         self._waits = False
@@ -116,6 +118,8 @@ class Fanout:
             self._end()
 
     async def _tell(self, events: Sequence[Event]) -> None:
+        for prepare in tuple(self.preparing.values()):
+            await prepare(events)
         # A watch that subscribes from here on has already received these events; otherwise it would have to catch up
         # first.
         self._last = events[-1].entry.revision

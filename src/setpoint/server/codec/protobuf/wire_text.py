@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder().encode
 
 def byte_text(body: bytes) -> bytes:
     """Returns the JSON document with strings that have a character for each byte of the given strings."""
-    if b"\\u" in body:
+    if b"\\" in body and b"\\u" in body:
         # An escape may stand for several bytes. The encoder writes escapes only for control characters.
         body = _encode(_decode(body))
     return body if body.isascii() else body.decode(CHARSET).encode()
