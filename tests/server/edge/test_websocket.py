@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from tests.server.protobuf.bodies import watch_events
 from websockets.frames import CloseCode, Opcode
 
 from setpoint.plane import ControlPlane
+from setpoint.server.codec.protobuf import decode
 from setpoint.server.message import Request
 
 client = pytest.importorskip("websocket", reason="websocket-client comes with the official client: the group `clients`")
@@ -68,6 +70,21 @@ def test_every_event_is_a_message_and_the_client_may_end_it() -> None:
         assert {"a", "b"} <= set(names)
         watch.ping("are you there")
         assert watch.recv_data(control_frame=True) == (Opcode.PONG, b"are you there")
+        watch.close()
+
+
+def test_an_event_in_protobuf_is_a_binary_message_without_a_length() -> None:
+    with served() as (url, make):
+        make("a")
+        make("b")
+        accept = "application/vnd.kubernetes.protobuf;stream=watch"
+        headers = ["Authorization: Bearer secret", f"Accept: {accept}"]
+        watch = client.create_connection(f"{url}{CONFIG_MAPS}?watch=1&resourceVersion=0", header=headers, timeout=10)
+        for name in ("a", "b"):
+            kind, payload = watch.recv_data()
+            assert kind == Opcode.BINARY
+            (event,) = watch_events(len(payload).to_bytes(4) + payload)
+            assert (event.type, decode(event.object)["metadata"]["name"]) == ("ADDED", name)
         watch.close()
 
 

@@ -91,6 +91,7 @@ class ServerConnection(asyncio.Protocol):
         "_body",
         "_busy",
         "_chunked",
+        "_delimited",
         "_completed",
         "_counted",
         "_counter",
@@ -168,6 +169,8 @@ class ServerConnection(asyncio.Protocol):
         self._busy = False
         self._streaming = False
         self._chunked = True
+        # True for a stream of events that begin with their length; all others are lines.
+        self._delimited = False
         # A deaf connection reads no more; an ending one answers the requests that have been read.
         self._deaf = False
         self._ending = False
@@ -521,6 +524,7 @@ class ServerConnection(asyncio.Protocol):
         if method == "HEAD":
             return
         self._streaming, self._chunked = True, modern and frames is None
+        self._delimited = response.content_type.endswith(";stream=watch")
         if self._writable.is_set():
             self.deadline = _NEVER
         try:
@@ -578,6 +582,9 @@ class ServerConnection(asyncio.Protocol):
         else:
             if self._hears is not None:
                 self._frames.binary(frame.payload)
+            elif self._delimited:
+                for event in websocket.delimited(frame.payload):
+                    self._frames.binary(event)
             else:
                 # Every line is an event, and every event a message.
                 for line in frame.payload.splitlines(keepends=True):

@@ -1,10 +1,11 @@
 """The server's side of the WebSocket handshake (RFC 6455), and Kubernetes' use of its protocols.
 
-A browser watches over a WebSocket: every event is a text message. The frames are those of `client.http.frames`.
+A browser watches over a WebSocket: every event is a text message, or a binary one in protobuf. The frames are
+those of `client.http.frames`.
 """
 
 from base64 import b64decode, urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def accepted(offer: Offer, protocol: str = "") -> bytes:
     if protocol:
         lines.append(f"{PROTOCOL}: {protocol}")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def delimited(stream: bytes) -> Iterator[bytes]:
+    """Yields the events of a stream without their lengths, which precede them as four bytes."""
+    start = 0
+    while start < len(stream):
+        end = start + 4 + int.from_bytes(stream[start : start + 4])
+        yield stream[start + 4 : end]
+        start = end
 
 
 def frames() -> "Frames":
