@@ -104,7 +104,8 @@ def with_nulls(document: Any) -> Any:
         return [with_nulls(item) for item in document]
     if not isinstance(document, dict):
         return document
-    found = {key: with_nulls(value) for key, value in document.items()}
+    # A body of any type is sent as JSON.
+    found = {"application/json" if key == "*/*" else key: with_nulls(value) for key, value in document.items()}
     if found.get("type") == "array" or found.get("format") == "date-time":
         found["nullable"] = True
     return found

@@ -9,9 +9,8 @@ import pytest
 from tests.server.nonresource.asking import Asking, Tree, asking
 from tests.server.openapi import published
 
-from setpoint.schema.builtin import RELEASE
-
 ROOT = published.folder()
+VERSION = "1.37"  # the published files state none
 SPEC = ROOT or Path()
 needs_documents = pytest.mark.skipif(
     ROOT is None, reason="needs the published documents: go mod download k8s.io/kubernetes@v1.37.1"
@@ -58,7 +57,7 @@ async def test_version_2_is_the_published_document() -> None:
     theirs["paths"] = {path: item for path, item in theirs["paths"].items() if is_served(path)}
     del theirs["parameters"]["logpath-Noq7euwC"]
     theirs["definitions"] = published.reachable(theirs, theirs["paths"])
-    theirs["info"]["version"] = RELEASE
+    theirs["info"]["version"] = VERSION
     async with asking() as server:
         ours = await server.get("/openapi/v2")
     assert list(published.differences(published.without_enums(ours), published.without_enums(theirs))) == []
@@ -71,7 +70,7 @@ async def test_version_3_has_the_published_documents() -> None:
     theirs = {name_of(file): published.as_default(published.read(file)) for file in (SPEC / "v3").iterdir()}
     assert ours.keys() == theirs.keys() - NOT_SERVED
     for name, document in ours.items():
-        theirs[name]["info"]["version"] = RELEASE
+        theirs[name]["info"]["version"] = VERSION
         found = published.differences(published.without_enums(document), published.without_enums(theirs[name]))
         assert list(found) == [], name
 

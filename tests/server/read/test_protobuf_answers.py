@@ -15,10 +15,10 @@ from setpoint.server.app import Server
 from setpoint.server.codec.negotiation import JSON, PROTOBUF
 from setpoint.server.codec.protobuf import decode
 from setpoint.server.message import Request, Response
-from setpoint.server.options import Serving
 from setpoint.server.publish.discovery.documents import Discovery
 from setpoint.server.publish.nonresource.version import VersionPage
 from setpoint.server.registry.message_cache import MessageCache
+from setpoint.server.server_options import Serving
 from setpoint.store.contract import Item
 from setpoint.store.memory import MemoryStore
 

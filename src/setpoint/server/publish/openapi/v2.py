@@ -25,7 +25,8 @@ from setpoint.server.publish.openapi.operations import Operation, Path
 from setpoint.server.publish.openapi.parameters import Parameter
 from setpoint.server.registry.resource import Resource
 
-TITLE = "Kubernetes"
+# The version is that of the API, as in kube-apiserver: the release without its patch level.
+INFO: Mapping[str, str] = {"title": "Kubernetes", "version": RELEASE.removeprefix("v").rpartition(".")[0]}
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 TEXTS = {200: "OK", 201: "Created", 202: "Accepted"}
 _BEARER = "BearerToken"
@@ -67,7 +68,7 @@ def protobuf_fragment(resources: Sequence[Resource]) -> Fragment:
 
 def json_document(fragments: Sequence[Fragment]) -> bytes:
     """Returns the whole document in JSON. In case of equal names, the first fragment prevails."""
-    head = _encode({"swagger": "2.0", "info": {"title": TITLE, "version": RELEASE}})[:-1]
+    head = _encode({"swagger": "2.0", "info": INFO})[:-1]
     tail = _encode({"securityDefinitions": SECURITY, "security": [{_BEARER: []}]})[1:]
     return b'%b,"paths":{%b},"definitions":{%b},"parameters":{%b},%b' % (head, *_joined(fragments, b","), tail)
 
@@ -75,7 +76,7 @@ def json_document(fragments: Sequence[Fragment]) -> bytes:
 def protobuf_document(fragments: Sequence[Fragment]) -> bytes:
     """Returns the whole document in protobuf. In case of equal names, the first fragment prevails."""
     paths, definitions, parameters = _joined(fragments, b"")
-    info = protobuf_wire.text(1, TITLE) + protobuf_wire.text(2, RELEASE)
+    info = protobuf_wire.text(1, INFO["title"]) + protobuf_wire.text(2, INFO["version"])
     return (
         protobuf_wire.text(1, "2.0")
         + protobuf_wire.message(2, info)
@@ -161,7 +162,7 @@ def extensions(operation: Operation) -> Object:
         return {}
     return {
         "x-kubernetes-action": operation.action,
-        builtin_definitions.GVK: {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        builtin_definitions.GVK: {"group": kind.group, "kind": kind.kind, "version": kind.version},
     }
 
 

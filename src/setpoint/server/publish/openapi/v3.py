@@ -1,12 +1,11 @@
 """OpenAPI version 3: one document for each group and version, and one for each path that is not a resource."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
-from setpoint.schema.builtin import RELEASE
 from setpoint.server.publish.openapi import (
     builtin_definitions,
     custom_schema,
@@ -16,12 +15,12 @@ from setpoint.server.publish.openapi import (
 )
 from setpoint.server.publish.openapi.operations import Operation, Path
 from setpoint.server.publish.openapi.parameters import Parameter
-from setpoint.server.publish.openapi.v2 import METHODS, SECURITY, TEXTS, TITLE, extensions
+from setpoint.server.publish.openapi.v2 import INFO, METHODS, SECURITY, TEXTS, extensions
 from setpoint.server.registry.resource import Resource
 
 _encode = msgspec.json.Encoder().encode
 # As in kube-apiserver, whose documents of custom resources are written by a part of its own.
-_CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_CUSTOM_INFO: Mapping[str, str] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
 def document(gv: GroupVersion, resources: Sequence[Resource]) -> Object:
@@ -61,10 +60,10 @@ def _definitions(resources: Iterable[Resource], paths: Iterable[Path], shown: bu
 
 def _builtin_document(paths: Iterable[Path], schemas: Object) -> Object:
     components: Object = {"schemas": schemas} if schemas else {}
-    return _document({"title": TITLE, "version": RELEASE}, paths, {**components, "securitySchemes": SECURITY})
+    return _document(INFO, paths, {**components, "securitySchemes": SECURITY})
 
 
-def _document(info: Object, paths: Iterable[Path], components: Object) -> Object:
+def _document(info: Mapping[str, str], paths: Iterable[Path], components: Object) -> Object:
     return {
         "openapi": "3.0.0",
         "info": info,
