@@ -2,6 +2,11 @@
 
 import pytest
 from hypothesis import settings
+from tests.event_loops import loop_factory as loop_factory
+from tests.event_loops import pytest_fixture_setup as pytest_fixture_setup
+from tests.event_loops import pytest_pycollect_makeitem as pytest_pycollect_makeitem
+from tests.event_loops import pytest_pyfunc_call as pytest_pyfunc_call
+from tests.event_loops import test_loop as test_loop
 
 settings.register_profile("setpoint", deadline=None)
 settings.load_profile("setpoint")

@@ -104,7 +104,9 @@ async def test_an_answer_before_the_end_of_the_body_is_heard() -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\nbad")
         await writer.drain()
-        await asyncio.sleep(5)
+        await heard.wait()
+
+    heard = asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
         while True:
@@ -115,6 +117,7 @@ async def test_an_answer_before_the_end_of_the_body_is_heard() -> None:
         transport = HttpTransport(endpoint(url))
         async with transport.upload(Call("POST", "/build"), endless()) as stream:
             assert (stream.answer.status, stream.answer.body) == (400, b"bad")
+        heard.set()
         await transport.close()
 
 

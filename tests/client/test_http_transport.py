@@ -391,12 +391,15 @@ def test_a_server_that_answers_before_it_has_read_everything_is_heard() -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig")
         await writer.drain()
-        await asyncio.sleep(5)
+        await heard.wait()
+
+    heard = asyncio.Event()
 
     async def main() -> None:
         async with listening(early) as url, transport(url) as client:
             answer = await client.send(Call("POST", "/", body=b"x" * (8 << 20), timeout=3))
             assert (answer.status, answer.body) == (413, b"big")
+            heard.set()
 
     asyncio.run(main())
 

@@ -141,11 +141,13 @@ async def test_a_port_is_spoken_to() -> None:
 async def test_a_message_without_end_is_cut_off() -> None:
     async def talk(channel: Channel) -> None:
         channel._writer.write(bytes((0x82, 127)) + (1 << 40).to_bytes(8))
-        await asyncio.sleep(5)
+        await refused.wait()
 
+    refused = asyncio.Event()
     async with pod_server(talk) as url, client_of(url) as client:
         with pytest.raises(TransportError, match="exceeds limit of 33554432 bytes"):
             await client.exec("web", "default", command=["ls"])
+        refused.set()
 
 
 async def test_a_log_is_read_whole_or_line_by_line() -> None:

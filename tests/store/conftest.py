@@ -1,7 +1,6 @@
-"""Runs `async def` tests, and hands each of them every backend in turn."""
+"""Provides every backend to each test in turn."""
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -15,15 +14,6 @@ from setpoint.store.contract import Retention, Store
 from .backends import BACKENDS, Backend
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
-    return True
 
 
 @pytest.fixture(params=[pytest.param(each, id=each.name, marks=each.marks) for each in BACKENDS])

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.view.watched import Watched
-from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

@@ -1,9 +1,8 @@
-"""Runs `async def` tests, and gives them Podman."""
+"""Provides Podman."""
 
 from collections.abc import Iterator
 
 import pytest
-from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.workload.podman import Service, shared
 
 

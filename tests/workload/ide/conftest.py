@@ -1,4 +1,3 @@
-"""Runs `async def` tests, and gives them Podman."""
+"""Provides Podman."""
 
-from tests.store.conftest import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.workload.engine.conftest import podman as podman
