@@ -109,10 +109,11 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench
 
-# Generates the schemas, protobuf messages and typed stubs of the built-in kinds from their published sources; this needs Go.
+# Generates the schemas, texts, protobuf messages and typed stubs of the built-in kinds from their published sources; this needs Go.
 data: $(READY)
 	$(BIN)/python -m pip install --quiet --group data
 	$(BIN)/python -m tools.builtin_schemas
+	$(BIN)/python -m tools.openapi_texts
 	$(BIN)/python -m tools.protobuf_tables
 	$(BIN)/python -m tools.api_stubs
 
