@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 import sys
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,8 +34,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     return int(head.split()[1]), await reader.readexactly(int(length[1]) if length else 0)
 
 
-async def _ask_with_many_connections(port: int) -> int:
-    """How many connections were refused, by the server's own count."""
+async def _ask_with_many_connections(port: int) -> None:
     first = await asyncio.open_connection("127.0.0.1", port)
     assert (await _get(*first, "/api/v1/namespaces"))[0] == 200
     others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2 * LIMIT)]
@@ -59,7 +60,6 @@ async def _ask_with_many_connections(port: int) -> int:
     while not await _is_let_in(port):
         await asyncio.sleep(0.05)
     first[1].close()
-    return int(counted[1])
 
 
 async def _is_let_in(port: int) -> bool:
@@ -79,12 +79,15 @@ def test_connections_leave_some_for_the_store_and_whoever_is_refused_is_told(tmp
             assert process.stdout is not None
             ready = process.stdout.readline()
             assert ready.startswith("ready "), process.communicate()[1]
-            refused = asyncio.run(_ask_with_many_connections(int(ready.rpartition(":")[2])))
+            asyncio.run(_ask_with_many_connections(int(ready.rpartition(":")[2])))
         finally:
             process.terminate()
             _, errors = process.communicate(timeout=20)
     told = [line for line in errors.splitlines() if "connections are refused" in line]
-    assert 1 <= len(told) <= refused / 5  # once for ten seconds, however many come
+    assert told
+    # Once in ten seconds, however many come; the log has the time of the machine, which may be set meanwhile.
+    times = [datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f") for line in told]
+    assert all(later - earlier > timedelta(seconds=9) for earlier, later in pairwise(times))
     assert "raise the limit of open files" in told[0]
 
 
