@@ -53,8 +53,12 @@ class World(NamedTuple):
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {TOKENS['admin']}", "Content-Type": content_type},
         )
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            return json.loads(answer.read() or b"null")
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise
 
     def ready(self) -> bool:
         url = f"http://{self.host}:{self.port}/readyz"

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import grpc
@@ -72,6 +73,8 @@ class EtcdServer:
                 with urlopen(f"{self._health}/health", timeout=1) as answer:
                     if answer.status == 200:
                         return
+            except HTTPError as error:
+                error.close()
             except OSError:
                 pass
             time.sleep(0.02)

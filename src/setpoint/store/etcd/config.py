@@ -4,6 +4,7 @@
 `http[s]://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/ROOT][?ca=FILE&cert=FILE&key=FILE&server-name=NAME]`.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -47,10 +48,13 @@ class EtcdConfig(NamedTuple):
     @classmethod
     def from_url(cls, url: str, read: Callable[[str], bytes] = lambda path: Path(path).read_bytes()) -> "EtcdConfig":
         """Parses a URL, and reads the files that the URL names. Raises StoreError for an invalid URL."""
-        parts = urlsplit(url)
+        # urlsplit rejects IPv6 addresses after the first host, so the hosts are taken out before.
+        scheme, _, rest = url.partition("://")
+        netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
+        parts = urlsplit(f"{scheme}://hosts{rest.removeprefix(netloc)}")
         if parts.scheme not in ("http", "https"):
             raise StoreError(f"etcd URL {_shown(url)}: it must begin with http:// or https://")
-        login, _, hosts = parts.netloc.rpartition("@")
+        login, _, hosts = netloc.rpartition("@")
         endpoints = tuple(_endpoint(host, url) for host in hosts.split(","))
         user, _, password = login.partition(":")
         return cls(
