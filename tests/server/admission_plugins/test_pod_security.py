@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.server.write.api import Answer, Api, run
+from tests.server.write.api import Answer, Api, new_api
 
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pod_security import PodSecurity
@@ -62,110 +62,88 @@ def pod(name: str = "p", **spec: Any) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers} | spec}
 
 
-def test_what_is_enforced_is_refused_and_what_is_warned_of_is_let_through() -> None:
-    async def scenario(api: Api) -> None:
-        await label(api, enforce="baseline", warn="restricted")
-        refused = await api("POST", PODS, pod(hostPID=True))
-        assert refused.status == 403
-        assert refused.body["message"] == (
-            'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)'
-        )
-        assert not refused.warnings
-        passed = await api("POST", PODS, pod())
-        assert passed.status == 201
-        (warning,) = passed.warnings
-        assert "would violate PodSecurity" in warning
-
-    run(scenario)
+async def test_what_is_enforced_is_refused_and_what_is_warned_of_is_let_through(api: Api) -> None:
+    await label(api, enforce="baseline", warn="restricted")
+    refused = await api("POST", PODS, pod(hostPID=True))
+    assert refused.status == 403
+    assert refused.body["message"] == (
+        'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+    )
+    assert not refused.warnings
+    passed = await api("POST", PODS, pod())
+    assert passed.status == 201
+    (warning,) = passed.warnings
+    assert "would violate PodSecurity" in warning
 
 
-def test_the_version_of_a_standard_can_be_pinned() -> None:
-    async def scenario(api: Api) -> None:
-        await label(api, enforce="restricted", **{"enforce-version": "v1.7"})
-        context = {"runAsNonRoot": True}
-        assert (await api("POST", PODS, pod(securityContext=context))).status == 201
-        await label(api, **{"enforce-version": "v1.8"})
-        refused = await api("POST", PODS, pod("q", securityContext=context))
-        assert 'violates PodSecurity "restricted:v1.8": allowPrivilegeEscalation' in refused.body["message"]
-
-    run(scenario)
+async def test_the_version_of_a_standard_can_be_pinned(api: Api) -> None:
+    await label(api, enforce="restricted", **{"enforce-version": "v1.7"})
+    context = {"runAsNonRoot": True}
+    assert (await api("POST", PODS, pod(securityContext=context))).status == 201
+    await label(api, **{"enforce-version": "v1.8"})
+    refused = await api("POST", PODS, pod("q", securityContext=context))
+    assert 'violates PodSecurity "restricted:v1.8": allowPrivilegeEscalation' in refused.body["message"]
 
 
-def test_a_template_is_warned_of_by_what_its_pods_will_be_refused_for() -> None:
-    async def scenario(api: Api) -> None:
-        await label(api, enforce="baseline")
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostIPC=True)["spec"]}
-        body = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "d"},
-            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
-        }
-        made = await api("POST", "/apis/apps/v1/namespaces/default/deployments", body)
-        assert made.status == 201
-        assert any("baseline:latest" in warning and "hostIPC=true" in warning for warning in made.warnings)
-
-    run(scenario)
+async def test_a_template_is_warned_of_by_what_its_pods_will_be_refused_for(api: Api) -> None:
+    await label(api, enforce="baseline")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostIPC=True)["spec"]}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    made = await api("POST", "/apis/apps/v1/namespaces/default/deployments", body)
+    assert made.status == 201
+    assert any("baseline:latest" in warning and "hostIPC=true" in warning for warning in made.warnings)
 
 
-def test_labels_must_be_right_when_they_change() -> None:
-    async def scenario(api: Api) -> None:
-        wrong = await label(api, enforce="strict", **{"warn-version": "1.20"})
-        assert wrong.status == 422
-        assert {cause["field"] for cause in wrong.body["details"]["causes"]} == {
-            f"metadata.labels[{PREFIX}enforce]",
-            f"metadata.labels[{PREFIX}warn-version]",
-        }
-        assert (await label(api, enforce="restricted")).status == 200
-
-    run(scenario)
+async def test_labels_must_be_right_when_they_change(api: Api) -> None:
+    wrong = await label(api, enforce="strict", **{"warn-version": "1.20"})
+    assert wrong.status == 422
+    assert {cause["field"] for cause in wrong.body["details"]["causes"]} == {
+        f"metadata.labels[{PREFIX}enforce]",
+        f"metadata.labels[{PREFIX}warn-version]",
+    }
+    assert (await label(api, enforce="restricted")).status == 200
 
 
-def test_who_tightens_a_namespace_is_told_which_pods_would_not_be_let_in_any_more() -> None:
-    async def scenario(api: Api) -> None:
-        for name in ("a", "b", "c"):
-            await api("POST", PODS, pod(name, hostPID=True))
-        await api(
-            "POST", PODS, pod("d", hostPID=True, hostUsers=True, volumes=[{"name": "v", "hostPath": {"path": "/"}}])
-        )
-        tightened = await label(api, enforce="baseline")
-        assert tightened.status == 200
-        texts = [warning.removeprefix('299 - "').removesuffix('"') for warning in tightened.warnings]
-        assert texts == [
-            r"existing pods in namespace \"default\" violate the new PodSecurity enforce level \"baseline:latest\"",
-            "a (and 2 other pods): host namespaces",
-            "d: host namespaces, hostPath volumes",
-        ]
-        assert not (await label(api, enforce="privileged")).warnings
-
-    run(scenario)
+async def test_who_tightens_a_namespace_is_told_which_pods_would_not_be_let_in_any_more(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        await api("POST", PODS, pod(name, hostPID=True))
+    await api("POST", PODS, pod("d", hostPID=True, hostUsers=True, volumes=[{"name": "v", "hostPath": {"path": "/"}}]))
+    tightened = await label(api, enforce="baseline")
+    assert tightened.status == 200
+    texts = [warning.removeprefix('299 - "').removesuffix('"') for warning in tightened.warnings]
+    assert texts == [
+        r"existing pods in namespace \"default\" violate the new PodSecurity enforce level \"baseline:latest\"",
+        "a (and 2 other pods): host namespaces",
+        "d: host namespaces, hostPath volumes",
+    ]
+    assert not (await label(api, enforce="privileged")).warnings
 
 
-def test_an_update_that_brings_no_new_image_is_let_through() -> None:
-    async def scenario(api: Api) -> None:
-        await api("POST", PODS, pod(hostPID=True))
-        await label(api, enforce="baseline")
-        assert (await api.merge(f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})).status == 200
-        changed = {"spec": {"containers": [{"name": "c", "image": "y"}]}}
-        refused = await api("PATCH", f"{PODS}/p", changed, kind="application/strategic-merge-patch+json")
-        assert refused.status == 403
-
-    run(scenario)
+async def test_an_update_that_brings_no_new_image_is_let_through(api: Api) -> None:
+    await api("POST", PODS, pod(hostPID=True))
+    await label(api, enforce="baseline")
+    assert (await api.merge(f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})).status == 200
+    changed = {"spec": {"containers": [{"name": "c", "image": "y"}]}}
+    refused = await api("PATCH", f"{PODS}/p", changed, kind="application/strategic-merge-patch+json")
+    assert refused.status == 403
 
 
-def test_those_who_are_exempt_are_not_held_to_anything() -> None:
-    async def scenario(api: Api) -> None:
+async def test_those_who_are_exempt_are_not_held_to_anything() -> None:
+    plugin = PodSecurity(PodSecurityLevels(enforce=Standard("baseline")), exempt_namespaces=("default",))
+    async with new_api(admission=[plugin]) as api:
         exempt = await label(api, enforce="restricted")
         assert any("is exempt from Pod Security" in warning for warning in exempt.warnings)
         assert (await api("POST", PODS, pod(hostPID=True))).status == 201
         await api("POST", "/api/v1/namespaces", {"metadata": {"name": "strict"}})
         assert (await api("POST", "/api/v1/namespaces/strict/pods", pod(hostPID=True))).status == 403
 
-    plugin = PodSecurity(PodSecurityLevels(enforce=Standard("baseline")), exempt_namespaces=("default",))
-    run(scenario, admission=[plugin])
 
-
-def test_privileged_containers_are_invalid_unless_the_server_allows_them() -> None:
+async def test_privileged_containers_are_invalid_unless_the_server_allows_them() -> None:
     body = pod()
     body["spec"]["containers"][0]["securityContext"] = {"privileged": True}
 
@@ -178,5 +156,7 @@ def test_privileged_containers_are_invalid_unless_the_server_allows_them() -> No
     async def allowed(api: Api) -> None:
         assert (await api("POST", PODS, body)).status == 201
 
-    run(refused)
-    run(allowed, settings=ServerSettings(disabled_plugins=("DenyPrivilegedContainers",)))
+    async with new_api() as api:
+        await refused(api)
+    async with new_api(settings=ServerSettings(disabled_plugins=("DenyPrivilegedContainers",))) as api:
+        await allowed(api)

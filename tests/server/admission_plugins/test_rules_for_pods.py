@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.server.quota.books import PODS, pod
-from tests.server.write.api import Api, run
+from tests.server.write.api import Api, new_api
 
 from setpoint.server.admission.plugins.event_rate_limit import EventRateLimit, RateLimit
 from setpoint.server.admission.plugins.pod_node_selector import PodNodeSelector
@@ -32,20 +32,17 @@ def priority_class(name: str, value: int, **rest: Any) -> Any:
 # --- accounts ---
 
 
-def test_a_pod_gets_the_default_account_and_a_token_even_before_that_account_was_made() -> None:
-    async def scenario(api: Api) -> None:
-        spec = (await api("POST", PODS, pod("a"))).body["spec"]
-        assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
-        (volume,) = spec["volumes"]
-        assert volume["name"].startswith("kube-api-access-")
-        (mount,) = spec["containers"][0]["volumeMounts"]
-        assert mount == {"name": volume["name"], "readOnly": True, "mountPath": MOUNT}
-
-    run(scenario)
+async def test_a_pod_gets_the_default_account_and_a_token_even_before_that_account_was_made(api: Api) -> None:
+    spec = (await api("POST", PODS, pod("a"))).body["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
+    (volume,) = spec["volumes"]
+    assert volume["name"].startswith("kube-api-access-")
+    (mount,) = spec["containers"][0]["volumeMounts"]
+    assert mount == {"name": volume["name"], "readOnly": True, "mountPath": MOUNT}
 
 
-def test_where_it_is_required_the_default_account_must_be_there() -> None:
-    async def scenario(api: Api) -> None:
+async def test_where_it_is_required_the_default_account_must_be_there() -> None:
+    async with new_api(admission=[ServiceAccount(require_default=True)]) as api:
         refused = await api("POST", PODS, pod("a"))
         assert refused.body["message"] == (
             'pods "a" is forbidden: error looking up service account default/default: '
@@ -54,36 +51,28 @@ def test_where_it_is_required_the_default_account_must_be_there() -> None:
         await api("POST", ACCOUNTS, {"metadata": {"name": "default"}})
         assert (await api("POST", PODS, pod("a"))).status == 201
 
-    run(scenario, admission=[ServiceAccount(require_default=True)])
+
+async def test_an_account_says_whether_its_token_is_mounted_and_how_images_are_pulled(api: Api) -> None:
+    account = {
+        "metadata": {"name": "quiet"},
+        "automountServiceAccountToken": False,
+        "imagePullSecrets": [{"name": "s"}],
+    }
+    await api("POST", ACCOUNTS, account)
+    spec = (await api("POST", PODS, pod("a", serviceAccountName="quiet"))).body["spec"]
+    assert "volumes" not in spec
+    assert spec["imagePullSecrets"] == [{"name": "s"}]
+    own = pod("b", serviceAccountName="quiet", automountServiceAccountToken=True, imagePullSecrets=[{"name": "t"}])
+    spec = (await api("POST", PODS, own)).body["spec"]
+    assert len(spec["volumes"]) == 1
+    assert spec["imagePullSecrets"] == [{"name": "t"}]
 
 
-def test_an_account_says_whether_its_token_is_mounted_and_how_images_are_pulled() -> None:
-    async def scenario(api: Api) -> None:
-        account = {
-            "metadata": {"name": "quiet"},
-            "automountServiceAccountToken": False,
-            "imagePullSecrets": [{"name": "s"}],
-        }
-        await api("POST", ACCOUNTS, account)
-        spec = (await api("POST", PODS, pod("a", serviceAccountName="quiet"))).body["spec"]
-        assert "volumes" not in spec
-        assert spec["imagePullSecrets"] == [{"name": "s"}]
-        own = pod("b", serviceAccountName="quiet", automountServiceAccountToken=True, imagePullSecrets=[{"name": "t"}])
-        spec = (await api("POST", PODS, own)).body["spec"]
-        assert len(spec["volumes"]) == 1
-        assert spec["imagePullSecrets"] == [{"name": "t"}]
-
-    run(scenario)
-
-
-def test_what_a_container_mounts_there_itself_stays() -> None:
-    async def scenario(api: Api) -> None:
-        body = pod("a", volumes=[{"name": "own", "emptyDir": {}}])
-        body["spec"]["containers"][0]["volumeMounts"] = [{"name": "own", "mountPath": MOUNT}]
-        spec = (await api("POST", PODS, body)).body["spec"]
-        assert [volume["name"] for volume in spec["volumes"]] == ["own"]
-
-    run(scenario)
+async def test_what_a_container_mounts_there_itself_stays(api: Api) -> None:
+    body = pod("a", volumes=[{"name": "own", "emptyDir": {}}])
+    body["spec"]["containers"][0]["volumeMounts"] = [{"name": "own", "mountPath": MOUNT}]
+    spec = (await api("POST", PODS, body)).body["spec"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["own"]
 
 
 @pytest.mark.parametrize(
@@ -97,110 +86,92 @@ def test_what_a_container_mounts_there_itself_stays() -> None:
         ),
     ],
 )
-def test_a_mirror_pod_has_no_account_and_nothing_that_needs_one(spec: Any, why: str) -> None:
-    async def scenario(api: Api) -> None:
-        body = pod("a", nodeName="n", **spec)
-        body["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-        refused = await api("POST", PODS, body)
-        assert (refused.status, refused.body["message"]) == (403, f'pods "a" is forbidden: {why}')
-
-    run(scenario)
+async def test_a_mirror_pod_has_no_account_and_nothing_that_needs_one(api: Api, spec: Any, why: str) -> None:
+    body = pod("a", nodeName="n", **spec)
+    body["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    refused = await api("POST", PODS, body)
+    assert (refused.status, refused.body["message"]) == (403, f'pods "a" is forbidden: {why}')
 
 
-def test_an_account_that_lists_its_secrets_lets_pods_use_no_others() -> None:
-    async def scenario(api: Api) -> None:
-        metadata = {"name": "strict", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
-        await api("POST", ACCOUNTS, {"metadata": metadata, "secrets": [{"name": "ok"}]})
+async def test_an_account_that_lists_its_secrets_lets_pods_use_no_others(api: Api) -> None:
+    metadata = {"name": "strict", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
+    await api("POST", ACCOUNTS, {"metadata": metadata, "secrets": [{"name": "ok"}]})
 
-        def using(name: str) -> Any:
-            volumes = [{"name": "v", "secret": {"secretName": name}}]
-            return pod("a", serviceAccountName="strict", volumes=volumes)
+    def using(name: str) -> Any:
+        volumes = [{"name": "v", "secret": {"secretName": name}}]
+        return pod("a", serviceAccountName="strict", volumes=volumes)
 
-        refused = await api("POST", PODS, using("other"))
-        assert refused.body["message"] == (
-            'pods "a" is forbidden: volume with secret.secretName="other" is not allowed because service account '
-            "strict does not reference that secret"
-        )
-        assert (await api("POST", PODS, using("ok"))).status == 201
-
-    run(scenario)
+    refused = await api("POST", PODS, using("other"))
+    assert refused.body["message"] == (
+        'pods "a" is forbidden: volume with secret.secretName="other" is not allowed because service account '
+        "strict does not reference that secret"
+    )
+    assert (await api("POST", PODS, using("ok"))).status == 201
 
 
 # --- priorities ---
 
 
-def test_the_default_class_is_everybodys_and_there_is_only_one() -> None:
-    async def scenario(api: Api) -> None:
-        assert (await api("POST", CLASSES, priority_class("high", 9, globalDefault=True))).status == 201
-        second = await api("POST", CLASSES, priority_class("low", 1, globalDefault=True))
-        assert second.body["message"] == (
-            'priorityclasses.scheduling.k8s.io "low" is forbidden: PriorityClass high is already marked as default. '
-            "Only one default can exist"
-        )
-        spec = (await api("POST", PODS, pod("a"))).body["spec"]
-        assert (spec["priority"], spec["priorityClassName"]) == (9, "high")
-        await api("DELETE", f"{CLASSES}/high")
-        spec = (await api("POST", PODS, pod("b"))).body["spec"]
-        assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
-        assert "priorityClassName" not in spec
-
-    run(scenario)
+async def test_the_default_class_is_everybodys_and_there_is_only_one(api: Api) -> None:
+    assert (await api("POST", CLASSES, priority_class("high", 9, globalDefault=True))).status == 201
+    second = await api("POST", CLASSES, priority_class("low", 1, globalDefault=True))
+    assert second.body["message"] == (
+        'priorityclasses.scheduling.k8s.io "low" is forbidden: PriorityClass high is already marked as default. '
+        "Only one default can exist"
+    )
+    spec = (await api("POST", PODS, pod("a"))).body["spec"]
+    assert (spec["priority"], spec["priorityClassName"]) == (9, "high")
+    await api("DELETE", f"{CLASSES}/high")
+    spec = (await api("POST", PODS, pod("b"))).body["spec"]
+    assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
+    assert "priorityClassName" not in spec
 
 
-def test_the_classes_of_the_system_are_there_from_the_first_moment() -> None:
-    async def scenario(api: Api) -> None:
-        found = {tree["metadata"]["name"]: tree["value"] for tree in (await api("GET", CLASSES)).body["items"]}
-        assert found == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-
-    run(scenario)
+async def test_the_classes_of_the_system_are_there_from_the_first_moment(api: Api) -> None:
+    found = {tree["metadata"]["name"]: tree["value"] for tree in (await api("GET", CLASSES)).body["items"]}
+    assert found == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def test_a_priority_is_kept_by_an_update_that_does_not_name_it() -> None:
-    async def scenario(api: Api) -> None:
-        await api("POST", CLASSES, priority_class("p", 7, preemptionPolicy="Never"))
-        made = (await api("POST", PODS, pod("a", priorityClassName="p"))).body
-        for name in ("priority", "preemptionPolicy"):
-            del made["spec"][name]
-        spec = (await api("PUT", f"{PODS}/a", made)).body["spec"]
-        assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
-
-    run(scenario)
+async def test_a_priority_is_kept_by_an_update_that_does_not_name_it(api: Api) -> None:
+    await api("POST", CLASSES, priority_class("p", 7, preemptionPolicy="Never"))
+    made = (await api("POST", PODS, pod("a", priorityClassName="p"))).body
+    for name in ("priority", "preemptionPolicy"):
+        del made["spec"][name]
+    spec = (await api("PUT", f"{PODS}/a", made)).body["spec"]
+    assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
 
 
 # --- nodes and runtimes ---
 
 
-def test_a_runtime_brings_its_overhead_its_nodes_and_its_tolerations() -> None:
-    async def scenario(api: Api) -> None:
-        scheduling = {
-            "nodeSelector": {"r": "1"},
-            "tolerations": [{"key": "r", "operator": "Exists"}],
-        }
-        runtime = {"metadata": {"name": "kata"}, "handler": "kata", "overhead": {"podFixed": {"cpu": "250m"}}}
-        assert (await api("POST", RUNTIMES, runtime | {"scheduling": scheduling})).status == 201
-        spec = (await api("POST", PODS, pod("a", runtimeClassName="kata", nodeSelector={"z": "2"}))).body["spec"]
-        assert spec["overhead"] == {"cpu": "250m"}
-        assert spec["nodeSelector"] == {"r": "1", "z": "2"}
-        assert {"key": "r", "operator": "Exists"} in spec["tolerations"]
-        refusals: dict[str, Any] = {
-            ("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"): {
-                "runtimeClassName": "kata",
-                "overhead": {"cpu": "1"},
-            },
-            "conflict: runtimeClass.scheduling.nodeSelector[r] = 1; pod.spec.nodeSelector[r] = 9": {
-                "runtimeClassName": "kata",
-                "nodeSelector": {"r": "9"},
-            },
-            'pod rejected: RuntimeClass "none" not found': {"runtimeClassName": "none"},
-            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead": {
-                "overhead": {"cpu": "1"}
-            },
-        }
-        for why, spec in refusals.items():
-            refused = await api("POST", PODS, pod("b", **spec))
-            assert refused.body["message"] == f'pods "b" is forbidden: {why}'
-
-    run(scenario)
+async def test_a_runtime_brings_its_overhead_its_nodes_and_its_tolerations(api: Api) -> None:
+    scheduling = {
+        "nodeSelector": {"r": "1"},
+        "tolerations": [{"key": "r", "operator": "Exists"}],
+    }
+    runtime = {"metadata": {"name": "kata"}, "handler": "kata", "overhead": {"podFixed": {"cpu": "250m"}}}
+    assert (await api("POST", RUNTIMES, runtime | {"scheduling": scheduling})).status == 201
+    spec = (await api("POST", PODS, pod("a", runtimeClassName="kata", nodeSelector={"z": "2"}))).body["spec"]
+    assert spec["overhead"] == {"cpu": "250m"}
+    assert spec["nodeSelector"] == {"r": "1", "z": "2"}
+    assert {"key": "r", "operator": "Exists"} in spec["tolerations"]
+    refusals: dict[str, Any] = {
+        ("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"): {
+            "runtimeClassName": "kata",
+            "overhead": {"cpu": "1"},
+        },
+        "conflict: runtimeClass.scheduling.nodeSelector[r] = 1; pod.spec.nodeSelector[r] = 9": {
+            "runtimeClassName": "kata",
+            "nodeSelector": {"r": "9"},
+        },
+        'pod rejected: RuntimeClass "none" not found': {"runtimeClassName": "none"},
+        "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead": {
+            "overhead": {"cpu": "1"}
+        },
+    }
+    for why, spec in refusals.items():
+        refused = await api("POST", PODS, pod("b", **spec))
+        assert refused.body["message"] == f'pods "b" is forbidden: {why}'
 
 
 def test_a_toleration_that_another_includes_is_left_out() -> None:
@@ -213,31 +184,25 @@ def test_a_toleration_that_another_includes_is_left_out() -> None:
     assert merge_tolerations([some_of_a], [{"operator": "Exists"}]) == [{"operator": "Exists"}]
 
 
-def test_tolerations_of_the_pod_itself_count() -> None:
-    async def scenario(api: Api) -> None:
-        spec = (await api("POST", PODS, pod("a", tolerations=[{"operator": "Exists"}]))).body["spec"]
-        assert spec["tolerations"] == [{"operator": "Exists"}]
-        spec = (await api("POST", PODS, pod("b"))).body["spec"]
-        assert [found["tolerationSeconds"] for found in spec["tolerations"]] == [300, 300]
-
-    run(scenario)
+async def test_tolerations_of_the_pod_itself_count(api: Api) -> None:
+    spec = (await api("POST", PODS, pod("a", tolerations=[{"operator": "Exists"}]))).body["spec"]
+    assert spec["tolerations"] == [{"operator": "Exists"}]
+    spec = (await api("POST", PODS, pod("b"))).body["spec"]
+    assert [found["tolerationSeconds"] for found in spec["tolerations"]] == [300, 300]
 
 
-def test_a_pod_knows_the_zone_of_its_node() -> None:
-    async def scenario(api: Api) -> None:
-        labels = {"topology.kubernetes.io/zone": "z", "other": "x"}
-        node = await api("POST", NODES, {"metadata": {"name": "n", "labels": labels}})
-        assert node.body["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
-        made = await api("POST", PODS, pod("a", nodeName="n"))
-        assert made.body["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z"}
-
-    run(scenario)
+async def test_a_pod_knows_the_zone_of_its_node(api: Api) -> None:
+    labels = {"topology.kubernetes.io/zone": "z", "other": "x"}
+    node = await api("POST", NODES, {"metadata": {"name": "n", "labels": labels}})
+    assert node.body["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    made = await api("POST", PODS, pod("a", nodeName="n"))
+    assert made.body["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z"}
 
 
 # --- off by default ---
 
 
-def test_rules_that_are_off_do_nothing_until_they_are_switched_on() -> None:
+async def test_rules_that_are_off_do_nothing_until_they_are_switched_on() -> None:
     service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}], "externalIPs": ["203.0.113.1"]}}
     gpu = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}
@@ -264,14 +229,16 @@ def test_rules_that_are_off_do_nothing_until_they_are_switched_on() -> None:
         assert (await api("POST", "/api/v1/namespaces/new/configmaps", {"metadata": {"name": "c"}})).status == 201
         assert (await api("GET", "/api/v1/namespaces/new")).status == 200
 
-    run(off)
+    async with new_api() as api:
+        await off(api)
     names = ("LimitPodHardAntiAffinityTopology", "ExtendedResourceToleration", "AlwaysPullImages")
     others = ("DenyServiceExternalIPs", "NamespaceAutoProvision", "NamespaceExists")
-    run(on, settings=ServerSettings(enabled_plugins=(*names, *others)))
+    async with new_api(settings=ServerSettings(enabled_plugins=(*names, *others))) as api:
+        await on(api)
 
 
-def test_a_namespace_says_on_which_nodes_its_pods_run() -> None:
-    async def scenario(api: Api) -> None:
+async def test_a_namespace_says_on_which_nodes_its_pods_run() -> None:
+    async with new_api(admission=[PodNodeSelector("d=1", {"default": "d=1,e=2,f=3"})]) as api:
         assert (await api("POST", PODS, pod("a"))).body["spec"]["nodeSelector"] == {"d": "1"}
         annotation = {"scheduler.alpha.kubernetes.io/node-selector": "e=2, f=3"}
         await api.merge("/api/v1/namespaces/default", {"metadata": {"annotations": annotation}})
@@ -281,11 +248,10 @@ def test_a_namespace_says_on_which_nodes_its_pods_run() -> None:
         refused = await api("POST", PODS, pod("c", nodeSelector={"g": "9"}))
         assert "pod node label selector labels conflict with its namespace whitelist" in refused.body["message"]
 
-    run(scenario, admission=[PodNodeSelector("d=1", {"default": "d=1,e=2,f=3"})])
 
+async def test_events_come_no_faster_than_they_are_let() -> None:
+    async with new_api(admission=[EventRateLimit([RateLimit("Namespace", 1, 2)])]) as api:
 
-def test_events_come_no_faster_than_they_are_let() -> None:
-    async def scenario(api: Api) -> None:
         async def event(name: str) -> Any:
             involved = {"kind": "Pod", "name": "p", "namespace": "default"}
             return await api(
@@ -297,5 +263,3 @@ def test_events_come_no_faster_than_they_are_let() -> None:
         assert (await event("e3")).status == 201
         refused = await event("e4")
         assert refused.body["message"].endswith("limit reached on type Namespace for key default")
-
-    run(scenario, admission=[EventRateLimit([RateLimit("Namespace", 1, 2)])])

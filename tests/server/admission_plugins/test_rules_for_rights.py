@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
+from tests.server.write.api import CONFIG_MAPS, Api, config_map, new_api
 
 from setpoint.server.ports import ALLOWED, Decision, User, UserRules
 from setpoint.server.request.context import Services
@@ -57,8 +57,8 @@ def signing_request(*, signer: str = "example.com/mine", group: str = "dev") -> 
 
 
 @pytest.mark.parametrize("names", [(), ("example.com/mine",), ("example.com/*",)], ids=["nobody", "signer", "domain"])
-def test_who_approves_must_be_allowed_to_for_the_signer(names: tuple[str, ...]) -> None:
-    async def scenario(api: Api) -> None:
+async def test_who_approves_must_be_allowed_to_for_the_signer(names: tuple[str, ...]) -> None:
+    async with new_api(access=AccessControl(authorizer=AllBut(("approve", "signers"), names=names))) as api:
         made = await api("POST", REQUESTS, signing_request())
         made.body["status"] = {"conditions": [APPROVED]}
         answer = await api("PUT", f"{REQUESTS}/r/approval", made.body)
@@ -70,11 +70,9 @@ def test_who_approves_must_be_allowed_to_for_the_signer(names: tuple[str, ...]) 
             'user not permitted to approve requests with signerName "example.com/mine"'
         )
 
-    run(scenario, access=AccessControl(authorizer=AllBut(("approve", "signers"), names=names)))
 
-
-def test_who_signs_must_be_allowed_to_for_the_signer() -> None:
-    async def scenario(api: Api) -> None:
+async def test_who_signs_must_be_allowed_to_for_the_signer() -> None:
+    async with new_api(access=AccessControl(authorizer=AllBut(("sign", "signers")))) as api:
         made = await api("POST", REQUESTS, signing_request())
         labelled = {**made.body, "metadata": {**made.body["metadata"], "labels": {"a": "b"}}}
         assert (await api("PUT", f"{REQUESTS}/r/status", labelled)).status == 200
@@ -83,17 +81,12 @@ def test_who_signs_must_be_allowed_to_for_the_signer() -> None:
         assert refused.status == 403
         assert 'user not permitted to sign requests with signerName "example.com/mine"' in refused.body["message"]
 
-    run(scenario, access=AccessControl(authorizer=AllBut(("sign", "signers"))))
 
-
-def test_nobody_asks_for_a_certificate_of_the_masters() -> None:
-    async def scenario(api: Api) -> None:
-        signer = "kubernetes.io/kube-apiserver-client"
-        refused = await api("POST", REQUESTS, signing_request(signer=signer, group="system:masters"))
-        assert refused.body["message"].endswith(f"use of {signer} signer with system:masters group is not allowed")
-        assert (await api("POST", REQUESTS, signing_request(signer=signer))).status == 201
-
-    run(scenario)
+async def test_nobody_asks_for_a_certificate_of_the_masters(api: Api) -> None:
+    signer = "kubernetes.io/kube-apiserver-client"
+    refused = await api("POST", REQUESTS, signing_request(signer=signer, group="system:masters"))
+    assert refused.body["message"].endswith(f"use of {signer} signer with system:masters group is not allowed")
+    assert (await api("POST", REQUESTS, signing_request(signer=signer))).status == 201
 
 
 def owned(**reference: Any) -> Any:
@@ -103,8 +96,9 @@ def owned(**reference: Any) -> Any:
     return body
 
 
-def test_an_owner_is_held_back_by_who_may_set_its_finalizers() -> None:
-    async def scenario(api: Api) -> None:
+async def test_an_owner_is_held_back_by_who_may_set_its_finalizers() -> None:
+    denied = (("update", "configmaps/finalizers"), ("update", "*/finalizers"))
+    async with new_api(access=AccessControl(authorizer=AllBut(*denied)), settings=ENFORCING) as api:
         assert (await api("POST", CONFIG_MAPS, owned())).status == 201
         blocking = {"metadata": {"ownerReferences": owned(blockOwnerDeletion=True)["metadata"]["ownerReferences"]}}
         refused = await api.merge(f"{CONFIG_MAPS}/child", blocking)
@@ -120,18 +114,13 @@ def test_an_owner_is_held_back_by_who_may_set_its_finalizers() -> None:
         )
         assert "cannot find RESTMapping for APIVersion v1 Kind None" in unknown.body["message"]
 
-    refused = (("update", "configmaps/finalizers"), ("update", "*/finalizers"))
-    run(scenario, access=AccessControl(authorizer=AllBut(*refused)), settings=ENFORCING)
 
-
-def test_owners_are_changed_by_who_may_delete() -> None:
-    async def scenario(api: Api) -> None:
+async def test_owners_are_changed_by_who_may_delete() -> None:
+    authorizer = AllBut(("delete", "configmaps"))
+    async with new_api(access=AccessControl(authorizer=authorizer), settings=ENFORCING) as api:
         assert (await api("POST", CONFIG_MAPS, owned())).status == 201
         assert (await api.merge(f"{CONFIG_MAPS}/child", {"data": {"a": "b"}})).status == 200
         refused = await api.merge(f"{CONFIG_MAPS}/child", {"metadata": {"ownerReferences": None}})
         assert refused.body["message"] == (
             'configmaps "child" is forbidden: cannot set an ownerRef on a resource you can\'t delete: not you, <nil>'
         )
-
-    authorizer = AllBut(("delete", "configmaps"))
-    run(scenario, access=AccessControl(authorizer=authorizer), settings=ENFORCING)

@@ -1,7 +1,7 @@
 """A server in this process that decides by RBAC, asked by anybody: an administrator speaks for the others."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -99,15 +99,16 @@ class Cluster:
         return status
 
 
-def run(scenario: Callable[[Cluster], Awaitable[Any]], **options: Any) -> None:
-    """Runs a test against a fresh server."""
-
-    async def main() -> None:
-        cluster = Cluster(**options)
-        await cluster.server.start()
-        await scenario(cluster)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_cluster(**options: Any) -> AsyncIterator[Cluster]:
+    """Provides a server that has started, with these options."""
+    cluster = Cluster(**options)
+    await cluster.server.start()
+    try:
+        yield cluster
+    finally:
+        cluster.server.close()
+        await cluster.store.close()
 
 
 def rule(verbs: str, resources: str = "", *, groups: str = "", names: str = "", urls: str = "") -> Object:

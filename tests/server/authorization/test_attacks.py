@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import msgspec
 import pytest
 from hypothesis import example, given, settings
-from tests.server.authorization.cluster import Cluster, rule, run
+from tests.server.authorization.cluster import Cluster, rule
 from tests.server.read.reader import MemorySink, OpenWatch
 
 from setpoint.server.access.authorization.modes import AlwaysAllow
@@ -85,20 +85,19 @@ READS = [
 
 @pytest.mark.parametrize("accept", ["application/json", TABLE, PARTIAL, PARTIAL_LIST, PROTOBUF, "application/yaml"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_secret_is_not_read_in_any_form_by_who_has_every_right_but_that_one(method: str, accept: str) -> None:
-    async def scenario(cluster: Cluster) -> None:
-        made = await cluster("POST", SECRETS, SECRET)
-        await cluster.grant("eve", *OTHER_RIGHTS)
-        at = made.body["metadata"]["resourceVersion"]
-        for path, query in READS:
-            asked = {name: at if value == "AT" else value for name, value in query.items()}
-            response = await cluster.respond(method, path, user="eve", accept=accept, **asked)
-            assert isinstance(response.body, bytes), path
-            assert response.status >= 400, path
-            assert MARKER.encode() not in response.body, path
-            assert b"hunter2" not in response.body, path
-
-    run(scenario)
+async def test_a_secret_is_not_read_in_any_form_by_who_has_every_right_but_that_one(
+    cluster: Cluster, method: str, accept: str
+) -> None:
+    made = await cluster("POST", SECRETS, SECRET)
+    await cluster.grant("eve", *OTHER_RIGHTS)
+    at = made.body["metadata"]["resourceVersion"]
+    for path, query in READS:
+        asked = {name: at if value == "AT" else value for name, value in query.items()}
+        response = await cluster.respond(method, path, user="eve", accept=accept, **asked)
+        assert isinstance(response.body, bytes), path
+        assert response.status >= 400, path
+        assert MARKER.encode() not in response.body, path
+        assert b"hunter2" not in response.body, path
 
 
 @pytest.mark.parametrize(
@@ -109,81 +108,67 @@ def test_a_secret_is_not_read_in_any_form_by_who_has_every_right_but_that_one(me
         ("DELETE", f"{SECRETS}/s", None),
     ],
 )
-def test_to_write_is_not_to_read(method: str, path: str, body: Any) -> None:
+async def test_to_write_is_not_to_read(cluster: Cluster, method: str, path: str, body: Any) -> None:
     """What a writer is answered is what they have sent, or no more than that it is done."""
-
-    async def scenario(cluster: Cluster) -> None:
-        await cluster("POST", SECRETS, SECRET)
-        await cluster.grant("eve", *OTHER_RIGHTS)
-        answer = await cluster(method, path, body, user="eve")
-        assert answer.status in (200, 201)
-        if method != "POST":
-            assert MARKER not in str(answer.body)
-
-    run(scenario)
+    await cluster("POST", SECRETS, SECRET)
+    await cluster.grant("eve", *OTHER_RIGHTS)
+    answer = await cluster(method, path, body, user="eve")
+    assert answer.status in (200, 201)
+    if method != "POST":
+        assert MARKER not in str(answer.body)
 
 
-def test_the_past_of_an_object_needs_the_right_to_get_it_by_its_name() -> None:
+async def test_the_past_of_an_object_needs_the_right_to_get_it_by_its_name(cluster: Cluster) -> None:
     history = "/apis/setpoint.dev/v1/namespaces/default"
-
-    async def scenario(cluster: Cluster) -> None:
-        for name in ("s", "t"):
-            await cluster("POST", SECRETS, {**SECRET, "metadata": {"name": name}})
-        await cluster.grant("eve", rule("get", "secrets", names="s"), rule("get", "namespaces", names="default"))
-        answer = await cluster("GET", f"{history}/secrets/s/history", user="eve")
-        assert answer.status == 403
-        assert 'resource "secrets/history" in API group "setpoint.dev"' in answer.message
-        await cluster.grant("eve", rule("get list", "*/history history", groups="setpoint.dev"), name="history")
-        assert (await cluster("GET", f"{history}/secrets/s/history", user="eve")).status == 200
-        answer = await cluster("GET", f"{history}/secrets/t/history", user="eve")
-        assert answer.message.startswith('secrets "t" is forbidden: User "eve" cannot get resource "secrets"')
-        # A deleted secret is as secret as before.
-        await cluster("DELETE", f"{SECRETS}/t")
-        assert (await cluster("GET", f"{history}/secrets/t/history", user="eve")).status == 403
-        assert (await cluster("GET", f"{history}/history", user="eve")).status == 200
-        other = "/apis/setpoint.dev/v1/namespaces/kube-system/history"
-        assert (await cluster("GET", other, user="eve")).status == 403
-
-    run(scenario)
+    for name in ("s", "t"):
+        await cluster("POST", SECRETS, {**SECRET, "metadata": {"name": name}})
+    await cluster.grant("eve", rule("get", "secrets", names="s"), rule("get", "namespaces", names="default"))
+    answer = await cluster("GET", f"{history}/secrets/s/history", user="eve")
+    assert answer.status == 403
+    assert 'resource "secrets/history" in API group "setpoint.dev"' in answer.message
+    await cluster.grant("eve", rule("get list", "*/history history", groups="setpoint.dev"), name="history")
+    assert (await cluster("GET", f"{history}/secrets/s/history", user="eve")).status == 200
+    answer = await cluster("GET", f"{history}/secrets/t/history", user="eve")
+    assert answer.message.startswith('secrets "t" is forbidden: User "eve" cannot get resource "secrets"')
+    # A deleted secret is as secret as before.
+    await cluster("DELETE", f"{SECRETS}/t")
+    assert (await cluster("GET", f"{history}/secrets/t/history", user="eve")).status == 403
+    assert (await cluster("GET", f"{history}/history", user="eve")).status == 200
+    other = "/apis/setpoint.dev/v1/namespaces/kube-system/history"
+    assert (await cluster("GET", other, user="eve")).status == 403
 
 
-def test_a_rule_for_names_holds_for_a_list_and_a_watch_of_one_name_and_shows_no_other() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        for name in ("s", "t"):
-            await cluster("POST", SECRETS, {**SECRET, "metadata": {"name": name}})
-        await cluster.grant("eve", rule("list watch deletecollection", "secrets", names="s"), namespace="default")
+async def test_a_rule_for_names_holds_for_a_list_and_a_watch_of_one_name_and_shows_no_other(cluster: Cluster) -> None:
+    for name in ("s", "t"):
+        await cluster("POST", SECRETS, {**SECRET, "metadata": {"name": name}})
+    await cluster.grant("eve", rule("list watch deletecollection", "secrets", names="s"), namespace="default")
 
-        async def status(method: str = "GET", path: str = SECRETS, **query: str) -> int:
-            return (await cluster(method, path, user="eve", **query)).status
+    async def status(method: str = "GET", path: str = SECRETS, **query: str) -> int:
+        return (await cluster(method, path, user="eve", **query)).status
 
-        found = await cluster("GET", SECRETS, user="eve", fieldSelector="metadata.name=s")
-        assert [item["metadata"]["name"] for item in found.body["items"]] == ["s"]
-        assert await status(fieldSelector="metadata.name=s", watch="true") == 200
-        assert await status(fieldSelector="metadata.name==s,metadata.namespace=default") == 200
-        both = await cluster("GET", SECRETS, user="eve", fieldSelector="metadata.name=s,metadata.name=t")
-        assert both.body["items"] == []
-        for selector in ("metadata.name=t", "metadata.name!=t", "metadata.name=", "type=Opaque", "metadata.name=s/t"):
-            assert await status(fieldSelector=selector) == 403, selector
-        assert await status(fieldSelector="nonsense") == 403
-        assert await status(path="/api/v1/secrets", fieldSelector="metadata.name=s") == 403
-        # What takes many away cannot be allowed for one.
-        assert await status("DELETE", fieldSelector="metadata.name=s") == 403
-
-    run(scenario)
+    found = await cluster("GET", SECRETS, user="eve", fieldSelector="metadata.name=s")
+    assert [item["metadata"]["name"] for item in found.body["items"]] == ["s"]
+    assert await status(fieldSelector="metadata.name=s", watch="true") == 200
+    assert await status(fieldSelector="metadata.name==s,metadata.namespace=default") == 200
+    both = await cluster("GET", SECRETS, user="eve", fieldSelector="metadata.name=s,metadata.name=t")
+    assert both.body["items"] == []
+    for selector in ("metadata.name=t", "metadata.name!=t", "metadata.name=", "type=Opaque", "metadata.name=s/t"):
+        assert await status(fieldSelector=selector) == 403, selector
+    assert await status(fieldSelector="nonsense") == 403
+    assert await status(path="/api/v1/secrets", fieldSelector="metadata.name=s") == 403
+    # What takes many away cannot be allowed for one.
+    assert await status("DELETE", fieldSelector="metadata.name=s") == 403
 
 
-def test_only_the_first_of_several_selectors_counts_for_who_may_and_for_what_is_shown() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        for name in ("s", "t"):
-            await cluster("POST", SECRETS, {**SECRET, "metadata": {"name": name}})
-        await cluster.grant("eve", rule("list", "secrets", names="s"))
-        query = "fieldSelector=metadata.name%3Ds&fieldSelector=metadata.name%3Dt"
-        headers = {"impersonate-user": "eve", "accept": "application/json"}
-        response = await cluster.server(Request("GET", SECRETS, query, headers))
-        assert isinstance(response.body, bytes)
-        assert [item["metadata"]["name"] for item in msgspec.json.decode(response.body)["items"]] == ["s"]
-
-    run(scenario)
+async def test_only_the_first_of_several_selectors_counts_for_who_may_and_for_what_is_shown(cluster: Cluster) -> None:
+    for name in ("s", "t"):
+        await cluster("POST", SECRETS, {**SECRET, "metadata": {"name": name}})
+    await cluster.grant("eve", rule("list", "secrets", names="s"))
+    query = "fieldSelector=metadata.name%3Ds&fieldSelector=metadata.name%3Dt"
+    headers = {"impersonate-user": "eve", "accept": "application/json"}
+    response = await cluster.server(Request("GET", SECRETS, query, headers))
+    assert isinstance(response.body, bytes)
+    assert [item["metadata"]["name"] for item in msgspec.json.decode(response.body)["items"]] == ["s"]
 
 
 class Recording(AlwaysAllow):

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.server.authorization.cluster import Cluster, binding, role, rule, run, somebody
+from tests.server.authorization.cluster import Cluster, binding, role, rule, somebody
 
 from setpoint.schema.cel.program import Program
 from setpoint.schema.cel.values import EvaluationError
@@ -20,26 +20,20 @@ RIGHTS = [
 ROBOT = {"kind": "ServiceAccount", "name": "robot", "namespace": "kube-system"}
 
 
-def evaluated(expression: str) -> Any:
+async def evaluated(cluster: Cluster, expression: str) -> Any:
     """What an expression says in a request of ann's for a new ConfigMap in `default`."""
-    found = []
-
-    async def scenario(cluster: Cluster) -> None:
-        await cluster.grant("ann", *RIGHTS)
-        await cluster.grant("ann", rule("create", "configmaps"), namespace="default")
-        await cluster.made(role("robots", rule("list", "nodes")))
-        await cluster.made(binding("robots", subjects=[ROBOT]))
-        services = cluster.server.services
-        resource = services.registry.resource("", "v1", "configmaps")
-        assert resource is not None
-        authorizer = await asker(services, somebody("ann"))
-        operation = Operation(CREATE, resource, "default", "c", "", {}, None)
-        program = Program(expression, environment(params=False))
-        variables = {"authorizer": authorizer, "authorizer.requestResource": request_check(authorizer, operation)}
-        found.append(program.exact(program.start(variables)))
-
-    run(scenario)
-    return found[0]
+    await cluster.grant("ann", *RIGHTS)
+    await cluster.grant("ann", rule("create", "configmaps"), namespace="default")
+    await cluster.made(role("robots", rule("list", "nodes")))
+    await cluster.made(binding("robots", subjects=[ROBOT]))
+    services = cluster.server.services
+    resource = services.registry.resource("", "v1", "configmaps")
+    assert resource is not None
+    authorizer = await asker(services, somebody("ann"))
+    operation = Operation(CREATE, resource, "default", "c", "", {}, None)
+    program = Program(expression, environment(params=False))
+    variables = {"authorizer": authorizer, "authorizer.requestResource": request_check(authorizer, operation)}
+    return program.exact(program.start(variables))
 
 
 @pytest.mark.parametrize(
@@ -73,8 +67,10 @@ def evaluated(expression: str) -> Any:
         ),
     ],
 )
-def test_an_expression_asks_what_the_user_or_a_service_account_may_do(expression: str, value: Any) -> None:
-    assert evaluated(expression) == value
+async def test_an_expression_asks_what_the_user_or_a_service_account_may_do(
+    cluster: Cluster, expression: str, value: Any
+) -> None:
+    assert await evaluated(cluster, expression) == value
 
 
 @pytest.mark.parametrize(
@@ -86,6 +82,6 @@ def test_an_expression_asks_what_the_user_or_a_service_account_may_do(expression
         ("authorizer.serviceAccount('a.b', 'x').path('/').check('get').allowed()", "Invalid service account namespace"),
     ],
 )
-def test_a_question_about_nothing_is_an_error(expression: str, error: str) -> None:
+async def test_a_question_about_nothing_is_an_error(cluster: Cluster, expression: str, error: str) -> None:
     with pytest.raises(EvaluationError, match=error):
-        evaluated(expression)
+        await evaluated(cluster, expression)

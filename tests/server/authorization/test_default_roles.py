@@ -1,10 +1,9 @@
 """The roles and bindings that a cluster has from its first moment, and what becomes of them at later starts."""
 
-import asyncio
 from typing import Any
 
 import pytest
-from tests.server.authorization.cluster import API, MERGE, Cluster, binding, role, rule, run, somebody
+from tests.server.authorization.cluster import API, MERGE, Cluster, binding, new_cluster, role, rule, somebody
 
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.default_policy import default_policy
@@ -18,51 +17,47 @@ ROLE = f"{API}/clusterroles"
 PROTECTION = "rbac.authorization.kubernetes.io/autoupdate"
 
 
-def test_every_default_object_is_stored_as_the_api_would_have_stored_it() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        count = 0
-        for plural in KINDS:
-            for stored in (await cluster("GET", f"{API}/{plural}")).body["items"]:
-                metadata, count = stored["metadata"], count + 1
-                where = f"{API}/namespaces/{metadata['namespace']}" if "namespace" in metadata else API
-                if "aggregationRule" in stored:
-                    continue
-                kept = {name: metadata[name] for name in ("name", "labels", "annotations")}
-                sent = {**stored, "metadata": {**kept, "name": f"{metadata['name']}-again"}}
-                answer = await cluster("POST", f"{where}/{plural}", sent, fieldManager="kube-apiserver")
-                assert answer.status == 201, answer.message
-                made = answer.body
-                for name in ("uid", "resourceVersion", "name"):
-                    made["metadata"].pop(name)
-                    metadata.pop(name)
-                assert {**made, "apiVersion": "", "kind": ""} == {**stored, "apiVersion": "", "kind": ""}
-        assert count == len(default_policy()) > 130
-
-    run(scenario)
-
-
-def test_a_default_role_that_gathers_rules_has_them_from_the_start_as_if_they_had_been_gathered() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        before = {name: (await cluster("GET", f"{ROLE}/{name}")).body for name in ("admin", "edit", "view")}
-        assert [len(before[name]["rules"]) for name in ("admin", "edit", "view")] == [29, 27, 12]
-        # Any write of a ClusterRole has all rules gathered again; nothing is found to be wrong.
-        await cluster.made(role("other", rule("get", "pods")))
-        after = {name: (await cluster("GET", f"{ROLE}/{name}")).body for name in before}
-        assert after == before
-        # A role like them, made through the API, becomes equal to them in all but its identity.
-        sent = {key: value for key, value in before["view"].items() if key != "rules"}
-        kept = {name: sent["metadata"][name] for name in ("labels", "annotations")}
-        sent["metadata"] = {"name": "view-again", **kept}
-        await cluster("POST", ROLE, sent, fieldManager="kube-apiserver")
-        again, view = (await cluster("GET", f"{ROLE}/view-again")).body, after["view"]
-        for tree in (again, view):
+async def test_every_default_object_is_stored_as_the_api_would_have_stored_it(cluster: Cluster) -> None:
+    count = 0
+    for plural in KINDS:
+        for stored in (await cluster("GET", f"{API}/{plural}")).body["items"]:
+            metadata, count = stored["metadata"], count + 1
+            where = f"{API}/namespaces/{metadata['namespace']}" if "namespace" in metadata else API
+            if "aggregationRule" in stored:
+                continue
+            kept = {name: metadata[name] for name in ("name", "labels", "annotations")}
+            sent = {**stored, "metadata": {**kept, "name": f"{metadata['name']}-again"}}
+            answer = await cluster("POST", f"{where}/{plural}", sent, fieldManager="kube-apiserver")
+            assert answer.status == 201, answer.message
+            made = answer.body
             for name in ("uid", "resourceVersion", "name"):
-                tree["metadata"].pop(name)
-        assert again["rules"] == view["rules"]
-        managers = [(entry["manager"], entry["operation"], entry["fieldsV1"]) for entry in _managed(view)]
-        assert [(entry["manager"], entry["operation"], entry["fieldsV1"]) for entry in _managed(again)] == managers
+                made["metadata"].pop(name)
+                metadata.pop(name)
+            assert {**made, "apiVersion": "", "kind": ""} == {**stored, "apiVersion": "", "kind": ""}
+    assert count == len(default_policy()) > 130
 
-    run(scenario)
+
+async def test_a_default_role_that_gathers_rules_has_them_from_the_start_as_if_they_had_been_gathered(
+    cluster: Cluster,
+) -> None:
+    before = {name: (await cluster("GET", f"{ROLE}/{name}")).body for name in ("admin", "edit", "view")}
+    assert [len(before[name]["rules"]) for name in ("admin", "edit", "view")] == [29, 27, 12]
+    # Any write of a ClusterRole has all rules gathered again; nothing is found to be wrong.
+    await cluster.made(role("other", rule("get", "pods")))
+    after = {name: (await cluster("GET", f"{ROLE}/{name}")).body for name in before}
+    assert after == before
+    # A role like them, made through the API, becomes equal to them in all but its identity.
+    sent = {key: value for key, value in before["view"].items() if key != "rules"}
+    kept = {name: sent["metadata"][name] for name in ("labels", "annotations")}
+    sent["metadata"] = {"name": "view-again", **kept}
+    await cluster("POST", ROLE, sent, fieldManager="kube-apiserver")
+    again, view = (await cluster("GET", f"{ROLE}/view-again")).body, after["view"]
+    for tree in (again, view):
+        for name in ("uid", "resourceVersion", "name"):
+            tree["metadata"].pop(name)
+    assert again["rules"] == view["rules"]
+    managers = [(entry["manager"], entry["operation"], entry["fieldsV1"]) for entry in _managed(view)]
+    assert [(entry["manager"], entry["operation"], entry["fieldsV1"]) for entry in _managed(again)] == managers
 
 
 def _managed(tree: Object) -> list[Object]:
@@ -107,13 +102,12 @@ COLLECTOR = somebody("system:serviceaccount:kube-system:generic-garbage-collecto
         (COLLECTOR, "POST", "/apis/example.com/v1/namespaces/one/widgets", False),
     ],
 )
-def test_what_the_default_roles_let_people_do(user: User, method: str, path: str, allowed: bool) -> None:
-    async def scenario(cluster: Cluster) -> None:
-        authorizer = cluster.server.services.authorizer
-        await authorizer.prepare(user)
-        assert authorizer.decide(user, request_info(method, path)).allowed is allowed
-
-    run(scenario)
+async def test_what_the_default_roles_let_people_do(
+    cluster: Cluster, user: User, method: str, path: str, allowed: bool
+) -> None:
+    authorizer = cluster.server.services.authorizer
+    await authorizer.prepare(user)
+    assert authorizer.decide(user, request_info(method, path)).allowed is allowed
 
 
 @pytest.mark.parametrize(
@@ -128,43 +122,36 @@ def test_what_the_default_roles_let_people_do(user: User, method: str, path: str
         ("admin", [("create", "roles"), ("delete", "secrets"), ("list", "pods")], [("update", "resourcequotas")]),
     ],
 )
-def test_the_roles_for_people_allow_what_their_names_say_in_the_namespace_they_are_bound_in(
-    name: str, allowed: list[tuple[str, str]], refused: list[tuple[str, str]]
+async def test_the_roles_for_people_allow_what_their_names_say_in_the_namespace_they_are_bound_in(
+    cluster: Cluster, name: str, allowed: list[tuple[str, str]], refused: list[tuple[str, str]]
 ) -> None:
-    async def scenario(cluster: Cluster) -> None:
-        await cluster.made(binding("b", "ann", to=name, cluster_role=True, namespace="default"), "default")
+    await cluster.made(binding("b", "ann", to=name, cluster_role=True, namespace="default"), "default")
 
-        async def may(verb: str, resource: str, namespace: str) -> bool:
-            group = "rbac.authorization.k8s.io" if resource == "roles" else ""
-            status = await cluster.may("ann", verb, resource, group=group, namespace=namespace)
-            found: bool = status["allowed"]
-            return found
+    async def may(verb: str, resource: str, namespace: str) -> bool:
+        group = "rbac.authorization.k8s.io" if resource == "roles" else ""
+        status = await cluster.may("ann", verb, resource, group=group, namespace=namespace)
+        found: bool = status["allowed"]
+        return found
 
-        for verb, resource in allowed:
-            assert await may(verb, resource, "default")
-            assert not await may(verb, resource, "kube-system")
-        for verb, resource in refused:
-            assert not await may(verb, resource, "default")
-
-    run(scenario)
+    for verb, resource in allowed:
+        assert await may(verb, resource, "default")
+        assert not await may(verb, resource, "kube-system")
+    for verb, resource in refused:
+        assert not await may(verb, resource, "default")
 
 
-def restarted(change: Any, check: Any) -> None:
+async def restarted(change: Any, check: Any) -> None:
     """Changes a cluster, starts another server over its store, and looks at what became of it."""
-
-    async def main() -> None:
-        store = MemoryStore()
-        first = Cluster(store)
-        await first.server.start()
-        await change(first)
-        second = Cluster(store)
-        await second.server.start()
+    store = MemoryStore()
+    first = Cluster(store)
+    await first.server.start()
+    await change(first)
+    first.server.close()
+    async with new_cluster(store=store) as second:
         await check(second)
 
-    asyncio.run(main())
 
-
-def test_a_start_gives_back_what_default_roles_lack_and_leaves_what_they_have_more() -> None:
+async def test_a_start_gives_back_what_default_roles_lack_and_leaves_what_they_have_more() -> None:
     mine = rule("get", "widgets", groups="example.com")
 
     async def change(cluster: Cluster) -> None:
@@ -192,10 +179,10 @@ def test_a_start_gives_back_what_default_roles_lack_and_leaves_what_they_have_mo
         assert (await cluster("GET", f"{ROLE}/system:discovery")).status == 200
         assert "aggregationRule" in (await cluster("GET", f"{ROLE}/view")).body
 
-    restarted(change, check)
+    await restarted(change, check)
 
 
-def test_a_start_leaves_alone_what_says_so() -> None:
+async def test_a_start_leaves_alone_what_says_so() -> None:
     async def change(cluster: Cluster) -> None:
         patch = {"rules": [], "metadata": {"annotations": {PROTECTION: "false"}}}
         await cluster("PATCH", f"{ROLE}/system:basic-user", patch, kind=MERGE)
@@ -205,7 +192,7 @@ def test_a_start_leaves_alone_what_says_so() -> None:
         assert not found["rules"]
         assert found["metadata"]["annotations"] == {PROTECTION: "false"}
 
-    restarted(change, check)
+    await restarted(change, check)
 
 
 def test_a_default_binding_of_another_role_is_made_anew() -> None:
@@ -215,17 +202,17 @@ def test_a_default_binding_of_another_role_is_made_anew() -> None:
     assert reconciled(default, default) == default
 
 
-def test_a_start_without_changes_writes_nothing() -> None:
+async def test_a_start_without_changes_writes_nothing() -> None:
     revisions = []
 
     async def note(cluster: Cluster) -> None:
         revisions.append(await cluster.store.revision())
 
-    restarted(note, note)
+    await restarted(note, note)
     assert revisions[0] == revisions[1]
 
 
-def test_rules_that_a_newer_version_adds_reach_the_roles_that_gather_them() -> None:
+async def test_rules_that_a_newer_version_adds_reach_the_roles_that_gather_them() -> None:
     async def change(cluster: Cluster) -> None:
         path = f"{ROLE}/system:aggregate-to-view"
         rules = (await cluster("GET", path)).body["rules"]
@@ -240,4 +227,4 @@ def test_rules_that_a_newer_version_adds_reach_the_roles_that_gather_them() -> N
         await cluster("POST", f"{API}/clusterrolebindings", binding("b", "ann", to="view"))
         return await cluster.may("ann", "list", "configmaps", namespace="default")
 
-    restarted(change, check)
+    await restarted(change, check)

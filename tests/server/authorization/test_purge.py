@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.server.authorization.cluster import Answer, Cluster, binding, rule, run
+from tests.server.authorization.cluster import Answer, Cluster, binding, new_cluster, rule
 from tests.server.read.reader import MemorySink, OpenWatch
 
 from setpoint.server.history.tombstones import PREFIX
@@ -59,112 +59,95 @@ async def everything(cluster: Cluster, first: int) -> str:
     return "\n".join(found)
 
 
-def test_after_a_purge_nothing_tells_the_value() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        first, second = await live(cluster)
-        assert OLD in await everything(cluster, first)
-        answer: Any = await cluster("POST", PURGE, BODY)
-        assert (answer.status, answer.body["kind"], answer.body["removed"]) == (200, "PurgeResult", 1)
-        assert OLD not in await everything(cluster, first)
-        gone = await cluster("GET", f"{SECRETS}/s", at=str(first))
-        assert gone.status == 410
-        assert "was purged by system:admin: leaked in a ticket" in gone.message
-        assert (await cluster("GET", SECRETS, at=str(first))).status == 410
-        now: Any = (await cluster("GET", f"{SECRETS}/s")).body
-        assert (now["data"], now["metadata"]["resourceVersion"]) == ({"password": NEW}, str(second))
-        assert (await cluster("GET", f"{SECRETS}/s", at=str(second))).status == 200
-
-    run(scenario)
+async def test_after_a_purge_nothing_tells_the_value(cluster: Cluster) -> None:
+    first, second = await live(cluster)
+    assert OLD in await everything(cluster, first)
+    answer: Any = await cluster("POST", PURGE, BODY)
+    assert (answer.status, answer.body["kind"], answer.body["removed"]) == (200, "PurgeResult", 1)
+    assert OLD not in await everything(cluster, first)
+    gone = await cluster("GET", f"{SECRETS}/s", at=str(first))
+    assert gone.status == 410
+    assert "was purged by system:admin: leaked in a ticket" in gone.message
+    assert (await cluster("GET", SECRETS, at=str(first))).status == 410
+    now: Any = (await cluster("GET", f"{SECRETS}/s")).body
+    assert (now["data"], now["metadata"]["resourceVersion"]) == ({"password": NEW}, str(second))
+    assert (await cluster("GET", f"{SECRETS}/s", at=str(second))).status == 200
 
 
-def test_the_history_shows_the_tombstone() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        first, second = await live(cluster)
-        await cluster("POST", PURGE, BODY)
-        history: Any = (await cluster("GET", HISTORY)).body
-        changed, purged = history["items"]
-        mark = {"user": "system:admin", "time": "2026-01-02T03:04:05.000000Z", "reason": "leaked in a ticket"}
-        assert (purged["type"], purged["revision"], purged["purged"]) == ("PURGED", str(first), mark)
-        assert "patch" not in purged
-        assert (changed["type"], changed["revision"]) == ("MODIFIED", str(second))
-        assert changed["patch"][0]["op"] == "add"
-        [record] = history["purges"]
-        assert {**mark, "phase": "Completed", "removed": 1}.items() <= record.items()
-        # It survives the deletion of the object and a compaction of everything.
-        await cluster("DELETE", f"{SECRETS}/s")
-        await cluster.store.compact(await cluster.store.revision())
-        history = (await cluster("GET", HISTORY)).body
-        assert (history["items"], history["purges"]) == ([], [record])
-        assert await cluster.store.get(f"{PREFIX}/core/secrets/default/s") is not None
-
-    run(scenario)
+async def test_the_history_shows_the_tombstone(cluster: Cluster) -> None:
+    first, second = await live(cluster)
+    await cluster("POST", PURGE, BODY)
+    history: Any = (await cluster("GET", HISTORY)).body
+    changed, purged = history["items"]
+    mark = {"user": "system:admin", "time": "2026-01-02T03:04:05.000000Z", "reason": "leaked in a ticket"}
+    assert (purged["type"], purged["revision"], purged["purged"]) == ("PURGED", str(first), mark)
+    assert "patch" not in purged
+    assert (changed["type"], changed["revision"]) == ("MODIFIED", str(second))
+    assert changed["patch"][0]["op"] == "add"
+    [record] = history["purges"]
+    assert {**mark, "phase": "Completed", "removed": 1}.items() <= record.items()
+    # It survives the deletion of the object and a compaction of everything.
+    await cluster("DELETE", f"{SECRETS}/s")
+    await cluster.store.compact(await cluster.store.revision())
+    history = (await cluster("GET", HISTORY)).body
+    assert (history["items"], history["purges"]) == ([], [record])
+    assert await cluster.store.get(f"{PREFIX}/core/secrets/default/s") is not None
 
 
-def test_a_watch_that_would_replay_a_purged_value_gets_expired() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        first, second = await live(cluster)
-        await cluster("POST", PURGE, BODY)
-        response = await cluster.respond("GET", SECRETS, watch="true", resourceVersion=str(first - 1))
-        assert not isinstance(response.body, bytes | list)
-        watch = OpenWatch(response.body, MemorySink())
-        [event] = await watch.events(1)
-        assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
-        await watch.task
-        assert second > first
-
-    run(scenario)
+async def test_a_watch_that_would_replay_a_purged_value_gets_expired(cluster: Cluster) -> None:
+    first, second = await live(cluster)
+    await cluster("POST", PURGE, BODY)
+    response = await cluster.respond("GET", SECRETS, watch="true", resourceVersion=str(first - 1))
+    assert not isinstance(response.body, bytes | list)
+    watch = OpenWatch(response.body, MemorySink())
+    [event] = await watch.events(1)
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    await watch.task
+    assert second > first
 
 
-def test_only_the_verb_purge_allows_a_purge() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        await live(cluster)
-        await cluster.grant(
-            "eve",
-            rule("get list watch create update patch delete deletecollection", "*", groups="- setpoint.dev"),
-            rule("purge", "secrets", groups="- setpoint.dev"),
-            rule("purge", "configmaps/purge", groups="setpoint.dev"),
-        )
-        for user in ("eve", "nobody"):
-            answer = await cluster("POST", PURGE, BODY, user=user)
-            assert answer.status == 403
-            assert 'cannot purge resource "secrets/purge" in API group "setpoint.dev"' in answer.message
-        for number, role in enumerate(("admin", "edit", "view")):
-            name = f"with-{role}"
-            await cluster.made(
-                binding(name, f"user{number}", to=role, cluster_role=True, namespace="default"), "default"
-            )
-            assert (await cluster("POST", PURGE, BODY, user=f"user{number}")).status == 403
-        assert OLD in str((await cluster("GET", HISTORY)).body)
-        await cluster.grant("ann", rule("purge", "secrets/purge", groups="setpoint.dev"), namespace="default")
-        assert (await cluster("POST", PURGE.replace("default", "kube-system"), BODY, user="ann")).status == 403
-        answer = await cluster("POST", PURGE, BODY, user="ann")
-        assert answer.status == 200, answer.message
-
-    run(scenario)
+async def test_only_the_verb_purge_allows_a_purge(cluster: Cluster) -> None:
+    await live(cluster)
+    await cluster.grant(
+        "eve",
+        rule("get list watch create update patch delete deletecollection", "*", groups="- setpoint.dev"),
+        rule("purge", "secrets", groups="- setpoint.dev"),
+        rule("purge", "configmaps/purge", groups="setpoint.dev"),
+    )
+    for user in ("eve", "nobody"):
+        answer = await cluster("POST", PURGE, BODY, user=user)
+        assert answer.status == 403
+        assert 'cannot purge resource "secrets/purge" in API group "setpoint.dev"' in answer.message
+    for number, role in enumerate(("admin", "edit", "view")):
+        name = f"with-{role}"
+        await cluster.made(binding(name, f"user{number}", to=role, cluster_role=True, namespace="default"), "default")
+        assert (await cluster("POST", PURGE, BODY, user=f"user{number}")).status == 403
+    assert OLD in str((await cluster("GET", HISTORY)).body)
+    await cluster.grant("ann", rule("purge", "secrets/purge", groups="setpoint.dev"), namespace="default")
+    assert (await cluster("POST", PURGE.replace("default", "kube-system"), BODY, user="ann")).status == 403
+    answer = await cluster("POST", PURGE, BODY, user="ann")
+    assert answer.status == 200, answer.message
 
 
-def test_with_the_right_in_a_namespace_only_its_current_incarnation_is_purged() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        store = cluster.store
-        key = "/core/secrets/default/s"
-        first, _ = await live(cluster)
-        await cluster("DELETE", f"{SECRETS}/s")
-        # The namespace is made again.
-        item = await store.get("/core/namespaces/default")
-        assert item is not None
-        await store.commit(item.key, None, None, _actor())
-        await store.commit(item.key, item.value, None, _actor())
-        await live(cluster)
-        await cluster.grant("ann", rule("purge", "secrets/purge", groups="setpoint.dev"), namespace="default")
-        answer: Any = await cluster("POST", PURGE, BODY, user="ann")
-        assert (answer.status, answer.body["removed"]) == (200, 1)
-        values = [entry.value is not None for entry in await store.history(key)]
-        assert values == [True, False, False, True, True]
-        answer = await cluster("POST", PURGE, BODY)
-        assert answer.body["removed"] == 2
-        assert first
-
-    run(scenario)
+async def test_with_the_right_in_a_namespace_only_its_current_incarnation_is_purged(cluster: Cluster) -> None:
+    store = cluster.store
+    key = "/core/secrets/default/s"
+    first, _ = await live(cluster)
+    await cluster("DELETE", f"{SECRETS}/s")
+    # The namespace is made again.
+    item = await store.get("/core/namespaces/default")
+    assert item is not None
+    await store.commit(item.key, None, None, _actor())
+    await store.commit(item.key, item.value, None, _actor())
+    await live(cluster)
+    await cluster.grant("ann", rule("purge", "secrets/purge", groups="setpoint.dev"), namespace="default")
+    answer: Any = await cluster("POST", PURGE, BODY, user="ann")
+    assert (answer.status, answer.body["removed"]) == (200, 1)
+    values = [entry.value is not None for entry in await store.history(key)]
+    assert values == [True, False, False, True, True]
+    answer = await cluster("POST", PURGE, BODY)
+    assert answer.body["removed"] == 2
+    assert first
 
 
 def _actor() -> Any:
@@ -187,53 +170,41 @@ def _actor() -> Any:
         ([], "Expected `object`, got `array`"),
     ],
 )
-def test_a_bad_request_is_refused_and_changes_nothing(body: Any, message: str) -> None:
-    async def scenario(cluster: Cluster) -> None:
-        await live(cluster)
-        before = await cluster.store.revision()
-        answer = await cluster("POST", PURGE, body)
-        assert (answer.status, message in answer.message) == (400, True), answer.message
-        assert await cluster.store.revision() == before
-
-    run(scenario)
+async def test_a_bad_request_is_refused_and_changes_nothing(cluster: Cluster, body: Any, message: str) -> None:
+    await live(cluster)
+    before = await cluster.store.revision()
+    answer = await cluster("POST", PURGE, body)
+    assert (answer.status, message in answer.message) == (400, True), answer.message
+    assert await cluster.store.revision() == before
 
 
-def test_unknown_objects_resources_and_methods_are_not_found() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        await live(cluster)
-        assert (await cluster("POST", f"{OURS}/secrets/other/purge", BODY)).status == 404
-        assert (await cluster("POST", f"{OURS}/nothings/s/purge", BODY)).status == 404
-        assert (await cluster("POST", "/apis/setpoint.dev/v1/secrets/s/purge", BODY)).status == 404
-        assert (await cluster("POST", f"{OURS}/namespaces/s/purge", BODY)).status == 404
-        for method in ("GET", "PUT", "DELETE"):
-            assert (await cluster(method, PURGE, BODY)).status in (404, 405)
-        assert (await cluster("POST", PURGE, BODY, dryRun="All")).status == 400
-        assert OLD in str((await cluster("GET", HISTORY)).body)
-
-    run(scenario)
+async def test_unknown_objects_resources_and_methods_are_not_found(cluster: Cluster) -> None:
+    await live(cluster)
+    assert (await cluster("POST", f"{OURS}/secrets/other/purge", BODY)).status == 404
+    assert (await cluster("POST", f"{OURS}/nothings/s/purge", BODY)).status == 404
+    assert (await cluster("POST", "/apis/setpoint.dev/v1/secrets/s/purge", BODY)).status == 404
+    assert (await cluster("POST", f"{OURS}/namespaces/s/purge", BODY)).status == 404
+    for method in ("GET", "PUT", "DELETE"):
+        assert (await cluster(method, PURGE, BODY)).status in (404, 405)
+    assert (await cluster("POST", PURGE, BODY, dryRun="All")).status == 400
+    assert OLD in str((await cluster("GET", HISTORY)).body)
 
 
-def test_only_values_through_a_revision_are_purged() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        first, second = await live(cluster)
-        await cluster("PUT", f"{SECRETS}/s", secret("dGhpcmQ="))
-        answer: Any = await cluster("POST", PURGE, {**BODY, "through": str(first)})
-        assert answer.body["removed"] == 1
-        assert answer.body["tombstone"]["through"] == str(first)
-        assert (await cluster("GET", f"{SECRETS}/s", at=str(second))).status == 200
-
-    run(scenario)
+async def test_only_values_through_a_revision_are_purged(cluster: Cluster) -> None:
+    first, second = await live(cluster)
+    await cluster("PUT", f"{SECRETS}/s", secret("dGhpcmQ="))
+    answer: Any = await cluster("POST", PURGE, {**BODY, "through": str(first)})
+    assert answer.body["removed"] == 1
+    assert answer.body["tombstone"]["through"] == str(first)
+    assert (await cluster("GET", f"{SECRETS}/s", at=str(second))).status == 200
 
 
-def test_the_past_of_a_namespace_can_be_purged() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        await cluster("PATCH", "/api/v1/namespaces/default", {"metadata": {"annotations": {"a": OLD}}}, kind=MERGE)
-        await cluster("PATCH", "/api/v1/namespaces/default", {"metadata": {"annotations": None}}, kind=MERGE)
-        answer: Any = await cluster("POST", f"{OURS}/purge", BODY)
-        assert (answer.status, answer.body["removed"]) == (200, 2)
-        assert OLD not in str((await cluster("GET", f"{OURS}/history")).body)
-
-    run(scenario)
+async def test_the_past_of_a_namespace_can_be_purged(cluster: Cluster) -> None:
+    await cluster("PATCH", "/api/v1/namespaces/default", {"metadata": {"annotations": {"a": OLD}}}, kind=MERGE)
+    await cluster("PATCH", "/api/v1/namespaces/default", {"metadata": {"annotations": None}}, kind=MERGE)
+    answer: Any = await cluster("POST", f"{OURS}/purge", BODY)
+    assert (answer.status, answer.body["removed"]) == (200, 2)
+    assert OLD not in str((await cluster("GET", f"{OURS}/history")).body)
 
 
 MERGE = "application/merge-patch+json"
@@ -247,8 +218,8 @@ class WholePast(MemoryStore):
         return False
 
 
-def test_a_store_that_removes_the_whole_past_asks_for_a_confirmation_and_for_the_right_everywhere() -> None:
-    async def scenario(cluster: Cluster) -> None:
+async def test_a_store_that_removes_the_whole_past_asks_for_a_confirmation_and_for_the_right_everywhere() -> None:
+    async with new_cluster(store=WholePast()) as cluster:
         await live(cluster)
         answer = await cluster("POST", PURGE, BODY)
         assert answer.status == 400
@@ -261,5 +232,3 @@ def test_a_store_that_removes_the_whole_past_asks_for_a_confirmation_and_for_the
         assert "at the cluster scope" in answer.message
         assert OLD in str((await cluster("GET", HISTORY)).body)
         assert (await cluster("POST", PURGE, confirmed)).status == 200
-
-    run(scenario, store=WholePast())

@@ -3,7 +3,6 @@
 Random roles, bindings, users and requests; between the questions, roles and bindings come, change and go.
 """
 
-import asyncio
 import random
 from collections.abc import Iterator
 
@@ -185,7 +184,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_decision_is_that_of_an_evaluator_that_reads_the_objects(seed: int) -> None:
+async def test_every_decision_is_that_of_an_evaluator_that_reads_the_objects(seed: int) -> None:
     async def main() -> dict[bool, int]:
         cluster = Cluster()
         world, services = World(cluster, seed), cluster.server.services
@@ -201,7 +200,7 @@ def test_every_decision_is_that_of_an_evaluator_that_reads_the_objects(seed: int
                 counts[decision.allowed] += 1
         return counts
 
-    counts = asyncio.run(main())
+    counts = await main()
     assert sum(counts.values()) == 6500
     # Neither answer is rare: a decider that always says the same would not get far.
     assert min(counts.values()) > 500

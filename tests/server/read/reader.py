@@ -197,6 +197,7 @@ class Reader:
         for opened in self._watches:
             opened.sink.close()
         await asyncio.gather(*(opened.task for opened in self._watches))
+        self.server.close()
         await self.store.close()
 
 

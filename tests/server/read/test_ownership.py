@@ -1,7 +1,7 @@
 """The watch over all kinds that tells who belongs to whom, and what goes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -16,12 +16,16 @@ from setpoint.plane import ControlPlane
 PATH = "/apis/setpoint.dev/v1/ownership"
 
 
-def with_plane(test: Callable[[ControlPlane, Client], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(30), ControlPlane(system=False) as plane, plane.client() as client:
-            await test(plane, client)
+@pytest.fixture
+async def plane() -> AsyncIterator[ControlPlane]:
+    async with asyncio.timeout(30), ControlPlane(system=False) as plane:
+        yield plane
 
-    asyncio.run(main())
+
+@pytest.fixture
+async def client(plane: ControlPlane) -> AsyncIterator[Client]:
+    async with plane.client() as client:
+        yield client
 
 
 def config_map(name: str, **metadata: Any) -> dict[str, Any]:
@@ -40,95 +44,79 @@ async def told(client: Client, **query: str) -> list[tuple[str, Any]]:
     raise AssertionError("the watch ended")
 
 
-def test_it_tells_of_what_has_owners_and_of_everything_that_goes() -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
-        owner = await client.create(config_map("owner"))
-        start = owner["metadata"]["resourceVersion"]
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
-        child = await client.create(config_map("child", ownerReferences=[reference], labels={"a": "b"}))
-        await client.create(config_map("stranger"))
-        await client.delete("v1/ConfigMap", "stranger", "default")
-        *events, (_, bookmark) = await told(client, resourceVersion=start)
-        assert [(kind, each["metadata"]["name"]) for kind, each in events] == [
-            ("ADDED", "child"),
-            ("DELETED", "stranger"),
-        ]
-        assert events[0][1] == {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": "child",
-                "namespace": "default",
-                "uid": child["metadata"]["uid"],
-                "ownerReferences": [reference],
-                "resourceVersion": child["metadata"]["resourceVersion"],
-            },
-            "found": [0],
-        }
-        assert bookmark["metadata"]["resourceVersion"] == events[1][1]["metadata"]["resourceVersion"]
-
-    with_plane(test)
+async def test_it_tells_of_what_has_owners_and_of_everything_that_goes(plane: ControlPlane, client: Client) -> None:
+    owner = await client.create(config_map("owner"))
+    start = owner["metadata"]["resourceVersion"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    child = await client.create(config_map("child", ownerReferences=[reference], labels={"a": "b"}))
+    await client.create(config_map("stranger"))
+    await client.delete("v1/ConfigMap", "stranger", "default")
+    *events, (_, bookmark) = await told(client, resourceVersion=start)
+    assert [(kind, each["metadata"]["name"]) for kind, each in events] == [
+        ("ADDED", "child"),
+        ("DELETED", "stranger"),
+    ]
+    assert events[0][1] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "child",
+            "namespace": "default",
+            "uid": child["metadata"]["uid"],
+            "ownerReferences": [reference],
+            "resourceVersion": child["metadata"]["resourceVersion"],
+        },
+        "found": [0],
+    }
+    assert bookmark["metadata"]["resourceVersion"] == events[1][1]["metadata"]["resourceVersion"]
 
 
 @pytest.mark.parametrize(
     "wrong", [{"name": "other"}, {"uid": "other"}, {"kind": "Secret"}, {"kind": "Nothing"}, {"apiVersion": "a/v1"}]
 )
-def test_it_says_which_references_lead_to_an_owner(wrong: dict[str, str]) -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
-        owner = await client.create(config_map("owner"))
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
-        await client.create(config_map("child", ownerReferences=[{**reference, **wrong}, reference]))
-        *events, _ = await told(client, sendInitialEvents="true")
-        assert [each["found"] for _, each in events] == [[1]]
-        await client.delete("v1/ConfigMap", "owner", "default")
-        *events, _ = await told(client, sendInitialEvents="true")
-        assert ["found" in each for _, each in events] == [False]
-
-    with_plane(test)
-
-
-def test_it_can_begin_with_what_is_there() -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
-        reference = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
-        await client.create(config_map("child", ownerReferences=[reference]))
-        await client.create(config_map("going", finalizers=["orphan"]))
-        await client.create(config_map("stranger"))
-        *events, _ = await told(client, sendInitialEvents="true")
-        assert [(kind, each["metadata"]["name"]) for kind, each in events] == [("ADDED", "child"), ("ADDED", "going")]
-
-    with_plane(test)
+async def test_it_says_which_references_lead_to_an_owner(
+    plane: ControlPlane, client: Client, wrong: dict[str, str]
+) -> None:
+    owner = await client.create(config_map("owner"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    await client.create(config_map("child", ownerReferences=[{**reference, **wrong}, reference]))
+    *events, _ = await told(client, sendInitialEvents="true")
+    assert [each["found"] for _, each in events] == [[1]]
+    await client.delete("v1/ConfigMap", "owner", "default")
+    *events, _ = await told(client, sendInitialEvents="true")
+    assert ["found" in each for _, each in events] == [False]
 
 
-def test_an_object_that_loses_its_owners_is_told_once_more() -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
-        reference = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
-        child = await client.create(config_map("child", ownerReferences=[reference]))
-        await client.update({**config_map("child"), "data": {"k": "v"}})
-        await client.update({**config_map("child"), "data": {"k": "w"}})
-        *events, _ = await told(client, resourceVersion=child["metadata"]["resourceVersion"])
-        assert [each["metadata"].get("ownerReferences") for _, each in events] == [None]
-
-    with_plane(test)
+async def test_it_can_begin_with_what_is_there(plane: ControlPlane, client: Client) -> None:
+    reference = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
+    await client.create(config_map("child", ownerReferences=[reference]))
+    await client.create(config_map("going", finalizers=["orphan"]))
+    await client.create(config_map("stranger"))
+    *events, _ = await told(client, sendInitialEvents="true")
+    assert [(kind, each["metadata"]["name"]) for kind, each in events] == [("ADDED", "child"), ("ADDED", "going")]
 
 
-def test_who_is_too_late_is_told_so() -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
-        first = await client.create(config_map("a"))
-        await client.create(config_map("b"))
-        store = plane._started.services.store
-        await store.compact(await store.revision())
-        with pytest.raises(Expired):
-            await told(client, resourceVersion=first["metadata"]["resourceVersion"])
-
-    with_plane(test)
+async def test_an_object_that_loses_its_owners_is_told_once_more(plane: ControlPlane, client: Client) -> None:
+    reference = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "u"}
+    child = await client.create(config_map("child", ownerReferences=[reference]))
+    await client.update({**config_map("child"), "data": {"k": "v"}})
+    await client.update({**config_map("child"), "data": {"k": "w"}})
+    *events, _ = await told(client, resourceVersion=child["metadata"]["resourceVersion"])
+    assert [each["metadata"].get("ownerReferences") for _, each in events] == [None]
 
 
-def test_it_takes_the_right_to_it() -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
-        async with plane.client(user="jane") as jane:
-            with pytest.raises(Forbidden, match=r'cannot watch resource "ownership" in API group "setpoint.dev"'):
-                await told(jane)
-        with pytest.raises(BadRequest, match="resourceVersion must be a number"):
-            await told(client, resourceVersion="x")
+async def test_who_is_too_late_is_told_so(plane: ControlPlane, client: Client) -> None:
+    first = await client.create(config_map("a"))
+    await client.create(config_map("b"))
+    store = plane._started.services.store
+    await store.compact(await store.revision())
+    with pytest.raises(Expired):
+        await told(client, resourceVersion=first["metadata"]["resourceVersion"])
 
-    with_plane(test)
+
+async def test_it_takes_the_right_to_it(plane: ControlPlane, client: Client) -> None:
+    async with plane.client(user="jane") as jane:
+        with pytest.raises(Forbidden, match=r'cannot watch resource "ownership" in API group "setpoint.dev"'):
+            await told(jane)
+    with pytest.raises(BadRequest, match="resourceVersion must be a number"):
+        await told(client, resourceVersion="x")

@@ -1,7 +1,7 @@
 """A server in this process for the tests of the write path: requests as calls, answers as trees."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -61,15 +61,16 @@ class Api:
         return await self("PATCH", path, config, kind=APPLY, query=query)
 
 
-def run(scenario: Callable[[Api], Awaitable[Any]], **options: Any) -> None:
-    """Runs a test against a fresh server."""
-
-    async def main() -> None:
-        api = Api(**options)
-        await api.server.start()
-        await scenario(api)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_api(**options: Any) -> AsyncIterator[Api]:
+    """Provides a server that has started, with these options."""
+    api = Api(**options)
+    await api.server.start()
+    try:
+        yield api
+    finally:
+        api.server.close()
+        await api.store.close()
 
 
 def config_map(name: str = "a", **data: str) -> Object:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.server.write.api import Answer, Api, run
+from tests.server.write.api import Answer, Api, new_api
 
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
@@ -55,27 +55,23 @@ def given(answers: list[Answer]) -> tuple[list[str], list[int]]:
     return [spec["clusterIP"] for spec in specs], [spec["ports"][0]["nodePort"] for spec in specs]
 
 
-def test_services_that_are_written_at_the_same_time_get_different_addresses_and_ports() -> None:
-    async def scenario(api: Api) -> None:
+async def test_services_that_are_written_at_the_same_time_get_different_addresses_and_ports() -> None:
+    async with new_api(admission=[Dawdling()]) as api:
         made = await asyncio.gather(*(api("POST", SERVICES, service(f"s{number}")) for number in range(100)))
         addresses, ports = given(made)
         assert len({*addresses}) == len({*ports}) == 100
 
-    run(scenario, admission=[Dawdling()])
 
-
-def test_of_those_who_want_the_same_address_at_the_same_time_one_gets_it() -> None:
-    async def scenario(api: Api) -> None:
+async def test_of_those_who_want_the_same_address_at_the_same_time_one_gets_it() -> None:
+    async with new_api(admission=[Dawdling()]) as api:
         wanted = {"clusterIP": "10.0.0.7", "ports": [{"port": 80, "nodePort": 30007}]}
         made = await asyncio.gather(*(api("POST", SERVICES, service(f"s{number}", **wanted)) for number in range(5)))
         assert sorted(answer.status for answer in made) == [201, 422, 422, 422, 422]
         assert "provided IP is already allocated" in str([answer.body for answer in made])
 
-    run(scenario, admission=[Dawdling()])
 
-
-def test_what_came_to_nothing_or_is_gone_can_be_had_again() -> None:
-    async def scenario(api: Api) -> None:
+async def test_what_came_to_nothing_or_is_gone_can_be_had_again() -> None:
+    async with new_api(admission=[Dawdling()]) as api:
         wanted = {"clusterIP": "10.0.0.7", "ports": [{"port": 80, "nodePort": 30007}]}
         assert (await api("POST", SERVICES, service("refused", **wanted))).status == 403
         assert (await api("POST", SERVICES, service("tried", **wanted), query="dryRun=All")).status == 201
@@ -84,59 +80,48 @@ def test_what_came_to_nothing_or_is_gone_can_be_had_again() -> None:
         assert (await api("DELETE", f"{SERVICES}/made")).status == 200
         assert (await api("POST", SERVICES, service("other", **wanted))).status == 201
 
-    run(scenario, admission=[Dawdling()])
+
+async def test_a_port_that_an_update_gives_up_is_free_and_one_that_it_asks_for_is_not(api: Api) -> None:
+    given([await api("POST", SERVICES, service("a", ports=[{"port": 80, "nodePort": 30007}]))])
+    given([await api("POST", SERVICES, service("b", ports=[{"port": 80, "nodePort": 30008}]))])
+    change = {"spec": {"ports": [{"port": 80, "nodePort": 30009}]}}
+    assert (await api.merge(f"{SERVICES}/a", change)).status == 200
+    assert (await api.merge(f"{SERVICES}/b", change)).status == 422
+    freed = {"spec": {"ports": [{"port": 80, "nodePort": 30007}]}}
+    assert (await api.merge(f"{SERVICES}/b", freed)).status == 200
 
 
-def test_a_port_that_an_update_gives_up_is_free_and_one_that_it_asks_for_is_not() -> None:
-    async def scenario(api: Api) -> None:
-        given([await api("POST", SERVICES, service("a", ports=[{"port": 80, "nodePort": 30007}]))])
-        given([await api("POST", SERVICES, service("b", ports=[{"port": 80, "nodePort": 30008}]))])
-        change = {"spec": {"ports": [{"port": 80, "nodePort": 30009}]}}
-        assert (await api.merge(f"{SERVICES}/a", change)).status == 200
-        assert (await api.merge(f"{SERVICES}/b", change)).status == 422
-        freed = {"spec": {"ports": [{"port": 80, "nodePort": 30007}]}}
-        assert (await api.merge(f"{SERVICES}/b", freed)).status == 200
-
-    run(scenario)
-
-
-def test_a_write_does_not_read_the_other_services() -> None:
-    async def main() -> None:
-        api = Api()
-        api.store = api.server.services.store = store = Counting(clock=api.clock)
-        await api.server.start()
-        for number in range(20):
-            given([await api("POST", SERVICES, service(f"s{number}"))])
-        # One read of the Services, and one of the IPAddresses that users created.
-        assert store.reads <= 2
-
-    asyncio.run(main())
+async def test_a_write_does_not_read_the_other_services() -> None:
+    api = Api()
+    api.store = api.server.services.store = store = Counting(clock=api.clock)
+    await api.server.start()
+    for number in range(20):
+        given([await api("POST", SERVICES, service(f"s{number}"))])
+    # One read of the Services, and one of the IPAddresses that users created.
+    assert store.reads <= 2
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_servers_that_share_a_store_never_give_away_the_same(seed: int) -> None:
-    async def main() -> None:
-        first, second = Api([Dawdling()], SeededIds(seed)), Api([Dawdling()], SeededIds(100 + seed))
-        second.server.services.store = first.store
-        for api in (first, second):
-            api.server.services.views.shared = True
-            await api.server.start()
-        servers = [first, second]
-        made: list[Answer] = []
-        for batch in range(3):
-            made += await asyncio.gather(
-                *(
-                    servers[number % 2]("POST", SERVICES, service(f"s{batch}-{number}"))
-                    for number in range(20 if batch else 2)
-                )
+async def test_servers_that_share_a_store_never_give_away_the_same(seed: int) -> None:
+    first, second = Api([Dawdling()], SeededIds(seed)), Api([Dawdling()], SeededIds(100 + seed))
+    second.server.services.store = first.store
+    for api in (first, second):
+        api.server.services.views.shared = True
+        await api.server.start()
+    servers = [first, second]
+    made: list[Answer] = []
+    for batch in range(3):
+        made += await asyncio.gather(
+            *(
+                servers[number % 2]("POST", SERVICES, service(f"s{batch}-{number}"))
+                for number in range(20 if batch else 2)
             )
-        addresses, ports = given(made)
-        assert len({*addresses}) == len({*ports}) == len(made)
-        wanted = {"clusterIP": "10.0.0.7"}
-        both = await asyncio.gather(*(api("POST", SERVICES, service(f"w{seed}", **wanted)) for api in servers[:1]))
-        assert [answer.status for answer in both] == [201]
-        assert (await second("POST", SERVICES, service("late", **wanted))).status == 422
-        for api in servers:
-            api.server.services.close()
-
-    asyncio.run(main())
+        )
+    addresses, ports = given(made)
+    assert len({*addresses}) == len({*ports}) == len(made)
+    wanted = {"clusterIP": "10.0.0.7"}
+    both = await asyncio.gather(*(api("POST", SERVICES, service(f"w{seed}", **wanted)) for api in servers[:1]))
+    assert [answer.status for answer in both] == [201]
+    assert (await second("POST", SERVICES, service("late", **wanted))).status == 422
+    for api in servers:
+        api.server.services.close()

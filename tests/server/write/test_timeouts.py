@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.server.write.api import CONFIG_MAPS, Answer, Api, config_map, run
+from tests.server.write.api import CONFIG_MAPS, Answer, Api, config_map, new_api
 
 from setpoint.server.ports import Operation
 from setpoint.server.request.admission_plugin import Plugin
@@ -45,10 +45,10 @@ def late(api: Api, query: str) -> "asyncio.Task[Answer]":
         ("fieldManager=me&timeout=250ms", 0.25, ALLOTTED),
     ],
 )
-def test_a_write_that_takes_too_long_is_answered_at_its_timeout_and_done_all_the_same(
+async def test_a_write_that_takes_too_long_is_answered_at_its_timeout_and_done_all_the_same(
     query: str, seconds: float, message: str
 ) -> None:
-    async def scenario(api: Api) -> None:
+    async with new_api(admission=[Slow()]) as api:
         writing = late(api, query)
         await moved_on(api, seconds - 0.001)
         assert not writing.done()
@@ -59,26 +59,19 @@ def test_a_write_that_takes_too_long_is_answered_at_its_timeout_and_done_all_the
         await moved_on(api, 100)
         assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 200
 
-    run(scenario, admission=[Slow()])
+
+async def test_what_is_ready_in_time_is_answered_as_ever(api: Api) -> None:
+    assert (await api("POST", CONFIG_MAPS, config_map(), query="timeout=5s")).status == 201
+    assert (await api("GET", CONFIG_MAPS, query="timeout=")).status == 200
+    assert api.clock.next_deadline() is None
 
 
-def test_what_is_ready_in_time_is_answered_as_ever() -> None:
-    async def scenario(api: Api) -> None:
-        assert (await api("POST", CONFIG_MAPS, config_map(), query="timeout=5s")).status == 201
-        assert (await api("GET", CONFIG_MAPS, query="timeout=")).status == 200
-        assert api.clock.next_deadline() is None
-
-    run(scenario)
-
-
-def test_a_read_that_waits_for_what_is_not_written_yet_is_late_too() -> None:
-    async def scenario(api: Api) -> None:
-        reading = asyncio.create_task(api("GET", CONFIG_MAPS, query="resourceVersion=90000&timeout=1s"))
-        await moved_on(api, 1)
-        answer = await reading
-        assert (answer.status, answer.body["message"]) == (504, ALLOTTED)
-
-    run(scenario)
+async def test_a_read_that_waits_for_what_is_not_written_yet_is_late_too(api: Api) -> None:
+    reading = asyncio.create_task(api("GET", CONFIG_MAPS, query="resourceVersion=90000&timeout=1s"))
+    await moved_on(api, 1)
+    answer = await reading
+    assert (answer.status, answer.body["message"]) == (504, ALLOTTED)
+    await moved_on(api, 100)  # a late request is not cancelled, and gives up by itself
 
 
 @pytest.mark.parametrize(
@@ -89,23 +82,20 @@ def test_a_read_that_waits_for_what_is_not_written_yet_is_late_too() -> None:
         ("3parsecs", 'time: unknown unit "parsecs" in duration "3parsecs"'),
     ],
 )
-def test_a_timeout_that_is_no_duration_is_a_bad_request_before_anything_else(text: str, why: str) -> None:
-    async def scenario(api: Api) -> None:
-        for path in (CONFIG_MAPS, "/api/v1/nothing", "/version"):
-            answer = await api("GET", path, query=f"timeout={text}")
-            assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
-            assert answer.body["message"] == f"invalid timeout specified in the request URL - {why}"
+async def test_a_timeout_that_is_no_duration_is_a_bad_request_before_anything_else(
+    api: Api, text: str, why: str
+) -> None:
+    for path in (CONFIG_MAPS, "/api/v1/nothing", "/version"):
+        answer = await api("GET", path, query=f"timeout={text}")
+        assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+        assert answer.body["message"] == f"invalid timeout specified in the request URL - {why}"
 
-    run(scenario)
 
-
-def test_a_caller_who_gives_up_takes_the_request_along() -> None:
-    async def scenario(api: Api) -> None:
+async def test_a_caller_who_gives_up_takes_the_request_along() -> None:
+    async with new_api(admission=[Slow()]) as api:
         writing = late(api, "timeout=5s")
         await moved_on(api, 1)
         writing.cancel()
         await moved_on(api, 200)
         assert writing.cancelled()
         assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
-
-    run(scenario, admission=[Slow()])

@@ -1,10 +1,5 @@
 """Large requests do not hold the event loop: its longest turn is a small part of the CPU that the request takes."""
 
-import asyncio
-import functools
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import msgspec
 import pytest
 from tests.turns import measured
@@ -15,17 +10,6 @@ from setpoint.store.memory import MemoryStore
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
-
-
-def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    @functools.wraps(test)
-    def run(*args: Any, **arguments: Any) -> None:
-        async def main() -> None:
-            await test(*args, **arguments)
-
-        asyncio.run(main())
-
-    return run
 
 
 async def ask(plane: ControlPlane, method: str, path: str, body: bytes, content_type: str) -> Response:
@@ -62,7 +46,6 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-@in_loop
 async def test_a_large_body_leaves_the_loop_to_others(name: str) -> None:
     method, path, body, content_type = BODIES[name]
     async with ControlPlane(system=False) as plane:
@@ -71,7 +54,6 @@ async def test_a_large_body_leaves_the_loop_to_others(name: str) -> None:
     assert seen.longest < seen.total / 3
 
 
-@in_loop
 async def test_a_small_patch_of_a_large_object_leaves_the_loop_to_others() -> None:
     async with ControlPlane(system=False) as plane:
         await ask(plane, "POST", CONFIG_MAPS, large(60_000), "application/json")
@@ -82,7 +64,6 @@ async def test_a_small_patch_of_a_large_object_leaves_the_loop_to_others() -> No
     assert seen.longest < seen.total / 3
 
 
-@in_loop
 async def test_a_yaml_document_of_too_many_nodes_names_the_remedy() -> None:
     async with ControlPlane(system=False) as plane:
         body = (HEAD + "x: [" + "1," * 600_000 + "]\n").encode()
@@ -93,7 +74,6 @@ async def test_a_yaml_document_of_too_many_nodes_names_the_remedy() -> None:
     assert "yaml: document has more than 500000 nodes: send it as JSON" in status["message"]
 
 
-@in_loop
 async def test_deleting_a_collection_gives_others_turns() -> None:
     store = MemoryStore()
     async with ControlPlane(store, system=False) as plane:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from tests.server.write.api import CONFIG_MAPS, Api, config_map, run
+from tests.server.write.api import CONFIG_MAPS, Api, config_map, new_api
 
 from setpoint.objects.errors import Forbidden
 from setpoint.objects.ids import SeededIds
@@ -59,23 +59,19 @@ class Mutator(Plugin):
             raise Forbidden.of(operation.resource.group_resource, operation.name, "it says so")
 
 
-def test_a_patch_is_applied_to_what_another_writer_made_of_the_object_meanwhile() -> None:
+async def test_a_patch_is_applied_to_what_another_writer_made_of_the_object_meanwhile() -> None:
     meddler = Meddler()
-
-    async def scenario(api: Api) -> None:
+    async with new_api(admission=[meddler]) as api:
         await api("POST", CONFIG_MAPS, config_map(a="1"))
         meddler.act = lambda: api.merge(f"{CONFIG_MAPS}/a", {"data": {"meddled": "yes"}})
         answer = await api.merge(f"{CONFIG_MAPS}/a", {"data": {"mine": "2"}})
         assert answer.status == 200
         assert answer.body["data"] == {"a": "1", "meddled": "yes", "mine": "2"}
 
-    run(scenario, admission=[meddler])
 
-
-def test_a_patch_gives_up_when_others_keep_writing() -> None:
+async def test_a_patch_gives_up_when_others_keep_writing() -> None:
     meddler = Meddler(times=0)
-
-    async def scenario(api: Api) -> None:
+    async with new_api(admission=[meddler]) as api:
         await api("POST", CONFIG_MAPS, config_map())
         count = 0
 
@@ -91,13 +87,10 @@ def test_a_patch_gives_up_when_others_keep_writing() -> None:
         assert (answer.status, answer.body["reason"]) == (409, "Conflict")
         assert count == 5
 
-    run(scenario, admission=[meddler])
 
-
-def test_an_update_that_names_a_revision_does_not_overwrite_a_newer_one() -> None:
+async def test_an_update_that_names_a_revision_does_not_overwrite_a_newer_one() -> None:
     meddler = Meddler()
-
-    async def scenario(api: Api) -> None:
+    async with new_api(admission=[meddler]) as api:
         made = await api("POST", CONFIG_MAPS, config_map(a="1"))
         meddler.act = lambda: api.merge(f"{CONFIG_MAPS}/a", {"data": {"meddled": "yes"}})
         body = config_map(a="2")
@@ -107,71 +100,64 @@ def test_an_update_that_names_a_revision_does_not_overwrite_a_newer_one() -> Non
         now = await api("GET", f"{CONFIG_MAPS}/a")
         assert now.body["data"] == {"a": "1", "meddled": "yes"}
 
-    run(scenario, admission=[meddler])
 
-
-def test_an_update_without_a_revision_overwrites_whatever_is_there() -> None:
+async def test_an_update_without_a_revision_overwrites_whatever_is_there() -> None:
     meddler = Meddler()
-
-    async def scenario(api: Api) -> None:
+    async with new_api(admission=[meddler]) as api:
         await api("POST", CONFIG_MAPS, config_map(a="1"))
         meddler.act = lambda: api.merge(f"{CONFIG_MAPS}/a", {"data": {"meddled": "yes"}})
         answer = await api("PUT", f"{CONFIG_MAPS}/a", config_map(a="2"))
         assert (answer.status, answer.body["data"]) == (200, {"a": "2"})
 
-    run(scenario, admission=[meddler])
+
+async def test_writes_that_change_nothing_make_no_revision(api: Api) -> None:
+    made = await api.apply(f"{CONFIG_MAPS}/a", config_map(a="1"))
+    assert made.status == 201
+    before = await api.store.revision()
+    api.clock.advance(3600)
+    again = [
+        await api.apply(f"{CONFIG_MAPS}/a", config_map(a="1")),
+        await api.merge(f"{CONFIG_MAPS}/a", {"data": {"a": "1"}}),
+        await api("PUT", f"{CONFIG_MAPS}/a", config_map(a="1")),
+        await api.merge(f"{CONFIG_MAPS}/a", {}),
+    ]
+    assert [answer.status for answer in again] == [200] * 4
+    assert all(answer.body == made.body for answer in again)
+    assert await api.store.revision() == before
 
 
-def test_writes_that_change_nothing_make_no_revision() -> None:
-    async def scenario(api: Api) -> None:
-        made = await api.apply(f"{CONFIG_MAPS}/a", config_map(a="1"))
-        assert made.status == 201
-        before = await api.store.revision()
-        api.clock.advance(3600)
-        again = [
-            await api.apply(f"{CONFIG_MAPS}/a", config_map(a="1")),
-            await api.merge(f"{CONFIG_MAPS}/a", {"data": {"a": "1"}}),
-            await api("PUT", f"{CONFIG_MAPS}/a", config_map(a="1")),
-            await api.merge(f"{CONFIG_MAPS}/a", {}),
-        ]
-        assert [answer.status for answer in again] == [200] * 4
-        assert all(answer.body == made.body for answer in again)
-        assert await api.store.revision() == before
-
-    run(scenario)
-
-
-def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
-    async def scenario(api: Api) -> None:
-        made = await api("POST", CONFIG_MAPS, config_map("kept", a="1"))
-        before = await api.store.revision()
-        tried = await api("POST", CONFIG_MAPS, config_map("tried"), query="dryRun=All")
-        assert tried.status == 201
-        assert "resourceVersion" not in tried.body["metadata"]
-        assert tried.body["metadata"]["uid"]
-        query = "fieldManager=applier&dryRun=All"
-        applied = await api.apply(f"{CONFIG_MAPS}/applied", config_map("applied"), query=query)
-        assert (applied.status, "resourceVersion" in applied.body["metadata"]) == (201, False)
-        reapplied = await api.apply(f"{CONFIG_MAPS}/kept", config_map("kept"), query=query)
-        assert (reapplied.status, reapplied.version) == (200, made.version)
-        changed = await api.merge(f"{CONFIG_MAPS}/kept", {"data": {"a": "2"}}, query="dryRun=All")
-        assert (changed.status, changed.body["data"], changed.version) == (200, {"a": "2"}, made.version)
-        deleted = await api("DELETE", f"{CONFIG_MAPS}/kept", query="dryRun=All")
-        assert (deleted.status, deleted.body["status"]) == (200, "Success")
-        taken = await api("POST", CONFIG_MAPS, config_map("kept"), query="dryRun=All")
-        assert (taken.status, taken.body["reason"]) == (409, "AlreadyExists")
-        assert await api.store.revision() == before
-
-    run(scenario)
+async def test_a_dry_run_answers_as_if_and_writes_nothing(api: Api) -> None:
+    made = await api("POST", CONFIG_MAPS, config_map("kept", a="1"))
+    before = await api.store.revision()
+    tried = await api("POST", CONFIG_MAPS, config_map("tried"), query="dryRun=All")
+    assert tried.status == 201
+    assert "resourceVersion" not in tried.body["metadata"]
+    assert tried.body["metadata"]["uid"]
+    query = "fieldManager=applier&dryRun=All"
+    applied = await api.apply(f"{CONFIG_MAPS}/applied", config_map("applied"), query=query)
+    assert (applied.status, "resourceVersion" in applied.body["metadata"]) == (201, False)
+    reapplied = await api.apply(f"{CONFIG_MAPS}/kept", config_map("kept"), query=query)
+    assert (reapplied.status, reapplied.version) == (200, made.version)
+    changed = await api.merge(f"{CONFIG_MAPS}/kept", {"data": {"a": "2"}}, query="dryRun=All")
+    assert (changed.status, changed.body["data"], changed.version) == (200, {"a": "2"}, made.version)
+    deleted = await api("DELETE", f"{CONFIG_MAPS}/kept", query="dryRun=All")
+    assert (deleted.status, deleted.body["status"]) == (200, "Success")
+    taken = await api("POST", CONFIG_MAPS, config_map("kept"), query="dryRun=All")
+    assert (taken.status, taken.body["reason"]) == (409, "AlreadyExists")
+    assert await api.store.revision() == before
 
 
-def test_an_update_renews_the_lifetime_of_an_event() -> None:
+async def test_an_update_renews_the_lifetime_of_an_event() -> None:
     event = {
         "metadata": {"name": "e", "namespace": "default"},
         "involvedObject": {"kind": "ConfigMap", "name": "a", "namespace": "default"},
     }
 
-    async def scenario(api: Api) -> None:
+    async def settle() -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+    async with new_api(settings=ServerSettings(event_ttl_seconds=60.0)) as api:
         assert (await api("POST", EVENTS, event)).status == 201
         for count in range(2, 5):
             api.clock.advance(45)
@@ -181,15 +167,9 @@ def test_an_update_renews_the_lifetime_of_an_event() -> None:
         await settle()
         assert (await api("GET", f"{EVENTS}/e")).status == 404
 
-    async def settle() -> None:
-        for _ in range(100):
-            await asyncio.sleep(0)
 
-    run(scenario, settings=ServerSettings(event_ttl_seconds=60.0))
-
-
-def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:
-    async def scenario(api: Api) -> None:
+async def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:
+    async with new_api(admission=[Adopter()]) as api:
         made = await api("POST", CONFIG_MAPS, config_map())
         changed = await api.merge(f"{CONFIG_MAPS}/a", {"data": {"a": "2"}})
         for answer in (made, changed):
@@ -197,44 +177,35 @@ def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:
             (warning,) = answer.warnings
             assert "duplicate entries after mutating admission happens" in warning
 
-    run(scenario, admission=[Adopter()])
+
+async def test_a_resource_version_is_refused_where_a_new_object_would_be_stored_and_not_before(api: Api) -> None:
+    made = await api("POST", CONFIG_MAPS, config_map("kept"))
+    stale = config_map("new")
+    stale["metadata"]["resourceVersion"] = made.version
+    refused = await api("POST", CONFIG_MAPS, stale)
+    assert (refused.status, refused.body["message"]) == (
+        400,
+        "resourceVersion should not be set on objects to be created",
+    )
+    assert (await api("POST", CONFIG_MAPS, stale, query="dryRun=All")).status == 201
+    stale["data"] = {"not a key": ""}
+    assert (await api("POST", CONFIG_MAPS, stale)).body["reason"] == "Invalid"
 
 
-def test_a_resource_version_is_refused_where_a_new_object_would_be_stored_and_not_before() -> None:
-    async def scenario(api: Api) -> None:
-        made = await api("POST", CONFIG_MAPS, config_map("kept"))
-        stale = config_map("new")
-        stale["metadata"]["resourceVersion"] = made.version
-        refused = await api("POST", CONFIG_MAPS, stale)
-        assert (refused.status, refused.body["message"]) == (
-            400,
-            "resourceVersion should not be set on objects to be created",
-        )
-        assert (await api("POST", CONFIG_MAPS, stale, query="dryRun=All")).status == 201
-        stale["data"] = {"not a key": ""}
-        assert (await api("POST", CONFIG_MAPS, stale)).body["reason"] == "Invalid"
-
-    run(scenario)
-
-
-def test_what_admission_adds_is_stored_and_owned_by_nobody() -> None:
-    async def scenario(api: Api) -> None:
+async def test_what_admission_adds_is_stored_and_owned_by_nobody() -> None:
+    async with new_api(admission=[Mutator()]) as api:
         made = await api("POST", CONFIG_MAPS, config_map(mine="1"))
         assert made.body["data"] == {"mine": "1", "added": "by-admission"}
         owned = made.body["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]
         assert "f:mine" in owned
         assert "f:added" not in owned
 
-    run(scenario, admission=[Mutator()])
 
-
-def test_what_admission_refuses_is_not_stored() -> None:
-    async def scenario(api: Api) -> None:
+async def test_what_admission_refuses_is_not_stored() -> None:
+    async with new_api(admission=[Mutator()]) as api:
         refused = await api("POST", CONFIG_MAPS, config_map(refuse="me"))
         assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
         assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
-
-    run(scenario, admission=[Mutator()])
 
 
 class SameIds(SeededIds):
@@ -255,8 +226,8 @@ class Hesitant(SeededIds):
         return next(self._suffixes)
 
 
-def test_a_job_whose_generated_name_was_taken_labels_its_pods_by_the_next_one() -> None:
-    async def scenario(api: Api) -> None:
+async def test_a_job_whose_generated_name_was_taken_labels_its_pods_by_the_next_one() -> None:
+    async with new_api(ids=Hesitant()) as api:
         pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
         body = {"metadata": {"generateName": "j-"}, "spec": {"template": {"spec": pod}}}
         for name in ("j-first", "j-other"):
@@ -265,11 +236,9 @@ def test_a_job_whose_generated_name_was_taken_labels_its_pods_by_the_next_one() 
             for labels in (made["metadata"]["labels"], made["spec"]["template"]["metadata"]["labels"]):
                 assert {labels["job-name"], labels["batch.kubernetes.io/job-name"]} == {name}
 
-    run(scenario, ids=Hesitant())
 
-
-def test_a_generated_name_that_is_never_free_is_given_up() -> None:
-    async def scenario(api: Api) -> None:
+async def test_a_generated_name_that_is_never_free_is_given_up() -> None:
+    async with new_api(ids=SameIds(1)) as api:
         body = {"metadata": {"generateName": "g-"}}
         first = await api("POST", CONFIG_MAPS, body)
         assert first.body["metadata"]["name"] == "g-aaaaa"
@@ -278,33 +247,25 @@ def test_a_generated_name_that_is_never_free_is_given_up() -> None:
         assert second.body["details"]["retryAfterSeconds"] == 1
         assert "was not able to generate a unique name" in second.body["message"]
 
-    run(scenario, ids=SameIds(1))
+
+async def test_every_write_says_in_the_log_who_made_it(api: Api) -> None:
+    await api("POST", CONFIG_MAPS, config_map(), query="fieldManager=me")
+    entry = (await api.store.history("/core/configmaps/default/a"))[0]
+    assert (entry.actor.user, entry.actor.field_manager) == ("system:admin", "me")
+    assert entry.cause is not None
+    assert len(entry.cause.id) == 36
 
 
-def test_every_write_says_in_the_log_who_made_it() -> None:
-    async def scenario(api: Api) -> None:
-        await api("POST", CONFIG_MAPS, config_map(), query="fieldManager=me")
-        entry = (await api.store.history("/core/configmaps/default/a"))[0]
-        assert (entry.actor.user, entry.actor.field_manager) == ("system:admin", "me")
-        assert entry.cause is not None
-        assert len(entry.cause.id) == 36
-
-    run(scenario)
-
-
-def test_an_event_leaves_the_log_by_itself() -> None:
-    async def scenario(api: Api) -> None:
-        event = {
-            "metadata": {"name": "e"},
-            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
-            "reason": "Tested",
-        }
-        assert (await api("POST", "/api/v1/namespaces/default/events", event)).status == 201
-        api.clock.advance(3601)
-        await api.store.maintain()
-        assert (await api("GET", "/api/v1/namespaces/default/events/e")).status == 404
-
-    run(scenario)
+async def test_an_event_leaves_the_log_by_itself(api: Api) -> None:
+    event = {
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "Tested",
+    }
+    assert (await api("POST", "/api/v1/namespaces/default/events", event)).status == 201
+    api.clock.advance(3601)
+    await api.store.maintain()
+    assert (await api("GET", "/api/v1/namespaces/default/events/e")).status == 404
 
 
 class Rival(Plugin):
@@ -322,21 +283,15 @@ class Rival(Plugin):
         """Has no objections."""
 
 
-def test_an_apply_that_finds_a_rival_has_created_the_object_is_applied_to_it() -> None:
+async def test_an_apply_that_finds_a_rival_has_created_the_object_is_applied_to_it() -> None:
     rival = Rival()
-
-    async def scenario(api: Api) -> None:
+    async with new_api(admission=[rival]) as api:
         rival.act = lambda: api("POST", CONFIG_MAPS, config_map(theirs="1"))
         answer = await api.apply(f"{CONFIG_MAPS}/a", config_map(mine="2"))
         assert (answer.status, answer.body["data"]) == (200, {"theirs": "1", "mine": "2"})
 
-    run(scenario, admission=[rival])
 
-
-def test_a_store_that_fails_is_no_fault_of_the_request() -> None:
-    async def scenario(api: Api) -> None:
-        await api.store.close()
-        for answer in (await api("POST", CONFIG_MAPS, config_map()), await api("GET", f"{CONFIG_MAPS}/a")):
-            assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
-
-    run(scenario)
+async def test_a_store_that_fails_is_no_fault_of_the_request(api: Api) -> None:
+    await api.store.close()
+    for answer in (await api("POST", CONFIG_MAPS, config_map()), await api("GET", f"{CONFIG_MAPS}/a")):
+        assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
