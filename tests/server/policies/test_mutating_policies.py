@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.server.policies.world import World, binding, cases, config_map, play, policy, run
+from tests.server.policies.world import World, binding, cases, config_map, new_world, play, policy
 
 from setpoint.objects.tree import Object
 from setpoint.server.ports import Operation
@@ -23,8 +23,8 @@ def patching(expression: str) -> Object:
 
 
 @pytest.mark.parametrize("case", cases("mutating"))
-def test_policies_change_objects(case: Object) -> None:
-    run(lambda world: play(world, MAP, case))
+async def test_policies_change_objects(world: World, case: Object) -> None:
+    await play(world, MAP, case)
 
 
 @pytest.mark.parametrize(
@@ -45,34 +45,29 @@ def test_policies_change_objects(case: Object) -> None:
         ),
     ],
 )
-def test_what_cannot_be_a_patch_is_refused_when_it_is_written(mutation: Object, message: str) -> None:
-    async def scenario(world: World) -> None:
-        wrong = policy(MAP, mutations=[mutation])
-        answer = await world.send("POST", world.path(wrong), wrong)
-        assert answer.status == 422
-        assert answer.body["details"]["causes"][0]["message"].endswith(message)
+async def test_what_cannot_be_a_patch_is_refused_when_it_is_written(
+    world: World, mutation: Object, message: str
+) -> None:
+    wrong = policy(MAP, mutations=[mutation])
+    answer = await world.send("POST", world.path(wrong), wrong)
+    assert answer.status == 422
+    assert answer.body["details"]["causes"][0]["message"].endswith(message)
 
-    run(scenario)
 
-
-def test_a_patch_that_makes_something_else_of_the_object_is_told_to_be_wrong() -> None:
+async def test_a_patch_that_makes_something_else_of_the_object_is_told_to_be_wrong(world: World) -> None:
     patches = {
         '[JSONPatch{op: "add", path: "/nope", value: "v"}]': 'strict decoding error: unknown field "nope"',
         '[JSONPatch{op: "add", path: "/data", value: {"k": 1}}]': (
             "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
         ),
     }
-
-    async def scenario(world: World) -> None:
-        await world.post(binding(f"{MAP}Binding"))
-        for expression, why in patches.items():
-            made = policy(MAP, mutations=[patching(expression)])
-            await world.post(made)
-            answer = await world.send("POST", CONFIG_MAPS, config_map(k="v"))
-            assert (answer.status, answer.body["message"]) == (500, f"Internal error occurred: {why}")
-            await world.delete(made)
-
-    run(scenario)
+    await world.post(binding(f"{MAP}Binding"))
+    for expression, why in patches.items():
+        made = policy(MAP, mutations=[patching(expression)])
+        await world.post(made)
+        answer = await world.send("POST", CONFIG_MAPS, config_map(k="v"))
+        assert (answer.status, answer.body["message"]) == (500, f"Internal error occurred: {why}")
+        await world.delete(made)
 
 
 class _Counting(Plugin):
@@ -86,31 +81,26 @@ class _Counting(Plugin):
             data["rounds"] = str(int(data.get("rounds", "0")) + 1)
 
 
-def test_plugins_are_asked_again_after_a_policy_and_policies_after_them() -> None:
-    async def scenario(world: World) -> None:
+async def test_plugins_are_asked_again_after_a_policy_and_policies_after_them() -> None:
+    async with new_world(admission=[_Counting()]) as world:
         seen = 'Object{data: {"seen": string(object.data.rounds)}}'
         await world.post(policy(MAP, mutations=[merging(seen)], reinvocationPolicy="IfNeeded"))
         await world.post(binding(f"{MAP}Binding"))
         answer = await world.send("POST", CONFIG_MAPS, config_map())
         assert answer.body["data"] == {"rounds": "2", "seen": "2"}
 
-    run(scenario, admission=[_Counting()])
+
+async def test_what_policies_made_is_judged_like_everything_else(world: World) -> None:
+    await world.post(policy(MAP, mutations=[merging('Object{data: {"k": "made"}}')]), binding(f"{MAP}Binding"))
+    judge = "ValidatingAdmissionPolicy"
+    validations = [{"expression": "object.data.k != 'made'", "message": "not that"}]
+    await world.post(policy(judge, validations=validations), binding(f"{judge}Binding"))
+    answer = await world.send("POST", CONFIG_MAPS, config_map())
+    assert answer.status == 422
+    assert answer.body["message"].endswith("denied request: not that")
 
 
-def test_what_policies_made_is_judged_like_everything_else() -> None:
-    async def scenario(world: World) -> None:
-        await world.post(policy(MAP, mutations=[merging('Object{data: {"k": "made"}}')]), binding(f"{MAP}Binding"))
-        judge = "ValidatingAdmissionPolicy"
-        validations = [{"expression": "object.data.k != 'made'", "message": "not that"}]
-        await world.post(policy(judge, validations=validations), binding(f"{judge}Binding"))
-        answer = await world.send("POST", CONFIG_MAPS, config_map())
-        assert answer.status == 422
-        assert answer.body["message"].endswith("denied request: not that")
-
-    run(scenario)
-
-
-def test_custom_resources_are_changed_by_their_schema_in_the_version_the_policy_names() -> None:
+async def test_custom_resources_are_changed_by_their_schema_in_the_version_the_policy_names(world: World) -> None:
     def version(name: str, storage: bool) -> Object:
         items = {
             "type": "object",
@@ -142,42 +132,35 @@ def test_custom_resources_are_changed_by_their_schema_in_the_version_the_policy_
         },
     }
     rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}
-
-    async def scenario(world: World) -> None:
-        await world.post(crd, binding(f"{MAP}Binding"))
-        told = """Object{
+    await world.post(crd, binding(f"{MAP}Binding"))
+    told = """Object{
             metadata: Object.metadata{annotations: {"v": object.apiVersion}},
             spec: Object.spec{items: [Object.spec.items{key: "a", n: 9}, Object.spec.items{key: "b", n: 2}]}
         }"""
-        made = policy(MAP, mutations=[merging(told)], matchConstraints={"resourceRules": [rule]})
-        await world.post(made)
-        spec: Any = {"items": [{"key": "a", "n": 1}]}
-        widget = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
-        answer = await world.send("POST", world.path(widget), widget)
-        assert answer.status == 201, answer.body
-        assert answer.body["apiVersion"] == "example.com/v2"
-        assert answer.body["metadata"]["annotations"] == {"v": "example.com/v1"}
-        assert answer.body["spec"] == {"items": [{"key": "a", "n": 9}, {"key": "b", "n": 2}], "size": 3}
-        await world.delete(made)
-        whole = "Object{spec: Object.spec{whole: Object.spec.whole{a: 'x'}}}"
-        await world.post(policy(MAP, mutations=[merging(whole)], matchConstraints={"resourceRules": [rule]}))
-        other = {**widget, "metadata": {"name": "x"}}
-        answer = await world.send("POST", world.path(other), other)
-        assert answer.body["message"].endswith("may not mutate atomic arrays, maps or structs: .spec.whole")
-
-    run(scenario)
+    made = policy(MAP, mutations=[merging(told)], matchConstraints={"resourceRules": [rule]})
+    await world.post(made)
+    spec: Any = {"items": [{"key": "a", "n": 1}]}
+    widget = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
+    answer = await world.send("POST", world.path(widget), widget)
+    assert answer.status == 201, answer.body
+    assert answer.body["apiVersion"] == "example.com/v2"
+    assert answer.body["metadata"]["annotations"] == {"v": "example.com/v1"}
+    assert answer.body["spec"] == {"items": [{"key": "a", "n": 9}, {"key": "b", "n": 2}], "size": 3}
+    await world.delete(made)
+    whole = "Object{spec: Object.spec{whole: Object.spec.whole{a: 'x'}}}"
+    await world.post(policy(MAP, mutations=[merging(whole)], matchConstraints={"resourceRules": [rule]}))
+    other = {**widget, "metadata": {"name": "x"}}
+    answer = await world.send("POST", world.path(other), other)
+    assert answer.body["message"].endswith("may not mutate atomic arrays, maps or structs: .spec.whole")
 
 
-def test_a_patch_that_grows_without_end_is_stopped() -> None:
+async def test_a_patch_that_grows_without_end_is_stopped() -> None:
     # Each level holds the one below ten times: written out it would fill the machine.
     expression = "Object{x: [1,2,3,4,5,6,7,8,9,10]}"
     for _ in range(8):
         expression = f"[{expression}].map(o, Object{{x: [o,o,o,o,o,o,o,o,o,o]}})[0]"
-
-    async def scenario(world: World) -> None:
+    async with new_world() as world:
         await world.post(policy(MAP, mutations=[merging(expression)]), binding(f"{MAP}Binding"))
         answer = await world.send("POST", CONFIG_MAPS, config_map())
         assert answer.status == 403
         assert answer.body["message"].endswith("cost limit exceeded")
-
-    run(scenario)

@@ -1,7 +1,7 @@
 """Parameters of policies: which they are, read as they are now, and what follows where there are none."""
 
 import pytest
-from tests.server.policies.world import World, binding, cases, config_map, play, policy, run
+from tests.server.policies.world import World, binding, cases, config_map, play, policy
 from tests.server.write.api import definition
 
 from setpoint.objects.tree import Object
@@ -10,27 +10,24 @@ VAP = "ValidatingAdmissionPolicy"
 
 
 @pytest.mark.parametrize("case", cases("params"))
-def test_a_policy_is_asked_for_each_of_its_parameters(case: Object) -> None:
-    run(lambda world: play(world, VAP, case))
+async def test_a_policy_is_asked_for_each_of_its_parameters(world: World, case: Object) -> None:
+    await play(world, VAP, case)
 
 
-def test_a_custom_resource_parametrizes_policies_as_soon_as_it_is_defined() -> None:
-    async def scenario(world: World) -> None:
-        kind = {"apiVersion": "example.com/v1", "kind": "Widget"}
-        validations = [{"expression": "size(object.data) <= params.spec.size", "message": "too much"}]
-        await world.post(policy(VAP, paramKind=kind, validations=validations))
-        await world.post(binding(f"{VAP}Binding", paramRef={"name": "w", "parameterNotFoundAction": "Allow"}))
-        path = "/api/v1/namespaces/default/configmaps"
-        answer = await world.send("POST", path, config_map("a", k="v"))
-        assert answer.body["message"].endswith("referenced by paramKind: 'example.com/v1, Kind=Widget'")
-        await world.post(definition())
-        assert (await world.send("POST", path, config_map("a", k="v"))).status == 201
-        widget = {**kind, "metadata": {"name": "w"}, "spec": {"size": 1}}
-        await world.post(widget)
-        assert (await world.send("POST", path, config_map("b", k="v"))).status == 201
-        answer = await world.send("POST", path, config_map("c", k="v", l="w"))
-        assert answer.body["message"].endswith("too much")
-        await world.delete(widget)
-        assert (await world.send("POST", path, config_map("c", k="v", l="w"))).status == 201
-
-    run(scenario)
+async def test_a_custom_resource_parametrizes_policies_as_soon_as_it_is_defined(world: World) -> None:
+    kind = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    validations = [{"expression": "size(object.data) <= params.spec.size", "message": "too much"}]
+    await world.post(policy(VAP, paramKind=kind, validations=validations))
+    await world.post(binding(f"{VAP}Binding", paramRef={"name": "w", "parameterNotFoundAction": "Allow"}))
+    path = "/api/v1/namespaces/default/configmaps"
+    answer = await world.send("POST", path, config_map("a", k="v"))
+    assert answer.body["message"].endswith("referenced by paramKind: 'example.com/v1, Kind=Widget'")
+    await world.post(definition())
+    assert (await world.send("POST", path, config_map("a", k="v"))).status == 201
+    widget = {**kind, "metadata": {"name": "w"}, "spec": {"size": 1}}
+    await world.post(widget)
+    assert (await world.send("POST", path, config_map("b", k="v"))).status == 201
+    answer = await world.send("POST", path, config_map("c", k="v", l="w"))
+    assert answer.body["message"].endswith("too much")
+    await world.delete(widget)
+    assert (await world.send("POST", path, config_map("c", k="v", l="w"))).status == 201

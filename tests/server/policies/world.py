@@ -5,8 +5,8 @@ ConfigMaps unless it says otherwise), `given` objects that are there before, and
 answered with stands in `answer`: the status, and whatever of the rest matters.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -80,15 +80,15 @@ class World:
         assert answer.status == 200, answer.body
 
 
-def run(scenario: Any, **options: Any) -> None:
-    """Runs a test against a fresh server."""
-
-    async def main() -> None:
-        world = World(**options)
-        await world.server.start()
-        await scenario(world)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(**options: Any) -> AsyncIterator[World]:
+    """Provides a server that has started, with these options."""
+    world = World(**options)
+    await world.server.start()
+    try:
+        yield world
+    finally:
+        world.server.close()
 
 
 def policy(kind: str, name: str = "p", /, **spec: Json) -> Object:

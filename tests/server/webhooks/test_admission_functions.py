@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.server.outbound.peer import Answer as Behaviour
 from tests.server.outbound.peer import Asked, response
-from tests.server.webhooks.world import CONFIG_MAPS, World, adding, requests, run
+from tests.server.webhooks.world import CONFIG_MAPS, World, adding, new_world, requests
 from tests.server.write.api import Answer
 
 from setpoint.objects.errors import TooManyRequests
@@ -59,7 +59,7 @@ JUDGES = (_refuse, _note, _spoil)
 @pytest.mark.parametrize(
     ("decide", "mutates"), [(_stamp, True), *((judge, mutates) for judge in JUDGES for mutates in (True, False))]
 )
-def test_a_function_says_the_same_in_process_and_over_https(decide: Decide, mutates: bool) -> None:
+async def test_a_function_says_the_same_in_process_and_over_https(decide: Decide, mutates: bool) -> None:
     seen: list[tuple[int, object, list[str], dict[str, str]]] = []
 
     async def create(world: World) -> None:
@@ -72,8 +72,10 @@ def test_a_function_says_the_same_in_process_and_over_https(decide: Decide, muta
         await create(world)
 
     made = (MutatingFunction if mutates else ValidatingFunction)(NAME, decide, RULES)
-    run(create, [made])
-    run(over_https)
+    async with new_world([made]) as world:
+        await create(world)
+    async with new_world() as world:
+        await over_https(world)
     assert seen[0] == seen[1]
 
 
@@ -81,7 +83,7 @@ def _shown(answer: Answer) -> object:
     return answer.body.get("data") if answer.status == 201 else answer.body
 
 
-def test_a_function_is_asked_about_what_its_rules_name() -> None:
+async def test_a_function_is_asked_about_what_its_rules_name() -> None:
     asked: list[str] = []
 
     def note(request: AdmissionRequest) -> AdmissionResponse:
@@ -90,8 +92,7 @@ def test_a_function_is_asked_about_what_its_rules_name() -> None:
 
     match = {"objectSelector": {"matchLabels": {"watched": "yes"}}}
     rules = [rule(["configmaps"], operations=["CREATE", "DELETE"]), rule(["namespaces/status"])]
-
-    async def scenario(world: World) -> None:
+    async with new_world([ValidatingFunction("f", note, rules, match)]) as world:
         tree: Object = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -103,10 +104,8 @@ def test_a_function_is_asked_about_what_its_rules_name() -> None:
         await world("DELETE", f"{CONFIG_MAPS}/a")
         assert asked == ["CREATE configmaps/ a", "DELETE configmaps/ a"]
 
-    run(scenario, [ValidatingFunction("f", note, rules, match)])
 
-
-def test_a_function_that_fails_is_named_and_one_that_raises_an_error_of_the_api_is_passed_on() -> None:
+async def test_a_function_that_fails_is_named_and_one_that_raises_an_error_of_the_api_is_passed_on() -> None:
     def broken(request: AdmissionRequest) -> AdmissionResponse:
         raise KeyError("x")
 
@@ -122,12 +121,16 @@ def test_a_function_that_fails_is_named_and_one_that_raises_an_error_of_the_api_
         answer = await world.create()
         assert (answer.status, answer.body["message"]) == (429, "come back later")
 
-    run(fails, [ValidatingFunction("f", broken, RULES)])
-    run(refuses, [MutatingFunction("f", busy, RULES)])
+    async with new_world([ValidatingFunction("f", broken, RULES)]) as world:
+        await fails(world)
+    async with new_world([MutatingFunction("f", busy, RULES)]) as world:
+        await refuses(world)
 
 
 @pytest.mark.parametrize(("again", "times"), [(False, 1), (True, 2)])
-def test_a_function_is_asked_again_if_it_wants_to_when_a_webhook_changed_the_object(again: bool, times: int) -> None:
+async def test_a_function_is_asked_again_if_it_wants_to_when_a_webhook_changed_the_object(
+    again: bool, times: int
+) -> None:
     seen: list[Object] = []
 
     def look(request: AdmissionRequest) -> AdmissionResponse:
@@ -135,24 +138,20 @@ def test_a_function_is_asked_again_if_it_wants_to_when_a_webhook_changed_the_obj
         seen.append(request.object)
         return allow()
 
-    async def scenario(world: World) -> None:
+    async with new_world([MutatingFunction("f", look, RULES, again=again)]) as world:
         await world.hook(adding("late"), mutates=True)
         assert (await world.create()).status == 201
         assert len(seen) == times
 
-    run(scenario, [MutatingFunction("f", look, RULES, again=again)])
 
-
-def test_webhooks_see_what_functions_made_of_the_object() -> None:
-    async def scenario(world: World) -> None:
+async def test_webhooks_see_what_functions_made_of_the_object() -> None:
+    async with new_world([MutatingFunction("f", _stamp, RULES)]) as world:
         peer = await world.hook(adding("x"), mutates=True)
         assert (await world.create()).body["data"] == {"stamp": "system:admin", "x": "yes"}
         assert requests(peer)[0]["object"]["data"] == {"stamp": "system:admin"}
 
-    run(scenario, [MutatingFunction("f", _stamp, RULES)])
 
-
-def test_a_control_plane_takes_functions() -> None:
+async def test_a_control_plane_takes_functions() -> None:
     async def main(create: Callable[[ControlPlane], Awaitable[int]]) -> int:
         async with ControlPlane(admission=[ValidatingFunction("f", _refuse, RULES)]) as plane:
             return await create(plane)
@@ -163,4 +162,4 @@ def test_a_control_plane_takes_functions() -> None:
         answer = await plane.handler(Request("POST", CONFIG_MAPS, "", headers, json.dumps(body).encode()))
         return answer.status
 
-    assert asyncio.run(main(create)) == 451
+    assert (await main(create)) == 451

@@ -7,7 +7,7 @@ from base64 import b64encode
 import pytest
 from tests.server.outbound.peer import Answer as Behaviour
 from tests.server.outbound.peer import Asked, identity, response, saying, silence
-from tests.server.webhooks.world import World, answering, bundle, requests, run, webhook
+from tests.server.webhooks.world import World, answering, bundle, new_world, requests, webhook
 
 CALLING = 'failed calling webhook "h.example.com": '
 
@@ -86,24 +86,20 @@ async def _without_kind(asked: Asked, writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("case", LIES)
-def test_an_answer_that_is_none_fails_the_request_or_is_left_out(case: str) -> None:
+async def test_an_answer_that_is_none_fails_the_request_or_is_left_out(world: World, case: str) -> None:
     behaviour, why = LIES[case]
     behaviour = _without_kind if case == "no kind" else behaviour
-
-    async def scenario(world: World) -> None:
-        peer = await world.hook(behaviour)
-        answer = await world.create()
-        why_now = why.replace("{uid}", requests(peer)[0]["uid"])
-        assert answer.status == 500
-        assert answer.body["message"] == f"Internal error occurred: {CALLING}{why_now}"
-        assert answer.body["reason"] == "InternalError"
-        assert (await world("GET", "/api/v1/namespaces/default/configmaps/a")).status == 404
-        await world("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/w")
-        await world.register(webhook(peer, failurePolicy="Ignore"))
-        assert (await world.create()).status == 201
-        assert world.annotations["failed-open.validating.webhook.admission.k8s.io/round_0_index_0"] == "h.example.com"
-
-    run(scenario)
+    peer = await world.hook(behaviour)
+    answer = await world.create()
+    why_now = why.replace("{uid}", requests(peer)[0]["uid"])
+    assert answer.status == 500
+    assert answer.body["message"] == f"Internal error occurred: {CALLING}{why_now}"
+    assert answer.body["reason"] == "InternalError"
+    assert (await world("GET", "/api/v1/namespaces/default/configmaps/a")).status == 404
+    await world("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/w")
+    await world.register(webhook(peer, failurePolicy="Ignore"))
+    assert (await world.create()).status == 201
+    assert world.annotations["failed-open.validating.webhook.admission.k8s.io/round_0_index_0"] == "h.example.com"
 
 
 BAD_PATCHES = {
@@ -148,45 +144,39 @@ BAD_PATCHES = {
 
 
 @pytest.mark.parametrize("case", BAD_PATCHES)
-def test_a_bad_patch_fails_the_request(case: str) -> None:
+async def test_a_bad_patch_fails_the_request(world: World, case: str) -> None:
     patch, kind, why = BAD_PATCHES[case]
     fields = {name: value for name, value in (("patch", patch), ("patchType", kind)) if value is not None}
-
-    async def scenario(world: World) -> None:
-        await world.hook(answering(**fields), mutates=True)
-        answer = await world.create(a="b")
-        assert answer.status == 500
-        assert answer.body["message"] == f"Internal error occurred: {why}"
-
-    run(scenario)
+    await world.hook(answering(**fields), mutates=True)
+    answer = await world.create(a="b")
+    assert answer.status == 500
+    assert answer.body["message"] == f"Internal error occurred: {why}"
 
 
 @pytest.mark.parametrize("mutates", [False, True])
 @pytest.mark.parametrize("begins", ["nothing", "half an answer"])
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-def test_a_webhook_that_hangs_costs_its_timeout_and_no_more(begins: str, policy: str, mutates: bool) -> None:
+async def test_a_webhook_that_hangs_costs_its_timeout_and_no_more(
+    world: World, begins: str, policy: str, mutates: bool
+) -> None:
     behaviour = silence if begins == "nothing" else saying(response(b"{", length=99))
-
-    async def scenario(world: World) -> None:
-        peer = await world.hook(behaviour, mutates=mutates, timeoutSeconds=3, failurePolicy=policy)
-        request = asyncio.ensure_future(world.create())
-        await peer.was_asked.wait()
-        assert peer.asked[0].target == "/x?timeout=3s"
-        world.clock.advance(2.9)
-        await asyncio.sleep(0.05)
-        assert not request.done()
-        world.clock.advance(0.2)
-        answer = await request
-        if policy == "Ignore":
-            assert answer.status == 201
-        else:
-            assert answer.status == 500
-            assert answer.body["message"].endswith("context deadline exceeded")
-
-    run(scenario)
+    peer = await world.hook(behaviour, mutates=mutates, timeoutSeconds=3, failurePolicy=policy)
+    request = asyncio.ensure_future(world.create())
+    await peer.was_asked.wait()
+    assert peer.asked[0].target == "/x?timeout=3s"
+    world.clock.advance(2.9)
+    await asyncio.sleep(0.05)
+    assert not request.done()
+    world.clock.advance(0.2)
+    answer = await request
+    if policy == "Ignore":
+        assert answer.status == 201
+    else:
+        assert answer.status == 500
+        assert answer.body["message"].endswith("context deadline exceeded")
 
 
-def test_a_dead_webhook_and_one_with_a_wrong_certificate_are_named_with_the_reason() -> None:
+async def test_a_dead_webhook_and_one_with_a_wrong_certificate_are_named_with_the_reason() -> None:
     async def scenario(world: World) -> None:
         peer = await world.hook(answering())
         await peer.__aexit__()
@@ -205,39 +195,34 @@ def test_a_dead_webhook_and_one_with_a_wrong_certificate_are_named_with_the_reas
         assert "x509: certificate is not valid for '127.0.0.1'" in answer.body["message"]
         assert peer.asked == []
 
-    run(scenario)
-    run(with_certificate)
+    async with new_world() as world:
+        await scenario(world)
+    async with new_world() as world:
+        await with_certificate(world)
 
 
-def test_a_service_is_found_where_it_is_said_to_be_and_not_found_before() -> None:
+async def test_a_service_is_found_where_it_is_said_to_be_and_not_found_before(world: World) -> None:
     service = {"namespace": "shop", "name": "hook", "path": "/admit", "port": 8443}
-
-    async def scenario(world: World) -> None:
-        peer = await world.peer(answering(), identity(("hook.shop.svc",)))
-        await world.register(webhook(peer, clientConfig={"service": service, "caBundle": bundle()}))
-        url = "https://hook.shop.svc:8443/admit?timeout=10s"
-        answer = await world.create()
-        why = f'failed to call webhook: Post "{url}": service "hook" not found'
-        assert answer.body["message"] == f"Internal error occurred: {CALLING}{why}"
-        world.server.services.resolver.put("shop", "hook", "127.0.0.1", peer.port)
-        assert (await world.create()).status == 201
-        assert peer.asked[0].target == "/admit?timeout=10s"
-        assert peer.asked[0].headers["host"] == "hook.shop.svc:8443"
-        world.server.services.resolver.remove("shop", "hook")
-        assert (await world.create("b")).status == 500
-
-    run(scenario)
+    peer = await world.peer(answering(), identity(("hook.shop.svc",)))
+    await world.register(webhook(peer, clientConfig={"service": service, "caBundle": bundle()}))
+    url = "https://hook.shop.svc:8443/admit?timeout=10s"
+    answer = await world.create()
+    why = f'failed to call webhook: Post "{url}": service "hook" not found'
+    assert answer.body["message"] == f"Internal error occurred: {CALLING}{why}"
+    world.server.services.resolver.put("shop", "hook", "127.0.0.1", peer.port)
+    assert (await world.create()).status == 201
+    assert peer.asked[0].target == "/admit?timeout=10s"
+    assert peer.asked[0].headers["host"] == "hook.shop.svc:8443"
+    world.server.services.resolver.remove("shop", "hook")
+    assert (await world.create("b")).status == 500
 
 
-def test_a_request_that_is_given_up_gives_up_its_webhooks() -> None:
-    async def scenario(world: World) -> None:
-        peer = await world.hook(silence)
-        await world.register(webhook(await world.peer(silence)), name="another")
-        request = asyncio.ensure_future(world.create())
-        await peer.was_asked.wait()
-        request.cancel()
-        await asyncio.wait((request,))
-        calls = [task for task in asyncio.all_tasks() if "outbound" in repr(task.get_coro())]
-        assert calls == []
-
-    run(scenario)
+async def test_a_request_that_is_given_up_gives_up_its_webhooks(world: World) -> None:
+    peer = await world.hook(silence)
+    await world.register(webhook(await world.peer(silence)), name="another")
+    request = asyncio.ensure_future(world.create())
+    await peer.was_asked.wait()
+    request.cancel()
+    await asyncio.wait((request,))
+    calls = [task for task in asyncio.all_tasks() if "outbound" in repr(task.get_coro())]
+    assert calls == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.server.outbound.peer import Answer as Behaviour
 from tests.server.outbound.peer import Asked, response
-from tests.server.webhooks.world import World, answering, run
+from tests.server.webhooks.world import World, answering
 
 from setpoint.objects.metrics import exposition
 
@@ -67,30 +67,24 @@ def told(world: World) -> dict[str, str]:
     ],
     ids=["allows", "allows-mutating", "refuses", "refuses-mutating", "fails", "fails-open", "bad-patch"],
 )
-def test_what_becomes_of_a_question_is_counted(
-    behaviour: Behaviour, mutates: bool, policy: str, expected: dict[tuple[str, ...], str]
+async def test_what_becomes_of_a_question_is_counted(
+    world: World, behaviour: Behaviour, mutates: bool, policy: str, expected: dict[tuple[str, ...], str]
 ) -> None:
-    async def scenario(world: World) -> None:
-        await world.hook(behaviour, mutates=mutates, failurePolicy=policy)
-        await world.create()
-        found = told(world)
-        for (family, *labels), value in expected.items():
-            [line] = [line for line in found if line.startswith(family + "{")]
-            assert NAME in line
-            assert all(label in line for label in labels), line
-            assert found[line] == value
-        # And nothing else is said to have happened.
-        families = {line.partition("{")[0] for line in found} - {"request_total"}
-        durations = {"admission_duration_seconds_sum", "admission_duration_seconds_count"}
-        assert families - durations == {family for family, *_ in expected} - {"request_total"}
-        assert durations <= families
-
-    run(scenario)
+    await world.hook(behaviour, mutates=mutates, failurePolicy=policy)
+    await world.create()
+    found = told(world)
+    for (family, *labels), value in expected.items():
+        [line] = [line for line in found if line.startswith(family + "{")]
+        assert NAME in line
+        assert all(label in line for label in labels), line
+        assert found[line] == value
+    # And nothing else is said to have happened.
+    families = {line.partition("{")[0] for line in found} - {"request_total"}
+    durations = {"admission_duration_seconds_sum", "admission_duration_seconds_count"}
+    assert families - durations == {family for family, *_ in expected} - {"request_total"}
+    assert durations <= families
 
 
-def test_a_server_without_webhooks_tells_nothing_of_them() -> None:
-    async def scenario(world: World) -> None:
-        await world.create()
-        assert told(world) == {}
-
-    run(scenario)
+async def test_a_server_without_webhooks_tells_nothing_of_them(world: World) -> None:
+    await world.create()
+    assert told(world) == {}

@@ -3,8 +3,8 @@
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -143,11 +143,8 @@ def requests(peer: Peer) -> list[Object]:
     return [json.loads(asked.body)["request"] for asked in peer.asked]
 
 
-def run(scenario: Callable[[World], Awaitable[None]], admission: Sequence[Plugin] = ()) -> None:
-    """Runs a test against a fresh server."""
-
-    async def main() -> None:
-        async with World(admission) as world:
-            await asyncio.wait_for(scenario(world), 60)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(admission: Sequence[Plugin] = ()) -> AsyncIterator[World]:
+    """Provides a server that has started, with these plugins."""
+    async with World(admission) as world, asyncio.timeout(60):
+        yield world
