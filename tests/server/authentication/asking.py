@@ -1,7 +1,7 @@
 """A server in this process whose clients say who they are, its clock in the test's hands."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -128,22 +128,15 @@ class Asking:
         )
 
 
-def run(
-    scenario: Callable[[Asking], Awaitable[None]],
-    settings: AuthenticationSettings | None = None,
-    directory: Any = None,
-) -> None:
-    """Runs a test against a fresh server."""
-
-    async def main() -> None:
-        ask = Asking(settings, directory)
-        await ask.server.start()
-        try:
-            await scenario(ask)
-        finally:
-            ask.authentication.close()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_asking(settings: AuthenticationSettings | None = None, directory: Any = None) -> AsyncIterator[Asking]:
+    """Provides a server that has started, with these settings."""
+    ask = Asking(settings, directory)
+    await ask.server.start()
+    try:
+        yield ask
+    finally:
+        ask.authentication.close()
 
 
 def pod(name: str = "a", account: str = "bot", **spec: Json) -> Object:

@@ -1,7 +1,5 @@
 """Who asks: certificates, tokens, nobody."""
 
-import asyncio
-
 import pytest
 
 from setpoint.objects.errors import Forbidden
@@ -18,7 +16,7 @@ JANE = User("jane", ("dev", "system:authenticated"))
 KNOWN = Credentials({"s3cret": ADMIN, "janes": JANE})
 
 
-def who(
+async def who(
     *,
     authorization: str | None = None,
     peer: Peer | None = None,
@@ -28,49 +26,49 @@ def who(
     headers = {} if authorization is None else {"authorization": authorization}
     request = Request("GET", path, headers=headers, peer=peer or Peer("10.0.0.1:5"))
     server = Server(MemoryStore(), access=AccessControl(credentials or KNOWN))
-    return asyncio.run(server.services.authenticator.authenticate(request, request_info("GET", path)))
+    return await server.services.authenticator.authenticate(request, request_info("GET", path))
 
 
 @pytest.mark.parametrize("header", ["Bearer janes", "bearer janes", "BEARER   janes ", " Bearer janes"])
-def test_a_known_token_is_its_user(header: str) -> None:
-    assert who(authorization=header) == JANE
+async def test_a_known_token_is_its_user(header: str) -> None:
+    assert await who(authorization=header) == JANE
 
 
 @pytest.mark.parametrize("token", ["wrong", "s3cre", "s3crett", "s3cret,janes", "S3CRET", "schlüssel", "\udcff"])
-def test_a_token_that_nobody_knows_is_refused_even_where_nobody_would_be_let_in(token: str) -> None:
-    assert who(authorization=f"Bearer {token}") is None
-    assert who(authorization=f"Bearer {token}", peer=Peer(in_process=True)) is None
+async def test_a_token_that_nobody_knows_is_refused_even_where_nobody_would_be_let_in(token: str) -> None:
+    assert await who(authorization=f"Bearer {token}") is None
+    assert await who(authorization=f"Bearer {token}", peer=Peer(in_process=True)) is None
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic s3cret", "s3cret"])
-def test_who_brings_no_token_is_anonymous(header: str | None) -> None:
-    assert who(authorization=header) == ANONYMOUS
+async def test_who_brings_no_token_is_anonymous(header: str | None) -> None:
+    assert await who(authorization=header) == ANONYMOUS
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/v1/pods", "/", "/metrics", "//healthz", "/health", "/healthzz"])
-def test_who_brings_no_token_is_let_in_only_where_health_and_version_are_told(path: str) -> None:
+async def test_who_brings_no_token_is_let_in_only_where_health_and_version_are_told(path: str) -> None:
     with pytest.raises(Forbidden, match=r'User "system:anonymous" cannot (get|list)'):
-        who(path=path)
-    assert who(path=path, credentials=Credentials({}, anonymous="always")) == ANONYMOUS
-    assert who(path=path, credentials=Credentials({}, anonymous="never")) is None
+        await who(path=path)
+    assert await who(path=path, credentials=Credentials({}, anonymous="always")) == ANONYMOUS
+    assert await who(path=path, credentials=Credentials({}, anonymous="never")) is None
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/livez/ping", "/readyz", "/version", "/version/"])
-def test_where_nobody_is_let_in_without_credentials_even_health_is_not_told(path: str) -> None:
-    assert who(path=path) == ANONYMOUS
-    assert who(path=path, credentials=Credentials({}, anonymous="never")) is None
+async def test_where_nobody_is_let_in_without_credentials_even_health_is_not_told(path: str) -> None:
+    assert await who(path=path) == ANONYMOUS
+    assert await who(path=path, credentials=Credentials({}, anonymous="never")) is None
 
 
-def test_code_in_our_own_process_is_the_administrator_unless_it_says_otherwise() -> None:
+async def test_code_in_our_own_process_is_the_administrator_unless_it_says_otherwise() -> None:
     inside = Peer(in_process=True)
-    assert who(peer=inside) == ADMIN
-    assert who(authorization="Bearer janes", peer=inside) == JANE
+    assert await who(peer=inside) == ADMIN
+    assert await who(authorization="Bearer janes", peer=inside) == JANE
 
 
-def test_a_certificate_names_its_user_and_groups_and_counts_before_a_token() -> None:
+async def test_a_certificate_names_its_user_and_groups_and_counts_before_a_token() -> None:
     peer = Peer("10.0.0.1:5", "joe", ("ops", "dev"), "ab12")
     for authorization in (None, "Bearer janes", "Bearer wrong"):
-        user = who(authorization=authorization, peer=peer)
+        user = await who(authorization=authorization, peer=peer)
         assert user is not None
         assert (user.name, user.groups) == ("joe", ("ops", "dev", "system:authenticated"))
         assert user.extra == {"authentication.kubernetes.io/credential-id": ("X509SHA256=ab12",)}

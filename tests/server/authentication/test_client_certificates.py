@@ -76,14 +76,11 @@ async def answered(plane: ControlPlane, authority: Authority, pair: Pair, direct
         client.writer.close()
 
 
-def asked(make: Callable[[Authority], Pair], directory: Path) -> int:
-    async def main() -> int:
-        async with ControlPlane(data=directory) as plane:
-            await plane.listen()
-            authority = kept_authority(directory, NOW)
-            return await answered(plane, authority, make(authority), directory)
-
-    return asyncio.run(asyncio.wait_for(main(), 20))
+async def asked(make: Callable[[Authority], Pair], directory: Path) -> int:
+    async with asyncio.timeout(20), ControlPlane(data=directory) as plane:
+        await plane.listen()
+        authority = kept_authority(directory, NOW)
+        return await answered(plane, authority, make(authority), directory)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +88,13 @@ def asked(make: Callable[[Authority], Pair], directory: Path) -> int:
     [self_signed, of_namesake, expired, not_yet_valid, of_a_server, from_a_client],
     ids=lambda make: make.__name__,
 )
-def test_a_certificate_that_proves_nothing_ends_the_connection(
+async def test_a_certificate_that_proves_nothing_ends_the_connection(
     make: Callable[[Authority], Pair], tmp_path: Path
 ) -> None:
     with pytest.raises((OSError, asyncio.IncompleteReadError)):
-        asked(make, tmp_path)
+        await asked(make, tmp_path)
 
 
 @pytest.mark.parametrize(("groups", "status"), [((), 403), (("system:masters",), 200)])
-def test_a_certificate_of_our_authority_is_its_user(groups: tuple[str, ...], status: int, tmp_path: Path) -> None:
-    assert asked(lambda authority: authority.issue_client("jane", groups, NOW), tmp_path) == status
+async def test_a_certificate_of_our_authority_is_its_user(groups: tuple[str, ...], status: int, tmp_path: Path) -> None:
+    assert await asked(lambda authority: authority.issue_client("jane", groups, NOW), tmp_path) == status

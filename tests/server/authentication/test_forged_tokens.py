@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.authentication.asking import Asking, run
+from tests.server.authentication.asking import Asking
 
 from setpoint.server.access.authentication import jwt
 from setpoint.server.access.authentication.token_result import TokenError
@@ -175,16 +175,13 @@ async def a_victim(ask: Asking) -> Victim:
 
 
 @pytest.mark.parametrize("name", [*FORGERIES, *OVERSIZED])
-def test_a_forged_token_is_refused(name: str) -> None:
-    async def scenario(ask: Asking) -> None:
-        victim = await a_victim(ask)
-        forged = {**FORGERIES, **OVERSIZED}[name](victim)
-        assert (await ask("GET", "/version", token=forged)).status == 401
-        found = await ask.review(forged)
-        assert found["user"] == {}
-        assert found["error"]
-
-    run(scenario)
+async def test_a_forged_token_is_refused(ask: Asking, name: str) -> None:
+    victim = await a_victim(ask)
+    forged = {**FORGERIES, **OVERSIZED}[name](victim)
+    assert (await ask("GET", "/version", token=forged)).status == 401
+    found = await ask.review(forged)
+    assert found["user"] == {}
+    assert found["error"]
 
 
 SIGNER = jwt.Signer(
@@ -230,16 +227,13 @@ def test_what_is_no_token_is_refused_in_words(text: str) -> None:
         {"kubernetes.io": {"namespace": "../secrets", "serviceaccount": {"name": "bot"}}},
     ],
 )
-def test_even_under_our_own_key_claims_of_the_wrong_form_are_refused(claims: dict[str, Any]) -> None:
-    async def scenario(ask: Asking) -> None:
-        victim = await a_victim(ask)
-        signer = ask.authentication.issuer._signer
-        assert await ask.whoami(signer.sign(victim.claims)) is not None
-        odd = signer.sign({**victim.claims, **claims})
-        assert (await ask("GET", "/version", token=odd)).status == 401
-        assert (await ask.review(odd))["error"]
-
-    run(scenario)
+async def test_even_under_our_own_key_claims_of_the_wrong_form_are_refused(ask: Asking, claims: dict[str, Any]) -> None:
+    victim = await a_victim(ask)
+    signer = ask.authentication.issuer._signer
+    assert await ask.whoami(signer.sign(victim.claims)) is not None
+    odd = signer.sign({**victim.claims, **claims})
+    assert (await ask("GET", "/version", token=odd)).status == 401
+    assert (await ask.review(odd))["error"]
 
 
 def published(public: object, **members: object) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from tests.server.authentication.asking import ADMINS, CONFIG_MAPS, JANES, Asking, run
+from tests.server.authentication.asking import ADMINS, CONFIG_MAPS, JANES, Asking
 
 BASIC = base64.b64encode(f"admin:{ADMINS}".encode()).decode()
 
@@ -27,13 +27,10 @@ BASIC = base64.b64encode(f"admin:{ADMINS}".encode()).decode()
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else value[:6],
 )
-def test_a_token_counts_only_as_a_bearer_token(headers: dict[str, str], query: str) -> None:
-    async def scenario(ask: Asking) -> None:
-        answer = await ask("GET", CONFIG_MAPS, token=None, headers=headers, query=query)
-        assert answer.status == 403
-        assert 'User "system:anonymous" cannot' in answer.message
-
-    run(scenario)
+async def test_a_token_counts_only_as_a_bearer_token(ask: Asking, headers: dict[str, str], query: str) -> None:
+    answer = await ask("GET", CONFIG_MAPS, token=None, headers=headers, query=query)
+    assert answer.status == 403
+    assert 'User "system:anonymous" cannot' in answer.message
 
 
 @pytest.mark.parametrize(
@@ -53,10 +50,7 @@ def test_a_token_counts_only_as_a_bearer_token(headers: dict[str, str], query: s
         "Bearer system:admin",
     ],
 )
-def test_a_token_that_is_almost_one_is_refused_and_does_not_count_as_none(header: str) -> None:
-    async def scenario(ask: Asking) -> None:
-        for path in (CONFIG_MAPS, "/version", "/healthz"):
-            answer = await ask("GET", path, token=None, headers={"authorization": header})
-            assert (answer.status, answer.message) == (401, "Unauthorized")
-
-    run(scenario)
+async def test_a_token_that_is_almost_one_is_refused_and_does_not_count_as_none(ask: Asking, header: str) -> None:
+    for path in (CONFIG_MAPS, "/version", "/healthz"):
+        answer = await ask("GET", path, token=None, headers={"authorization": header})
+        assert (answer.status, answer.message) == (401, "Unauthorized")

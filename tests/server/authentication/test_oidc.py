@@ -1,7 +1,8 @@
 """Tokens of an OpenID Connect issuer: a real one, which answers over HTTPS and changes its keys."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +45,21 @@ class World:
         return fault
 
 
-def play(scenario: Callable[[World], Awaitable[None]], directory: Path, **changes: Any) -> None:
-    async def main() -> None:
-        async with issuing() as issuer:
-            issuer.use(RSA)
-            ask = Asking(issuer.settings(directory, **changes))
-            await ask.server.start()
-            try:
-                await scenario(World(issuer, ask))
-            finally:
-                ask.authentication.close()
+@asynccontextmanager
+async def new_world(directory: Path, **changes: Any) -> AsyncIterator[World]:
+    """Provides a server that believes an issuer, with these changes to its settings."""
+    async with asyncio.timeout(30), issuing() as issuer:
+        issuer.use(RSA)
+        ask = Asking(issuer.settings(directory, **changes))
+        await ask.server.start()
+        try:
+            yield World(issuer, ask)
+        finally:
+            ask.authentication.close()
 
-    asyncio.run(asyncio.wait_for(main(), 30))
 
-
-def test_a_token_of_the_issuer_is_its_user(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_token_of_the_issuer_is_its_user(tmp_path: Path) -> None:
+    async with new_world(tmp_path, groups_claim="roles", groups_prefix="oidc:") as world:
         user = await world.user(world.token(roles=["a", "b"], jti="j1"))
         assert user == {
             "username": f"{world.issuer.url}#jane",
@@ -72,8 +72,6 @@ def test_a_token_of_the_issuer_is_its_user(tmp_path: Path) -> None:
         assert (review["authenticated"], review["audiences"]) == (True, [DEFAULT_ISSUER])
         assert (await world.ask.review(world.token(), "vault"))["error"] == "invalid bearer token"
 
-    play(scenario, tmp_path, groups_claim="roles", groups_prefix="oidc:")
-
 
 @pytest.mark.parametrize(
     ("settings", "claims", "name"),
@@ -85,13 +83,11 @@ def test_a_token_of_the_issuer_is_its_user(tmp_path: Path) -> None:
         ({"username_claim": "email", "username_prefix": "e:"}, {"email": "j@example.com"}, "e:j@example.com"),
     ],
 )
-def test_user_names_are_made_as_the_settings_say(
+async def test_user_names_are_made_as_the_settings_say(
     settings: dict[str, Any], claims: dict[str, Any], name: str, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
+    async with new_world(tmp_path, **settings) as world:
         assert (await world.user(world.token(**claims)))["username"] == name
-
-    play(scenario, tmp_path, **settings)
 
 
 @pytest.mark.parametrize(
@@ -115,17 +111,15 @@ def test_user_names_are_made_as_the_settings_say(
         ({"signing_algorithms": ("ES256",)}, {}, "id token signed with unsupported algorithm, RS256"),
     ],
 )
-def test_a_token_that_is_not_as_it_should_be_is_refused(
+async def test_a_token_that_is_not_as_it_should_be_is_refused(
     settings: dict[str, Any], claims: dict[str, Any], fault: str, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
+    async with new_world(tmp_path, **settings) as world:
         assert fault in await world.fault(world.token(**claims))
 
-    play(scenario, tmp_path, **settings)
 
-
-def test_a_token_of_nobodys_key_is_refused_and_the_issuer_is_not_asked_about_each(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_token_of_nobodys_key_is_refused_and_the_issuer_is_not_asked_about_each(tmp_path: Path) -> None:
+    async with new_world(tmp_path) as world:
         assert await world.user(world.token()) is not None
         asked = len(world.issuer.calls)
         assert asked == 2  # the discovery document, and the keys
@@ -138,11 +132,9 @@ def test_a_token_of_nobodys_key_is_refused_and_the_issuer_is_not_asked_about_eac
         assert len(world.issuer.calls) == asked + 2
         assert await world.user(world.token()) is not None
 
-    play(scenario, tmp_path)
 
-
-def test_an_issuer_that_changes_its_keys_is_asked_again(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_an_issuer_that_changes_its_keys_is_asked_again(tmp_path: Path) -> None:
+    async with new_world(tmp_path) as world:
         before = world.token(sub="before")
         assert await world.user(world.token()) is not None
         world.issuer.use(ECDSA)
@@ -150,21 +142,17 @@ def test_an_issuer_that_changes_its_keys_is_asked_again(tmp_path: Path) -> None:
         assert await world.user(world.token(ECDSA)) is not None
         assert await world.user(before) is None
 
-    play(scenario, tmp_path)
 
-
-def test_many_who_come_at_once_wait_for_one_call(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_many_who_come_at_once_wait_for_one_call(tmp_path: Path) -> None:
+    async with new_world(tmp_path) as world:
         tokens = [world.token(sub=f"user-{number}") for number in range(10)]
         found = await asyncio.gather(*(world.user(token) for token in tokens))
         assert all(found)
         assert len(world.issuer.calls) == 2
 
-    play(scenario, tmp_path)
 
-
-def test_while_the_issuer_is_away_the_keys_that_are_known_stay_good(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_while_the_issuer_is_away_the_keys_that_are_known_stay_good(tmp_path: Path) -> None:
+    async with new_world(tmp_path) as world:
         world.issuer.is_broken = True
         fault = await world.fault(world.token())
         assert "the keys of the issuer cannot be had" in fault
@@ -178,8 +166,6 @@ def test_while_the_issuer_is_away_the_keys_that_are_known_stay_good(tmp_path: Pa
         assert await world.user(world.token(STRANGER)) is None
         assert await world.user(world.token(sub="new")) is not None
 
-    play(scenario, tmp_path)
-
 
 @pytest.mark.parametrize(
     ("discovery", "fault"),
@@ -189,23 +175,21 @@ def test_while_the_issuer_is_away_the_keys_that_are_known_stay_good(tmp_path: Pa
         ({"jwks_uri": "http://127.0.0.1:1/keys"}, "names no jwks_uri that begins with https://"),
     ],
 )
-def test_a_discovery_document_that_lies_is_not_believed(discovery: dict[str, Any], fault: str, tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_discovery_document_that_lies_is_not_believed(
+    discovery: dict[str, Any], fault: str, tmp_path: Path
+) -> None:
+    async with new_world(tmp_path) as world:
         world.issuer.discovery = discovery
         assert fault in await world.fault(world.token())
 
-    play(scenario, tmp_path)
 
-
-def test_an_issuer_whose_certificate_is_not_trusted_is_not_believed(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_an_issuer_whose_certificate_is_not_trusted_is_not_believed(tmp_path: Path) -> None:
+    async with new_world(tmp_path, authority=None) as world:
         assert "failed to verify certificate" in await world.fault(world.token())
 
-    play(scenario, tmp_path, authority=None)
 
-
-def test_keys_of_odd_kinds_are_passed_over(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_keys_of_odd_kinds_are_passed_over(tmp_path: Path) -> None:
+    async with new_world(tmp_path) as world:
         good = world.issuer.keys[0]
         world.issuer.keys = [
             {"kty": "oct", "k": "c2VjcmV0", "kid": "s"},
@@ -218,17 +202,13 @@ def test_keys_of_odd_kinds_are_passed_over(tmp_path: Path) -> None:
         ]
         assert await world.user(world.token()) is not None
 
-    play(scenario, tmp_path)
 
-
-def test_a_token_that_has_expired_is_refused_though_it_was_good_a_moment_ago(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
+async def test_a_token_that_has_expired_is_refused_though_it_was_good_a_moment_ago(tmp_path: Path) -> None:
+    async with new_world(tmp_path) as world:
         token = world.token()
         assert await world.user(token) is not None
         world.ask.clock.advance(601)
         assert "token is expired" in await world.fault(token)
-
-    play(scenario, tmp_path)
 
 
 @pytest.mark.parametrize(

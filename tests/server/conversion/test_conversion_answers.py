@@ -11,12 +11,11 @@ from tests.server.conversion.widgets import (
     FUNCTION,
     V1,
     WEBHOOK,
-    Widgets,
     at,
     convert,
     created,
+    new_widgets,
     reviewing,
-    run,
     widget,
 )
 from tests.server.outbound.peer import Answer as Behaviour
@@ -61,8 +60,11 @@ def _lying(case: Object, *, version: str = "v1") -> Behaviour:
         if by == WEBHOOK or "object" in case
     ],
 )
-def test_a_wrong_answer_is_an_error_that_says_why(by: str, case: Object) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_a_wrong_answer_is_an_error_that_says_why(by: str, case: Object) -> None:
+    def lying(tree: Object, from_version: str, to_version: str) -> Any:
+        return _merged(convert(tree, from_version, to_version), case["object"])
+
+    async with new_widgets(by, function=lying, behaviour=_lying(case)) as widgets:
         body = (await created(widgets, "v2", replicas=3)).body
         revision = body["metadata"]["resourceVersion"]
         for _ in range(2):
@@ -80,31 +82,26 @@ def test_a_wrong_answer_is_an_error_that_says_why(by: str, case: Object) -> None
         assert await widgets.store.get("/example.com/widgets/default/new") is None
         assert (await widgets("GET", at("v2", "w"))).version == revision
 
-    def lying(tree: Object, from_version: str, to_version: str) -> Any:
-        return _merged(convert(tree, from_version, to_version), case["object"])
 
-    run(scenario, by, function=lying, behaviour=_lying(case))
-
-
-def test_an_older_review_is_spoken_where_that_is_all_a_webhook_knows() -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_an_older_review_is_spoken_where_that_is_all_a_webhook_knows() -> None:
+    # Of which neither the kind nor the uid is looked at.
+    case = {"response": {"uid": "x"}, "review": {"kind": None, "apiVersion": None}}
+    async with new_widgets(
+        behaviour=_lying(case), webhook={"conversionReviewVersions": ["v0", "v1beta1", "v1"]}
+    ) as widgets:
         await created(widgets, "v1", size=2)
         assert widgets.peer is not None
         assert {json.loads(asked.body)["apiVersion"] for asked in widgets.peer.asked} == {
             "apiextensions.k8s.io/v1beta1"
         }
 
-    # Of which neither the kind nor the uid is looked at.
-    case = {"response": {"uid": "x"}, "review": {"kind": None, "apiVersion": None}}
-    run(scenario, behaviour=_lying(case), webhook={"conversionReviewVersions": ["v0", "v1beta1", "v1"]})
 
-
-def test_many_wrong_objects_are_told_apart_by_their_place() -> None:
+async def test_many_wrong_objects_are_told_apart_by_their_place() -> None:
     def second_wrong(tree: Object, from_version: str, to_version: str) -> Object:
         made = convert(tree, from_version, to_version)
         return _merged(made, {"metadata": {"name": "x"}}) if tree["metadata"]["name"] == "b" else made
 
-    async def scenario(widgets: Widgets) -> None:
+    async with new_widgets(behaviour=reviewing(second_wrong)) as widgets:
         for name in ("a", "b", "c"):
             await created(widgets, "v2", name, replicas=1)
         answer = await widgets("GET", at("v1"))
@@ -115,46 +112,41 @@ def test_many_wrong_objects_are_told_apart_by_their_place() -> None:
         )
         assert (await widgets("GET", at("v1", "c"))).status == 200, "a wrong neighbour does not hide what is right"
 
-    run(scenario, behaviour=reviewing(second_wrong))
-
 
 @pytest.mark.parametrize("by", [WEBHOOK, FUNCTION])
-def test_a_converter_that_refuses_is_quoted(by: str) -> None:
+async def test_a_converter_that_refuses_is_quoted(by: str) -> None:
     def refusing(tree: Object, from_version: str, to_version: str) -> Object:
         raise ValueError("out of paint")
 
-    async def scenario(widgets: Widgets) -> None:
+    async with new_widgets(by, function=refusing) as widgets:
         await created(widgets, "v2", replicas=3)
         answer = await widgets("GET", at("v1", "w"))
         assert answer.status == 500
         wanted = f"conversion {by} for example.com/v2, Kind=Widget failed: ValueError: out of paint"
         assert answer.body["message"] == wanted
 
-    run(scenario, by, function=refusing)
-
 
 @pytest.mark.parametrize("given", [None, "text", [1], {1: 2}, {"kind": object()}])
-def test_a_function_that_gives_no_object_is_told_so(given: Any) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_a_function_that_gives_no_object_is_told_so(given: Any) -> None:
+    async with new_widgets(FUNCTION, function=lambda *_: given) as widgets:
         await created(widgets, "v2", replicas=3)
         answer = await widgets("GET", at("v1", "w"))
         assert answer.status == 500
         assert answer.body["message"].startswith("conversion function for example.com/v2, Kind=Widget ")
 
-    run(scenario, FUNCTION, function=lambda *_: given)
 
-
-def test_a_function_that_has_to_be_waited_for_is_refused_at_the_start() -> None:
+async def test_a_function_that_has_to_be_waited_for_is_refused_at_the_start() -> None:
     async def later(tree: Object, from_version: str, to_version: str) -> Object:
         return tree
 
     with pytest.raises(TypeError, match=r"the conversion of widgets\.example\.com must be a plain function"):
-        run(lambda _: asyncio.sleep(0), FUNCTION, function=later)  # type: ignore[arg-type]
+        async with new_widgets(FUNCTION, function=later):  # type: ignore[arg-type]
+            await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("by", [WEBHOOK, FUNCTION])
 @pytest.mark.parametrize("spec", ["text", [1], 5, {"size": "x", "colour": {"a": 1}}, {"unknown": 1}])
-def test_what_does_not_fit_the_schema_is_shown_without_what_it_does_not_know(by: str, spec: Json) -> None:
+async def test_what_does_not_fit_the_schema_is_shown_without_what_it_does_not_know(by: str, spec: Json) -> None:
     given = json.dumps(spec)
 
     def odd(tree: Object, from_version: str, to_version: str) -> Object:
@@ -162,7 +154,7 @@ def test_what_does_not_fit_the_schema_is_shown_without_what_it_does_not_know(by:
         made = convert(whole, from_version, to_version)
         return {**made, "spec": spec} if to_version == V1 else made
 
-    async def scenario(widgets: Widgets) -> None:
+    async with new_widgets(by, function=odd) as widgets:
         await created(widgets, "v2", replicas=1)
         answer = await widgets("GET", at("v1", "w"))
         shown = {"size": "x", "colour": {}} if "colour" in given else {} if "unknown" in given else spec
@@ -171,5 +163,3 @@ def test_what_does_not_fit_the_schema_is_shown_without_what_it_does_not_know(by:
         assert (await widgets("GET", at("v1", "w", "scale"))).status == 422
         assert (await widgets("DELETE", at("v1", "w"))).status == 200
         assert json.dumps(spec) == given, "what a function gives stays its own"
-
-    run(scenario, by, function=odd)

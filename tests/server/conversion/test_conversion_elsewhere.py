@@ -14,7 +14,7 @@ from tests.server.conversion.widgets import (
     convert,
     created,
     definition,
-    run,
+    new_widgets,
     widget,
 )
 from tests.server.write.api import DEFINITIONS
@@ -30,7 +30,7 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1"
 
 
 @EITHER
-def test_admission_that_knows_one_version_judges_and_changes_writes_in_the_other(by: str) -> None:
+async def test_admission_that_knows_one_version_judges_and_changes_writes_in_the_other(by: str) -> None:
     seen: list[Any] = []
 
     def doubled(request: AdmissionRequest) -> AdmissionResponse:
@@ -45,8 +45,7 @@ def test_admission_that_knows_one_version_judges_and_changes_writes_in_the_other
 
     rules = [rule(["widgets"], groups=["example.com"], versions=["v2"])]
     plugins = [MutatingFunction("double", doubled, rules), ValidatingFunction("bound", bounded, rules)]
-
-    async def scenario(widgets: Widgets) -> None:
+    async with new_widgets(by, admission=plugins) as widgets:
         answer = await created(widgets, "v1", size=3, colour="red")
         assert answer.body["spec"] == {"size": 6, "colour": "red"}
         patched = await widgets.merge(at("v1", "w"), {"spec": {"size": 4}})
@@ -61,12 +60,10 @@ def test_admission_that_knows_one_version_judges_and_changes_writes_in_the_other
         assert refused.status == 403
         assert "too many" in refused.body["message"]
 
-    run(scenario, by, admission=plugins)
-
 
 @EITHER
-def test_policies_see_the_version_that_they_match_and_parameters_in_theirs(by: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_policies_see_the_version_that_they_match_and_parameters_in_theirs(by: str) -> None:
+    async with new_widgets(by) as widgets:
         await created(widgets, "v1", "limit", size=10)
         matches = {
             "matchPolicy": "Equivalent",
@@ -110,8 +107,6 @@ def test_policies_see_the_version_that_they_match_and_parameters_in_theirs(by: s
         refused = await widgets.merge(at("v1", "w"), {"spec": {"size": 20}})
         assert refused.status == 422, refused.body
 
-    run(scenario, by)
-
 
 async def _policy(widgets: Widgets, kind: str, spec: Object, binding: Object) -> None:
     version = "admissionregistration.k8s.io/v1"
@@ -129,8 +124,8 @@ async def _policy(widgets: Widgets, kind: str, spec: Object, binding: Object) ->
 
 
 @EITHER
-def test_quotas_count_objects_of_all_versions(by: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_quotas_count_objects_of_all_versions(by: str) -> None:
+    async with new_widgets(by) as widgets:
         quota = {
             "apiVersion": "v1",
             "kind": "ResourceQuota",
@@ -148,44 +143,35 @@ def test_quotas_count_objects_of_all_versions(by: str) -> None:
         used = (await widgets("GET", f"{path}/q")).body["status"]["used"]
         assert used == {f"count/{NAME}": "1"}
 
-    run(scenario, by)
 
-
-def test_a_function_takes_the_place_of_the_webhook_that_a_definition_names() -> None:
+async def test_a_function_takes_the_place_of_the_webhook_that_a_definition_names() -> None:
     config = {"url": "https://127.0.0.1:1/convert"}
     webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
-
-    async def main() -> None:
-        async with ControlPlane("memory", conversions={NAME: convert}) as plane:
-            for path, tree in (
-                (DEFINITIONS, definition("v2", strategy="Webhook", webhook=webhook)),
-                (at("v1"), widget("v1", size=3)),
-            ):
-                headers = {"content-type": "application/json"}
-                answer = await plane.handler(Request("POST", path, "", headers, msgspec.json.encode(tree)))
-                assert answer.status == 201, answer.body
-            assert isinstance(answer.body, bytes)
-            assert msgspec.json.decode(answer.body)["spec"] == {"size": 3}
-
-    asyncio.run(main())
+    async with ControlPlane("memory", conversions={NAME: convert}) as plane:
+        for path, tree in (
+            (DEFINITIONS, definition("v2", strategy="Webhook", webhook=webhook)),
+            (at("v1"), widget("v1", size=3)),
+        ):
+            headers = {"content-type": "application/json"}
+            answer = await plane.handler(Request("POST", path, "", headers, msgspec.json.encode(tree)))
+            assert answer.status == 201, answer.body
+        assert isinstance(answer.body, bytes)
+        assert msgspec.json.decode(answer.body)["spec"] == {"size": 3}
 
 
-def test_a_changed_definition_means_that_everybody_is_asked_again() -> None:
-    async def scenario(widgets: Widgets) -> None:
-        await created(widgets, "v2", replicas=1)
-        for _ in range(2):
-            assert (await widgets("GET", at("v1", "w"))).status == 200
-        assert len(widgets.calls) == 1
-        await widgets.change_definition("v2", **widgets.webhook("/other"))
+async def test_a_changed_definition_means_that_everybody_is_asked_again(widgets: Widgets) -> None:
+    await created(widgets, "v2", replicas=1)
+    for _ in range(2):
         assert (await widgets("GET", at("v1", "w"))).status == 200
-        assert widgets.peer is not None
-        assert [asked.target.partition("?")[0] for asked in widgets.peer.asked] == ["/convert", "/other"]
+    assert len(widgets.calls) == 1
+    await widgets.change_definition("v2", **widgets.webhook("/other"))
+    assert (await widgets("GET", at("v1", "w"))).status == 200
+    assert widgets.peer is not None
+    assert [asked.target.partition("?")[0] for asked in widgets.peer.asked] == ["/convert", "/other"]
 
-    run(scenario)
 
-
-def test_what_was_stored_in_a_version_that_is_gone_is_not_sent_anywhere() -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_what_was_stored_in_a_version_that_is_gone_is_not_sent_anywhere() -> None:
+    async with new_widgets(storage="v1") as widgets:
         await created(widgets, "v1", size=1)
         found = (await widgets("GET", f"{DEFINITIONS}/{NAME}")).body
         found["spec"] = definition("v2", **widgets.webhook())["spec"]
@@ -201,10 +187,8 @@ def test_what_was_stored_in_a_version_that_is_gone_is_not_sent_anywhere() -> Non
         assert answer.status == 500
         assert answer.body["message"] == "request to convert CR from an invalid group/version: example.com/v1"
 
-    run(scenario, storage="v1")
 
-
-def test_namespaces_and_owners_take_stored_objects_with_them_without_the_webhook() -> None:
+async def test_namespaces_and_owners_take_stored_objects_with_them_without_the_webhook() -> None:
     webhook = {"clientConfig": {"url": "https://127.0.0.1:1/convert"}, "conversionReviewVersions": ["v1"]}
 
     async def main() -> None:
@@ -228,4 +212,4 @@ def test_namespaces_and_owners_take_stored_objects_with_them_without_the_webhook
             assert not (await client.list("example.com/v2/Widget", "n")).items
             assert "n" not in [item["metadata"]["name"] for item in (await client.list("v1/Namespace")).items]
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    (await asyncio.wait_for(main(), 30))

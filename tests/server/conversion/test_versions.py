@@ -1,7 +1,7 @@
 """Objects in two versions: every verb in both, however they are converted."""
 
 import pytest
-from tests.server.conversion.widgets import FUNCTION, V1, V2, WEBHOOK, Widgets, at, created, run, widget
+from tests.server.conversion.widgets import FUNCTION, V1, V2, WEBHOOK, at, created, new_widgets, widget
 from tests.server.read.reader import PARTIAL_LIST, TABLE
 
 from setpoint.objects.tree import Object
@@ -14,8 +14,8 @@ BOTH: dict[str, Object] = {"v1": {"size": 3, "colour": "red"}, "v2": {"replicas"
 
 @EITHER
 @BOTH_STORED
-def test_what_is_created_in_one_version_is_read_in_both_and_stored_in_one(by: str, storage: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_what_is_created_in_one_version_is_read_in_both_and_stored_in_one(by: str, storage: str) -> None:
+    async with new_widgets(by, storage=storage) as widgets:
         answer = await created(widgets, "v1", size=3, colour="red")
         assert (answer.body["apiVersion"], answer.body["spec"]) == (V1, BOTH["v1"])
         for version in ("v1", "v2"):
@@ -26,16 +26,14 @@ def test_what_is_created_in_one_version_is_read_in_both_and_stored_in_one(by: st
         stored = await widgets.stored()
         assert (stored["apiVersion"], stored["spec"]) == (f"example.com/{storage}", BOTH[storage])
 
-    run(scenario, by, storage=storage)
-
 
 @EITHER
-def test_a_converter_may_change_annotations_and_nothing_else_of_the_metadata(by: str) -> None:
+async def test_a_converter_may_change_annotations_and_nothing_else_of_the_metadata(by: str) -> None:
     def meddling(tree: Object, from_version: str, to_version: str) -> Object:
         metadata = {**tree["metadata"], "generation": 77, "finalizers": ["a/b"], "labels": {"to": to_version[-2:]}}
         return {**tree, "apiVersion": to_version, "metadata": metadata}
 
-    async def scenario(widgets: Widgets) -> None:
+    async with new_widgets(by, function=meddling) as widgets:
         await created(widgets, "v1", size=1)
         metadata = (await widgets("GET", at("v1", "w"))).body["metadata"]
         assert metadata["generation"] == 1
@@ -43,13 +41,11 @@ def test_a_converter_may_change_annotations_and_nothing_else_of_the_metadata(by:
         assert metadata["labels"] == {"to": "v1"}
         assert (await widgets.stored())["metadata"]["labels"] == {"to": "v2"}
 
-    run(scenario, by, function=meddling)
-
 
 @EITHER
 @BOTH_STORED
-def test_lists_tables_and_partial_objects_show_the_version_that_was_asked_for(by: str, storage: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_lists_tables_and_partial_objects_show_the_version_that_was_asked_for(by: str, storage: str) -> None:
+    async with new_widgets(by, storage=storage) as widgets:
         for number in range(3):
             await created(widgets, "v1", f"w{number}", size=number + 1, colour="red")
         for version, field in (("v1", "size"), ("v2", "replicas")):
@@ -67,16 +63,13 @@ def test_lists_tables_and_partial_objects_show_the_version_that_was_asked_for(by
             named = await widgets.get(path, f"fieldSelector=metadata.name=w2,spec.{field}=3")
             assert [item["metadata"]["name"] for item in named["items"]] == ["w2"]
 
-    run(scenario, by, storage=storage)
-
 
 @EITHER
 @BOTH_STORED
-def test_writes_of_all_sorts_in_the_other_version_change_the_same_object(by: str, storage: str) -> None:
+async def test_writes_of_all_sorts_in_the_other_version_change_the_same_object(by: str, storage: str) -> None:
     other = "v1" if storage == "v2" else "v2"
     number = "size" if other == "v1" else "replicas"
-
-    async def scenario(widgets: Widgets) -> None:
+    async with new_widgets(by, storage=storage) as widgets:
         first = await created(widgets, storage, **BOTH[storage])
         body = (await widgets("GET", at(other, "w"))).body
         body["spec"][number] = 4
@@ -100,12 +93,10 @@ def test_writes_of_all_sorts_in_the_other_version_change_the_same_object(by: str
         again = await widgets.merge(at(other, "w"), {"spec": {number: 6}})
         assert again.version == found["metadata"]["resourceVersion"], "what changes nothing is no write"
 
-    run(scenario, by, storage=storage)
-
 
 @EITHER
-def test_appliers_in_two_versions_own_the_same_field_under_its_two_names(by: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_appliers_in_two_versions_own_the_same_field_under_its_two_names(by: str) -> None:
+    async with new_widgets(by) as widgets:
         one = await widgets.apply(at("v1", "w"), widget("v1", size=1, colour="red"), "fieldManager=one")
         assert one.status == 201, one.body
         conflict = await widgets.apply(at("v2", "w"), widget("v2", replicas=2), "fieldManager=two")
@@ -120,13 +111,11 @@ def test_appliers_in_two_versions_own_the_same_field_under_its_two_names(by: str
         left = await widgets.apply(at("v1", "w"), widget("v1"), "fieldManager=one")
         assert left.body["spec"] == {"size": 2}, "what its only owner leaves out is gone"
 
-    run(scenario, by)
-
 
 @EITHER
 @BOTH_STORED
-def test_a_watch_tells_everything_in_its_own_version_and_in_order(by: str, storage: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_a_watch_tells_everything_in_its_own_version_and_in_order(by: str, storage: str) -> None:
+    async with new_widgets(by, storage=storage) as widgets:
         since = (await created(widgets, "v1", "a", size=1)).version
         async with (
             widgets.watch("v1", INITIAL) as ones,
@@ -150,12 +139,10 @@ def test_a_watch_tells_everything_in_its_own_version_and_in_order(by: str, stora
                 assert revisions == sorted(set(revisions))
             assert [(await selected.next())[0] for _ in range(2)] == ["ADDED", "DELETED"]
 
-    run(scenario, by, storage=storage)
-
 
 @EITHER
-def test_the_stored_version_can_be_switched_and_old_objects_stay_readable(by: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_the_stored_version_can_be_switched_and_old_objects_stay_readable(by: str) -> None:
+    async with new_widgets(by, storage="v1") as widgets:
         since = (await created(widgets, "v1", "old", size=1)).version
         async with widgets.watch("v1", f"resourceVersion={since}") as watching:
             await widgets.change_definition("v2")
@@ -174,12 +161,10 @@ def test_the_stored_version_can_be_switched_and_old_objects_stay_readable(by: st
         before = past["items"][1]["revision"]
         assert (await widgets.get(at("v2", "old"), f"at={before}"))["spec"] == {"replicas": 1}
 
-    run(scenario, by, storage="v1")
-
 
 @EITHER
-def test_collections_are_deleted_and_finalizers_are_kept_in_the_other_version(by: str) -> None:
-    async def scenario(widgets: Widgets) -> None:
+async def test_collections_are_deleted_and_finalizers_are_kept_in_the_other_version(by: str) -> None:
+    async with new_widgets(by) as widgets:
         for name in ("a", "b"):
             await created(widgets, "v1", name, size=1)
         await widgets.merge(at("v1", "b"), {"metadata": {"finalizers": ["example.com/wait"]}})
@@ -190,5 +175,3 @@ def test_collections_are_deleted_and_finalizers_are_kept_in_the_other_version(by
         done = await widgets.merge(at("v1", "b"), {"metadata": {"finalizers": None}})
         assert (done.status, done.body["spec"]) == (200, {"size": 1})
         assert (await widgets("GET", at("v2", "b"))).status == 404
-
-    run(scenario, by)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -207,8 +207,8 @@ class Watching:
         return event["type"], event["object"]
 
 
-def run(
-    scenario: Callable[[Widgets], Awaitable[None]],
+@asynccontextmanager
+async def new_widgets(
     by: str = WEBHOOK,
     *,
     function: Convert = convert,
@@ -216,19 +216,16 @@ def run(
     storage: str = "v2",
     webhook: Object | None = None,
     **options: Any,
-) -> None:
-    """Runs a test against a fresh server. Widgets are converted with the function, here or behind a webhook, which may
+) -> AsyncIterator[Widgets]:
+    """Provides a server that has started. Widgets are converted with the function, here or behind a webhook, which may
     also behave otherwise; `webhook` are changes to what the definition says of it."""
-
-    async def main() -> None:
-        widgets = Widgets(by, function, **options)
-        try:
-            await widgets.start(behaviour or reviewing(function), storage, **(webhook or {}))
-            await asyncio.wait_for(scenario(widgets), 60)
-        finally:
-            await widgets.stop()
-
-    asyncio.run(main())
+    widgets = Widgets(by, function, **options)
+    try:
+        await widgets.start(behaviour or reviewing(function), storage, **(webhook or {}))
+        async with asyncio.timeout(60):
+            yield widgets
+    finally:
+        await widgets.stop()
 
 
 async def created(widgets: Widgets, version: str = "v1", name: str = "w", **spec: Any) -> Answer:
