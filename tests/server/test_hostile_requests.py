@@ -3,7 +3,6 @@
 The scenarios are played in their order, so that what later requests need is there; most requests are damaged first.
 """
 
-import asyncio
 from random import Random
 
 import msgspec
@@ -23,40 +22,34 @@ SOUND = 0.3
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_damaged_request_is_answered_and_never_breaks_the_server(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_damaged_request_is_answered_and_never_breaks_the_server(
+    seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
     random = Random(seed)
-
-    async def main() -> None:
-        async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:
-            asked = 0
-            while asked < REQUESTS:
-                for sound in random.choice(recorded()):
-                    made = sound if random.random() < SOUND else damaged(sound, random)
-                    await answered(plane, made.request)
-                    assert not caplog.records, made
-                    asked += 1
-
-    asyncio.run(main())
+    async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:
+        asked = 0
+        while asked < REQUESTS:
+            for sound in random.choice(recorded()):
+                made = sound if random.random() < SOUND else damaged(sound, random)
+                await answered(plane, made.request)
+                assert not caplog.records, made
+                asked += 1
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_object_made_by_chance_is_answered_for_and_never_breaks_the_server(
+async def test_an_object_made_by_chance_is_answered_for_and_never_breaks_the_server(
     seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     random = Random(seed)
     resources = [resource for resource in builtin_resources.resources() if "create" in resource.verbs]
-
-    async def main() -> None:
-        async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:
-            for _ in range(REQUESTS):
-                made = chance.request(random.choice(resources), random)
-                await answered(plane, made.request)
-                assert not caplog.records, made
-
-    asyncio.run(main())
+    async with ControlPlane(clock=Hurried(), ids=SeededIds(seed)) as plane:
+        for _ in range(REQUESTS):
+            made = chance.request(random.choice(resources), random)
+            await answered(plane, made.request)
+            assert not caplog.records, made
 
 
-def test_an_applied_event_that_cannot_be_converted_is_refused() -> None:
+async def test_an_applied_event_that_cannot_be_converted_is_refused() -> None:
     event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "eventTime": "soon"}
 
     async def main() -> Response:
@@ -65,7 +58,7 @@ def test_an_applied_event_that_cannot_be_converted_is_refused() -> None:
             headers = {"content-type": "application/apply-patch+yaml"}
             return await plane.handler(Request("PATCH", path, "fieldManager=a", headers, msgspec.json.encode(event)))
 
-    response = asyncio.run(main())
+    response = await main()
     assert response.status == 400
     assert isinstance(response.body, bytes)
     assert b"cannot be handled as a Event: parsing time" in response.body

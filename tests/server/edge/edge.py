@@ -4,9 +4,9 @@ import asyncio
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import uvloop
 
@@ -164,12 +164,6 @@ async def edge(
         for client in found.clients:
             client.close()
         await listener.close(grace=2.0)
-
-
-def run(loop: str, main: Coroutine[Any, Any, None], seconds: float = 100.0) -> None:
-    """Runs a test on one kind of event loop; an edge that hangs fails it."""
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(asyncio.wait_for(main, seconds))
 
 
 async def soon(happened: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -4,9 +4,10 @@ import asyncio
 import json
 
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.edge.edge import Answer, Client, edge, run
+from tests.server.edge.edge import Answer, Client, edge
 
 from setpoint.server.edge.limits import Limits
 from setpoint.server.edge.request_head import Envelope, Head
@@ -196,47 +197,39 @@ def test_a_request_means_the_same_after_others_as_it_does_alone(
                 if alone.headers.get("connection") == "close":
                     kept = await server.connect()
 
-    run("uvloop", main())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(main(), 30))
 
 
-def test_requests_that_came_together_are_each_answered_when_they_come_together_again(loop: str) -> None:
-    async def main() -> None:
-        async with edge(tell) as server:
-            client = await server.connect()
-            for _ in range(3):
-                client.send(WHOLE + WHOLE.replace(b"/a", b"/b"))
-                paths = [json.loads((await client.answer()).body)[1] for _ in range(2)]
-                assert paths == ["/a", "/b"]
-
-    run(loop, main())
+async def test_requests_that_came_together_are_each_answered_when_they_come_together_again() -> None:
+    async with edge(tell) as server:
+        client = await server.connect()
+        for _ in range(3):
+            client.send(WHOLE + WHOLE.replace(b"/a", b"/b"))
+            paths = [json.loads((await client.answer()).body)[1] for _ in range(2)]
+            assert paths == ["/a", "/b"]
 
 
-def test_the_rest_of_a_request_is_not_taken_for_a_whole_one(loop: str) -> None:
-    async def main() -> None:
-        async with edge(tell) as server:
-            client = await server.connect()
-            client.send(b"GET /first HTTP/1.1\r\nX: ")
-            await asyncio.sleep(0.05)
-            client.send(WHOLE)  # which is the value of X, and the headers after it
-            assert ["x", "GET /a HTTP/1.1"] in json.loads((await client.answer()).body)[3]
-            client.send(WHOLE)
-            assert json.loads((await client.answer()).body)[1:4:2] == [
-                "/a",
-                [["authorization", "Bearer t"], ["host", "x"]],
-            ]
-
-    run(loop, main())
+async def test_the_rest_of_a_request_is_not_taken_for_a_whole_one() -> None:
+    async with edge(tell) as server:
+        client = await server.connect()
+        client.send(b"GET /first HTTP/1.1\r\nX: ")
+        await asyncio.sleep(0.05)
+        client.send(WHOLE)  # which is the value of X, and the headers after it
+        assert ["x", "GET /a HTTP/1.1"] in json.loads((await client.answer()).body)[3]
+        client.send(WHOLE)
+        assert json.loads((await client.answer()).body)[1:4:2] == [
+            "/a",
+            [["authorization", "Bearer t"], ["host", "x"]],
+        ]
 
 
-def test_a_body_that_looks_like_a_request_is_a_body(loop: str) -> None:
-    async def main() -> None:
-        async with edge(tell) as server:
-            client = await server.connect()
-            client.send(WHOLE)
-            await client.answer()
-            client.send(b"POST /c HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(WHOLE))
-            await asyncio.sleep(0.05)
-            client.send(WHOLE)
-            assert json.loads((await client.answer()).body)[4] == WHOLE.decode()
-
-    run(loop, main())
+async def test_a_body_that_looks_like_a_request_is_a_body() -> None:
+    async with edge(tell) as server:
+        client = await server.connect()
+        client.send(WHOLE)
+        await client.answer()
+        client.send(b"POST /c HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(WHOLE))
+        await asyncio.sleep(0.05)
+        client.send(WHOLE)
+        assert json.loads((await client.answer()).body)[4] == WHOLE.decode()

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.event_loops import LoopFactory
 
 from setpoint.config.settings import Authentication, Config
 from setpoint.objects.clock import SystemClock
@@ -35,19 +36,28 @@ class Wire:
         self._writer.close()
 
 
-def run(test: Callable[[ControlPlane, Wire], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with ControlPlane(token="secret") as plane:
-            port = int((await plane.listen(tls=False)).rpartition(":")[2])
-            for name in ("a", "b"):
-                await create(plane, name)
-            wire = Wire(*await asyncio.open_connection("127.0.0.1", port))
-            try:
-                await test(plane, wire)
-            finally:
-                wire.close()
+@pytest.fixture
+def loop_factory() -> LoopFactory:
+    """Runs each test on one event loop only: repeated reads do not depend on the loop."""
+    return asyncio.new_event_loop
 
-    asyncio.run(main())
+
+@pytest.fixture
+async def plane() -> AsyncIterator[ControlPlane]:
+    """Provides a control plane with two ConfigMaps."""
+    async with ControlPlane(token="secret") as plane:
+        await plane.listen(tls=False)
+        for name in ("a", "b"):
+            await create(plane, name)
+        yield plane
+
+
+@pytest.fixture
+async def wire(plane: ControlPlane) -> AsyncIterator[Wire]:
+    """Provides a connection to the control plane."""
+    wire = Wire(*await asyncio.open_connection("127.0.0.1", int(plane.url.rpartition(":")[2])))
+    yield wire
+    wire.close()
 
 
 async def create(plane: ControlPlane, name: str, **data: str) -> None:
@@ -72,118 +82,103 @@ def repeated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_the_answers_are_the_same_but_for_what_is_each_requests_own(repeated: list[str]) -> None:
-    async def test(plane: ControlPlane, wire: Wire) -> None:
-        answers = [await wire.get(f"{CONFIG_MAPS}/a") for _ in range(5)]
-        first = answers[0]
-        for status, headers, body in answers:
-            assert (status, body) == (200, first[2])
-            assert headers.keys() == first[1].keys()
-        assert len({headers["Audit-Id"] for _, headers, _ in answers}) == 5
-
-    run(test)
+async def test_the_answers_are_the_same_but_for_what_is_each_requests_own(
+    plane: ControlPlane, wire: Wire, repeated: list[str]
+) -> None:
+    answers = [await wire.get(f"{CONFIG_MAPS}/a") for _ in range(5)]
+    first = answers[0]
+    for status, headers, body in answers:
+        assert (status, body) == (200, first[2])
+        assert headers.keys() == first[1].keys()
+    assert len({headers["Audit-Id"] for _, headers, _ in answers}) == 5
     assert len(repeated) >= 3
 
 
-def test_other_objects_of_the_collection_and_every_change_are_seen_at_once(repeated: list[str]) -> None:
-    async def test(plane: ControlPlane, wire: Wire) -> None:
-        for _ in range(3):
-            await wire.get(f"{CONFIG_MAPS}/a")
-        assert json.loads((await wire.get(f"{CONFIG_MAPS}/b"))[2])["metadata"]["name"] == "b"
-        assert (await wire.get(f"{CONFIG_MAPS}/c"))[0] == 404
-        await create(plane, "c")
-        assert (await wire.get(f"{CONFIG_MAPS}/c"))[0] == 200
-        await plane.handler(Request("DELETE", f"{CONFIG_MAPS}/c"))
-        assert (await wire.get(f"{CONFIG_MAPS}/c"))[0] == 404
-
-    run(test)
+async def test_other_objects_of_the_collection_and_every_change_are_seen_at_once(
+    plane: ControlPlane, wire: Wire, repeated: list[str]
+) -> None:
+    for _ in range(3):
+        await wire.get(f"{CONFIG_MAPS}/a")
+    assert json.loads((await wire.get(f"{CONFIG_MAPS}/b"))[2])["metadata"]["name"] == "b"
+    assert (await wire.get(f"{CONFIG_MAPS}/c"))[0] == 404
+    await create(plane, "c")
+    assert (await wire.get(f"{CONFIG_MAPS}/c"))[0] == 200
+    await plane.handler(Request("DELETE", f"{CONFIG_MAPS}/c"))
+    assert (await wire.get(f"{CONFIG_MAPS}/c"))[0] == 404
     assert {"b", "c"} <= set(repeated)
 
 
 @pytest.mark.parametrize("path", ["a?at=1", "%61", "", "..", "a/", "/a"])
-def test_whatever_is_no_plain_name_goes_the_ordinary_way(path: str, repeated: list[str]) -> None:
+async def test_whatever_is_no_plain_name_goes_the_ordinary_way(
+    plane: ControlPlane, wire: Wire, path: str, repeated: list[str]
+) -> None:
     target = f"{CONFIG_MAPS}/{path}"
-
-    async def test(plane: ControlPlane, wire: Wire) -> None:
-        for _ in range(3):
-            await wire.get(f"{CONFIG_MAPS}/a")
-        ordinary = await plane.handler(Request("GET", *target.partition("?")[::2]))
-        repeated.clear()
-        answer = await wire.get(target)
-        assert answer[0] == ordinary.status
-
-    run(test)
+    for _ in range(3):
+        await wire.get(f"{CONFIG_MAPS}/a")
+    ordinary = await plane.handler(Request("GET", *target.partition("?")[::2]))
+    repeated.clear()
+    answer = await wire.get(target)
+    assert answer[0] == ordinary.status
     assert repeated in ([], ["a"])
 
 
-def test_who_brings_other_credentials_on_the_connection_is_somebody_else(repeated: list[str]) -> None:
-    async def test(plane: ControlPlane, wire: Wire) -> None:
-        for _ in range(3):
-            await wire.get(f"{CONFIG_MAPS}/a")
-        repeated.clear()
-        assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS.replace("secret", "guess")))[0] == 401
-        assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS + "Impersonate-User: jane\r\n"))[0] == 403
-        assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS + "Impersonate-User: jane\r\n"))[0] == 403
-        assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS + "Impersonate-User: jane\r\n"))[0] == 403
-
-    run(test)
+async def test_who_brings_other_credentials_on_the_connection_is_somebody_else(
+    plane: ControlPlane, wire: Wire, repeated: list[str]
+) -> None:
+    for _ in range(3):
+        await wire.get(f"{CONFIG_MAPS}/a")
+    repeated.clear()
+    assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS.replace("secret", "guess")))[0] == 401
+    assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS + "Impersonate-User: jane\r\n"))[0] == 403
+    assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS + "Impersonate-User: jane\r\n"))[0] == 403
+    assert (await wire.get(f"{CONFIG_MAPS}/a", HEADERS + "Impersonate-User: jane\r\n"))[0] == 403
     assert repeated == []
 
 
-def test_another_form_is_never_answered_from_memory(repeated: list[str]) -> None:
-    async def test(plane: ControlPlane, wire: Wire) -> None:
-        yaml = HEADERS.replace("application/json", "application/yaml")
-        for _ in range(4):
-            assert (await wire.get(f"{CONFIG_MAPS}/a", yaml))[2].startswith(b"apiVersion: v1")
-
-    run(test)
+async def test_another_form_is_never_answered_from_memory(plane: ControlPlane, wire: Wire, repeated: list[str]) -> None:
+    yaml = HEADERS.replace("application/json", "application/yaml")
+    for _ in range(4):
+        assert (await wire.get(f"{CONFIG_MAPS}/a", yaml))[2].startswith(b"apiVersion: v1")
     assert repeated == []
 
 
-def test_a_token_that_was_revoked_reads_nothing_more(repeated: list[str], tmp_path: Path) -> None:
+async def test_a_token_that_was_revoked_reads_nothing_more(repeated: list[str], tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('theirs,eve,1,"system:masters"\n')
     headers = HEADERS.replace("secret", "theirs")
-
-    async def main() -> None:
-        config = Config(authentication=Authentication(token_file=str(tokens)))
-        async with ControlPlane(token="secret", config=config) as plane:
-            port = int((await plane.listen(tls=False)).rpartition(":")[2])
-            await create(plane, "a")
-            wire = Wire(*await asyncio.open_connection("127.0.0.1", port))
-            for _ in range(4):
-                assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 200
-            assert repeated
-            # The administrator's token in the group that may read nothing: who they are has changed.
-            tokens.write_text("theirs,eve,1\n")
-            plane.reload()
-            assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 403
-            tokens.write_text("")
-            plane.reload()
-            assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 401
-            wire.close()
-
-    asyncio.run(main())
+    config = Config(authentication=Authentication(token_file=str(tokens)))
+    async with ControlPlane(token="secret", config=config) as plane:
+        port = int((await plane.listen(tls=False)).rpartition(":")[2])
+        await create(plane, "a")
+        wire = Wire(*await asyncio.open_connection("127.0.0.1", port))
+        for _ in range(4):
+            assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 200
+        assert repeated
+        # The administrator's token in the group that may read nothing: who they are has changed.
+        tokens.write_text("theirs,eve,1\n")
+        plane.reload()
+        assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 403
+        tokens.write_text("")
+        plane.reload()
+        assert (await wire.get(f"{CONFIG_MAPS}/a", headers))[0] == 401
+        wire.close()
 
 
-def test_credentials_that_depend_on_more_than_themselves_are_looked_at_each_time() -> None:
-    async def main() -> None:
-        async with ControlPlane(token="secret") as plane:
-            await create(plane, "a")
-            server = plane._started
-            now = SystemClock().now().timestamp()
-            path = f"{CONFIG_MAPS}/a"
+async def test_credentials_that_depend_on_more_than_themselves_are_looked_at_each_time() -> None:
+    async with ControlPlane(token="secret") as plane:
+        await create(plane, "a")
+        server = plane._started
+        now = SystemClock().now().timestamp()
+        path = f"{CONFIG_MAPS}/a"
 
-            async def repeats(peer: Peer, **headers: str) -> bool:
-                return await server.repeat(Request("GET", path, "", headers, b"", peer)) is not None
+        async def repeats(peer: Peer, **headers: str) -> bool:
+            return await server.repeat(Request("GET", path, "", headers, b"", peer)) is not None
 
-            certified = Peer("1.2.3.4:5", "eve", ("system:masters",), "00", now + 3600)
-            assert await repeats(certified)
-            assert not await repeats(certified._replace(expires=now + 1))
-            assert await repeats(Peer("1.2.3.4:5"), authorization="Bearer secret")
-            # As a client may write it, and not as it is known: it is looked up the long way.
-            assert not await repeats(Peer("1.2.3.4:5"), authorization="bearer secret")
-            expired = Request("GET", path, "", {}, b"", certified._replace(expires=now - 1))
-            assert (await server(expired)).status == 401
-
-    asyncio.run(main())
+        certified = Peer("1.2.3.4:5", "eve", ("system:masters",), "00", now + 3600)
+        assert await repeats(certified)
+        assert not await repeats(certified._replace(expires=now + 1))
+        assert await repeats(Peer("1.2.3.4:5"), authorization="Bearer secret")
+        # As a client may write it, and not as it is known: it is looked up the long way.
+        assert not await repeats(Peer("1.2.3.4:5"), authorization="bearer secret")
+        expired = Request("GET", path, "", {}, b"", certified._replace(expires=now - 1))
+        assert (await server(expired)).status == 401

@@ -4,9 +4,10 @@ import asyncio
 import json
 
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.edge.edge import Answer, Edge, Ticking, edge, run
+from tests.server.edge.edge import Answer, Edge, Ticking, edge
 
 from setpoint.server.edge.limits import Limits
 from setpoint.server.message import Request, Response
@@ -20,58 +21,49 @@ def status_of(answer: Answer) -> tuple[int, str, str]:
     return answer.status, body["reason"], body["message"]
 
 
-def test_a_request_is_handed_over_as_it_was_sent(loop: str) -> None:
+async def test_a_request_is_handed_over_as_it_was_sent() -> None:
     seen: list[Request] = []
 
     async def keep(request: Request) -> Response:
         seen.append(request)
         return Response(201, "application/json", b"{}", (("X-One", "1"),))
 
-    async def main() -> None:
-        async with edge(keep) as server:
-            client = await server.connect()
-            answer = await client.ask("/a%20b/c?x=1&y=%2F", "POST", b"body", "X-TWICE: a\r\nx-twice: b\r\n")
-            assert answer.status == 201
-            assert answer.body == b"{}"
-            assert answer.headers["x-one"] == "1"
-            assert answer.headers["date"].endswith(" GMT")
-        [request] = seen
-        assert (request.method, request.path, request.query) == ("POST", "/a%20b/c", "x=1&y=%2F")
-        assert request.body == b"body"
-        assert request.headers["x-twice"] == "a, b"
-        assert request.peer.address.startswith("127.0.0.1:")
-        assert not request.peer.in_process
-
-    run(loop, main())
+    async with edge(keep) as server:
+        client = await server.connect()
+        answer = await client.ask("/a%20b/c?x=1&y=%2F", "POST", b"body", "X-TWICE: a\r\nx-twice: b\r\n")
+        assert answer.status == 201
+        assert answer.body == b"{}"
+        assert answer.headers["x-one"] == "1"
+        assert answer.headers["date"].endswith(" GMT")
+    [request] = seen
+    assert (request.method, request.path, request.query) == ("POST", "/a%20b/c", "x=1&y=%2F")
+    assert request.body == b"body"
+    assert request.headers["x-twice"] == "a, b"
+    assert request.peer.address.startswith("127.0.0.1:")
+    assert not request.peer.in_process
 
 
-def test_a_connection_is_kept_for_the_next_request(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            for number in range(50):
-                assert (await client.ask(f"/{number}")).body == f"GET /{number}? 0".encode()
-            assert len(server.listener.connections) == 1
-
-    run(loop, main())
+async def test_a_connection_is_kept_for_the_next_request() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        for number in range(50):
+            assert (await client.ask(f"/{number}")).body == f"GET /{number}? 0".encode()
+        assert len(server.listener.connections) == 1
 
 
-def test_pipelined_requests_are_answered_in_order_however_long_each_takes(loop: str) -> None:
+async def test_pipelined_requests_are_answered_in_order_however_long_each_takes() -> None:
     async def slow_first(request: Request) -> Response:
         await asyncio.sleep(0.05 if request.path == "/0" else 0)
         return Response(200, "text/plain", request.path.encode())
 
-    async def main() -> None:
-        async with edge(slow_first) as server:
-            client = await server.connect()
-            client.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(200)))
-            bodies = [(await client.answer()).body for _ in range(200)]
-            assert bodies == [b"/%d" % number for number in range(200)]
-
-    run(loop, main())
+    async with edge(slow_first) as server:
+        client = await server.connect()
+        client.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(200)))
+        bodies = [(await client.answer()).body for _ in range(200)]
+        assert bodies == [b"/%d" % number for number in range(200)]
 
 
-def test_reading_stops_while_too_many_requests_wait(loop: str) -> None:
+async def test_reading_stops_while_too_many_requests_wait() -> None:
     release = asyncio.Event()
     size = 1 << 18
 
@@ -79,23 +71,20 @@ def test_reading_stops_while_too_many_requests_wait(loop: str) -> None:
         await release.wait()
         return Response(200, "text/plain", b"%d" % len(request.body))
 
-    async def main() -> None:
-        async with edge(wait, Limits(pipelined_bytes=size)) as server:
-            client = await server.connect()
-            one = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
-            for _ in range(100):
-                client.send(one)
-            sending = asyncio.create_task(client.writer.drain())
-            done, _ = await asyncio.wait([sending], timeout=0.3)
-            assert not done  # 26 MB do not fit anywhere: the server has stopped taking them
-            release.set()
-            assert [(await client.answer()).body for _ in range(100)] == [b"%d" % size] * 100
-
-    run(loop, main())
+    async with edge(wait, Limits(pipelined_bytes=size)) as server:
+        client = await server.connect()
+        one = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
+        for _ in range(100):
+            client.send(one)
+        sending = asyncio.create_task(client.writer.drain())
+        done, _ = await asyncio.wait([sending], timeout=0.3)
+        assert not done  # 26 MB do not fit anywhere: the server has stopped taking them
+        release.set()
+        assert [(await client.answer()).body for _ in range(100)] == [b"%d" % size] * 100
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7])
-def test_a_request_may_come_in_pieces_and_its_body_in_chunks(loop: str, pieces: int) -> None:
+async def test_a_request_may_come_in_pieces_and_its_body_in_chunks(pieces: int) -> None:
     whole = (
         b"POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"3;comment=1\r\nabc\r\n4\r\ndefg\r\n0\r\nHost: trailer\r\nX-Late: 1\r\n\r\n"
@@ -104,153 +93,123 @@ def test_a_request_may_come_in_pieces_and_its_body_in_chunks(loop: str, pieces: 
     async def tell(request: Request) -> Response:
         return Response(200, "text/plain", request.body, tuple(request.headers.items()))
 
-    async def main() -> None:
-        async with edge(tell) as server:
-            client = await server.connect()
-            for start in range(0, len(whole), pieces):
-                client.send(whole[start : start + pieces])
-                await asyncio.sleep(0)
-            answer = await client.answer()
-            assert answer.body == b"abcdefg"
-            assert answer.headers["host"] == "x"  # what comes after the body is no header
-            assert "x-late" not in answer.headers
-            assert (await client.ask()).status == 200
-
-    run(loop, main())
+    async with edge(tell) as server:
+        client = await server.connect()
+        for start in range(0, len(whole), pieces):
+            client.send(whole[start : start + pieces])
+            await asyncio.sleep(0)
+        answer = await client.answer()
+        assert answer.body == b"abcdefg"
+        assert answer.headers["host"] == "x"  # what comes after the body is no header
+        assert "x-late" not in answer.headers
+        assert (await client.ask()).status == 200
 
 
-def test_head_answers_with_the_headers_of_get_and_no_body(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            got, told = await client.ask("/x"), await client.ask("/x", "HEAD")
-            assert told.headers["content-length"] == str(len(got.body) + 1)  # "HEAD" is longer than "GET"
-            assert (await client.ask("/y")).body == b"GET /y? 0"
-
-    run(loop, main())
+async def test_head_answers_with_the_headers_of_get_and_no_body() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        got, told = await client.ask("/x"), await client.ask("/x", "HEAD")
+        assert told.headers["content-length"] == str(len(got.body) + 1)  # "HEAD" is longer than "GET"
+        assert (await client.ask("/y")).body == b"GET /y? 0"
 
 
-def test_head_of_a_stream_does_not_start_it(loop: str) -> None:
-    async def main() -> None:
-        stream = Ticking()
+async def test_head_of_a_stream_does_not_start_it() -> None:
+    stream = Ticking()
 
-        async def watch(request: Request) -> Response:
-            return Response(200, "application/json", stream)
+    async def watch(request: Request) -> Response:
+        return Response(200, "application/json", stream)
 
-        async with edge(watch) as server:
-            client = await server.connect()
-            assert (await client.ask(method="HEAD")).headers["transfer-encoding"] == "chunked"
-            assert not stream.running
-            assert (await client.ask(method="HEAD")).status == 200
-
-    run(loop, main())
+    async with edge(watch) as server:
+        client = await server.connect()
+        assert (await client.ask(method="HEAD")).headers["transfer-encoding"] == "chunked"
+        assert not stream.running
+        assert (await client.ask(method="HEAD")).status == 200
 
 
-def test_a_body_in_parts_is_sent_as_one(loop: str) -> None:
+async def test_a_body_in_parts_is_sent_as_one() -> None:
     parts = [b"%d," % number * 50 for number in range(5000)]
 
     async def listed(request: Request) -> Response:
         return Response(200, "application/json", list(parts))
 
-    async def main() -> None:
-        async with edge(listed) as server:
-            client = await server.connect()
-            answer = await client.ask()
-            assert answer.body == b"".join(parts)
-            assert (await client.ask(method="HEAD")).headers["content-length"] == str(len(answer.body))
-
-    run(loop, main())
+    async with edge(listed) as server:
+        client = await server.connect()
+        answer = await client.ask()
+        assert answer.body == b"".join(parts)
+        assert (await client.ask(method="HEAD")).headers["content-length"] == str(len(answer.body))
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_answers_that_never_have_a_body_tell_no_length(loop: str, status: int) -> None:
+async def test_answers_that_never_have_a_body_tell_no_length(status: int) -> None:
     async def nothing(request: Request) -> Response:
         return Response(status, "", b"")
 
-    async def main() -> None:
-        async with edge(nothing) as server:
-            client = await server.connect()
-            for _ in range(2):
-                answer = await client.ask()
-                assert answer.status == status
-                assert "content-length" not in answer.headers
-                assert "content-type" not in answer.headers
-
-    run(loop, main())
+    async with edge(nothing) as server:
+        client = await server.connect()
+        for _ in range(2):
+            answer = await client.ask()
+            assert answer.status == status
+            assert "content-length" not in answer.headers
+            assert "content-type" not in answer.headers
 
 
-def test_a_header_value_cannot_smuggle_in_another_header(loop: str) -> None:
+async def test_a_header_value_cannot_smuggle_in_another_header() -> None:
     async def careless(request: Request) -> Response:
         return Response(200, "text/plain", b"", (("X-Said", "a\r\nX-Evil: 1\r\n\r\nb\ud800"),))
 
-    async def main() -> None:
-        async with edge(careless) as server:
-            client = await server.connect()
-            answer = await client.ask()
-            assert "x-evil" not in answer.headers
-            assert answer.headers["x-said"] == "a  X-Evil: 1    b?"
-
-    run(loop, main())
+    async with edge(careless) as server:
+        client = await server.connect()
+        answer = await client.ask()
+        assert "x-evil" not in answer.headers
+        assert answer.headers["x-said"] == "a  X-Evil: 1    b?"
 
 
-def test_a_client_that_asks_first_is_told_to_go_on(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
-            for _ in range(2):
-                client.send(head)
-                assert (await client.answer()).status == 100
-                client.send(b"hello")
-                assert (await client.answer()).body == b"POST /? 5"
-            client.send(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n" + head)
-            assert (await client.answer()).body == b"GET /first? 0"
+async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
+        for _ in range(2):
+            client.send(head)
             assert (await client.answer()).status == 100
             client.send(b"hello")
             assert (await client.answer()).body == b"POST /? 5"
+        client.send(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n" + head)
+        assert (await client.answer()).body == b"GET /first? 0"
+        assert (await client.answer()).status == 100
+        client.send(b"hello")
+        assert (await client.answer()).body == b"POST /? 5"
 
-    run(loop, main())
 
-
-def test_a_client_that_asks_first_whether_a_huge_body_is_welcome_is_told_no(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3145729\r\n\r\n")
-            assert (await client.answer()).status == 413
-
-    run(loop, main())
+async def test_a_client_that_asks_first_whether_a_huge_body_is_welcome_is_told_no() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3145729\r\n\r\n")
+        assert (await client.answer()).status == 413
 
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
-def test_a_body_beyond_the_limit_is_refused_and_the_sender_sees_why(loop: str, framing: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            size = 20 << 20
-            if framing == "length":
-                client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size, b"x" * size)
-            else:
-                chunk = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
-                client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", *[chunk] * 20)
-            answer = await client.answer()
-            assert status_of(answer) == (
-                413,
-                "RequestEntityTooLarge",
-                "Request entity too large: limit is 3145728",
-            )
-            assert answer.headers["connection"] == "close"
-
-    run(loop, main())
+async def test_a_body_beyond_the_limit_is_refused_and_the_sender_sees_why(framing: str) -> None:
+    async with edge() as server:
+        client = await server.connect()
+        size = 20 << 20
+        if framing == "length":
+            client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size, b"x" * size)
+        else:
+            chunk = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
+            client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", *[chunk] * 20)
+        answer = await client.answer()
+        assert status_of(answer) == (
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: limit is 3145728",
+        )
+        assert answer.headers["connection"] == "close"
 
 
-def test_a_body_at_the_limit_is_taken(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            assert (await client.ask("/", "POST", b"x" * 3145728)).body == b"POST /? 3145728"
-
-    run(loop, main())
+async def test_a_body_at_the_limit_is_taken() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        assert (await client.ask("/", "POST", b"x" * 3145728)).body == b"POST /? 3145728"
 
 
 @pytest.mark.parametrize(
@@ -264,31 +223,25 @@ def test_a_body_at_the_limit_is_taken(loop: str) -> None:
     ],
     ids=["path", "header", "headers", "trailer", "chunk comment"],
 )
-def test_an_endless_head_is_refused_before_it_ends(loop: str, head: bytes) -> None:
-    async def main() -> None:
-        async with edge(limits=Limits(head_bytes=50_000)) as server:
-            client = await server.connect()
-            for start in range(0, len(head) - 1000, 10_000):
-                client.send(head[start : start + 10_000])
-                await asyncio.sleep(0.001)
-            answer = await client.answer()
-            assert status_of(answer) == (
-                400,
-                "BadRequest",
-                "the request line and headers are larger than 50000 bytes",
-            )
-
-    run(loop, main())
+async def test_an_endless_head_is_refused_before_it_ends(head: bytes) -> None:
+    async with edge(limits=Limits(head_bytes=50_000)) as server:
+        client = await server.connect()
+        for start in range(0, len(head) - 1000, 10_000):
+            client.send(head[start : start + 10_000])
+            await asyncio.sleep(0.001)
+        answer = await client.answer()
+        assert status_of(answer) == (
+            400,
+            "BadRequest",
+            "the request line and headers are larger than 50000 bytes",
+        )
 
 
-def test_headers_repeated_without_end_are_refused(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 1000 + b"\r\n")
-            assert status_of(await client.answer())[0] == 400
-
-    run(loop, main())
+async def test_headers_repeated_without_end_are_refused() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 1000 + b"\r\n")
+        assert status_of(await client.answer())[0] == 400
 
 
 MALFORMED = {
@@ -311,91 +264,71 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_no_request_gets_one_refusal_and_the_end(loop: str, name: str) -> None:
-    async def main() -> None:
-        async with edge(limits=Limits(linger_seconds=0.05)) as server:
-            client = await server.connect()
-            client.send(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n")
-            client.send(MALFORMED[name])
-            assert (await client.answer()).body == b"GET /good? 0"  # what came before it is answered
-            answer = await client.answer()
-            assert status_of(answer)[:2] == (400, "BadRequest")
-            assert answer.headers["connection"] == "close"
-            assert await client.at_end()
-
-    run(loop, main())
+async def test_what_is_no_request_gets_one_refusal_and_the_end(name: str) -> None:
+    async with edge(limits=Limits(linger_seconds=0.05)) as server:
+        client = await server.connect()
+        client.send(b"GET /good HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.send(MALFORMED[name])
+        assert (await client.answer()).body == b"GET /good? 0"  # what came before it is answered
+        answer = await client.answer()
+        assert status_of(answer)[:2] == (400, "BadRequest")
+        assert answer.headers["connection"] == "close"
+        assert await client.at_end()
 
 
-def test_an_offer_of_another_protocol_is_declined(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            answer = await client.ask("/x", headers="Connection: Upgrade\r\nUpgrade: h2c\r\n")
-            assert (answer.status, answer.body) == (200, b"GET /x? 0")
-            assert answer.headers["connection"] == "close"
-            assert await client.at_end()
-
-    run(loop, main())
+async def test_an_offer_of_another_protocol_is_declined() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        answer = await client.ask("/x", headers="Connection: Upgrade\r\nUpgrade: h2c\r\n")
+        assert (answer.status, answer.body) == (200, b"GET /x? 0")
+        assert answer.headers["connection"] == "close"
+        assert await client.at_end()
 
 
-def test_a_target_that_names_the_server_is_read_as_its_path(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            assert (await client.ask("http://x:1/a/b?c=d")).body == b"GET /a/b?c=d 0"
-            assert (await client.ask("http://x:1")).body == b"GET /? 0"
-            assert (await client.ask("*", "OPTIONS")).body == b"OPTIONS *? 0"
-
-    run(loop, main())
+async def test_a_target_that_names_the_server_is_read_as_its_path() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        assert (await client.ask("http://x:1/a/b?c=d")).body == b"GET /a/b?c=d 0"
+        assert (await client.ask("http://x:1")).body == b"GET /? 0"
+        assert (await client.ask("*", "OPTIONS")).body == b"OPTIONS *? 0"
 
 
-def test_a_client_that_wants_no_more_is_let_go(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            answer = await client.ask(headers="Connection: close\r\n")
-            assert answer.headers["connection"] == "close"
-            assert await client.at_end()
-
-    run(loop, main())
+async def test_a_client_that_wants_no_more_is_let_go() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        answer = await client.ask(headers="Connection: close\r\n")
+        assert answer.headers["connection"] == "close"
+        assert await client.at_end()
 
 
-def test_a_client_of_http_1_0_is_served_too(loop: str) -> None:
-    async def main() -> None:
-        async def watch(request: Request) -> Response:
-            return Response(200, "text/plain", Ticking(3) if request.path == "/watch" else b"whole")
+async def test_a_client_of_http_1_0_is_served_too() -> None:
+    async def watch(request: Request) -> Response:
+        return Response(200, "text/plain", Ticking(3) if request.path == "/watch" else b"whole")
 
-        async with edge(watch) as server:
-            client = await server.connect()
-            client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-            answer = await client.answer()
-            assert (answer.body, answer.headers["connection"]) == (b"whole", "keep-alive")
-            client.send(b"GET /watch HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-            answer = await client.answer()  # it knows no chunks: the body ends with the connection
-            assert answer.body == b"tick\n" * 3
-            assert "transfer-encoding" not in answer.headers
-            assert answer.headers["connection"] == "close"
-
-    run(loop, main())
+    async with edge(watch) as server:
+        client = await server.connect()
+        client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        answer = await client.answer()
+        assert (answer.body, answer.headers["connection"]) == (b"whole", "keep-alive")
+        client.send(b"GET /watch HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        answer = await client.answer()  # it knows no chunks: the body ends with the connection
+        assert answer.body == b"tick\n" * 3
+        assert "transfer-encoding" not in answer.headers
+        assert answer.headers["connection"] == "close"
 
 
-def test_a_handler_that_fails_costs_one_answer_and_not_the_connection(
-    loop: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_handler_that_fails_costs_one_answer_and_not_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     async def failing(request: Request) -> Response:
         if request.path == "/bad":
             raise KeyError("oops")
         return Response(200, "text/plain", b"fine")
 
-    async def main() -> None:
-        async with edge(failing) as server:
-            client = await server.connect()
-            code, reason, message = status_of(await client.ask("/bad"))
-            assert (code, reason) == (500, "InternalError")
-            assert "oops" not in message  # what is inside stays inside
-            assert (await client.ask("/good")).body == b"fine"
-
-    run(loop, main())
+    async with edge(failing) as server:
+        client = await server.connect()
+        code, reason, message = status_of(await client.ask("/bad"))
+        assert (code, reason) == (500, "InternalError")
+        assert "oops" not in message  # what is inside stays inside
+        assert (await client.ask("/good")).body == b"fine"
     assert "GET /bad failed" in caplog.text
 
 
@@ -418,7 +351,8 @@ def test_whatever_bytes_a_client_sends_the_server_answers_the_next_one(conversat
                 await _converse(server, pieces)
             assert (await (await server.connect()).ask("/after")).body == b"GET /after? 0"
 
-    run("uvloop", main())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(main(), 30))
 
 
 async def _converse(server: Edge, pieces: list[bytes]) -> None:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.server.edge.edge import Edge, Silent, edge, run, soon
+from tests.server.edge.edge import Edge, Silent, edge, soon
 
 from setpoint.objects.clock import SystemClock
 from setpoint.server.edge.certificates import Authority, Pair
@@ -34,23 +34,20 @@ async def tell_peer(request: Request) -> Response:
     return Response(200, "text/plain", repr((peer.common_name, *peer.organizations)).encode())
 
 
-def test_the_server_proves_itself_by_every_name_it_has(loop: str) -> None:
-    async def main() -> None:
-        async with edge(tls=IDENTITY.context) as server:
-            for name in ("localhost", "127.0.0.1", "::1", "kubernetes.default.svc"):
-                reader, writer = await asyncio.open_connection(*server.address, ssl=trusting(), server_hostname=name)
-                writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-                writer.close()
-            with pytest.raises(ssl.SSLCertVerificationError):
-                await asyncio.open_connection(*server.address, ssl=trusting(), server_hostname="example.com")
-            with pytest.raises(ssl.SSLCertVerificationError):
-                await server.connect(trusting(Authority.create(SystemClock().now())))
-
-    run(loop, main())
+async def test_the_server_proves_itself_by_every_name_it_has() -> None:
+    async with edge(tls=IDENTITY.context) as server:
+        for name in ("localhost", "127.0.0.1", "::1", "kubernetes.default.svc"):
+            reader, writer = await asyncio.open_connection(*server.address, ssl=trusting(), server_hostname=name)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            writer.close()
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await asyncio.open_connection(*server.address, ssl=trusting(), server_hostname="example.com")
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await server.connect(trusting(Authority.create(SystemClock().now())))
 
 
-def test_a_client_certificate_is_told_to_the_handler(loop: str, tmp_path: Path) -> None:
+async def test_a_client_certificate_is_told_to_the_handler(tmp_path: Path) -> None:
     pair = IDENTITY.authority.issue_client("jane", ["dev", "ops"], SystemClock().now())
     seen: list[Peer] = []
 
@@ -58,36 +55,27 @@ def test_a_client_certificate_is_told_to_the_handler(loop: str, tmp_path: Path) 
         seen.append(request.peer)
         return Response(200, "text/plain", b"")
 
-    async def main() -> None:
-        async with edge(keep, tls=IDENTITY.context) as server:
-            assert (await (await server.connect(with_certificate(pair, tmp_path))).ask()).status == 200
-            assert (await (await server.connect(trusting())).ask()).status == 200
-        named, nameless = seen
-        assert (named.common_name, named.organizations) == ("jane", ("dev", "ops"))
-        der = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
-        assert named.fingerprint == hashlib.sha256(der).hexdigest()
-        assert (nameless.common_name, nameless.organizations, nameless.fingerprint) == ("", (), "")
-
-    run(loop, main())
+    async with edge(keep, tls=IDENTITY.context) as server:
+        assert (await (await server.connect(with_certificate(pair, tmp_path))).ask()).status == 200
+        assert (await (await server.connect(trusting())).ask()).status == 200
+    named, nameless = seen
+    assert (named.common_name, named.organizations) == ("jane", ("dev", "ops"))
+    der = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+    assert named.fingerprint == hashlib.sha256(der).hexdigest()
+    assert (nameless.common_name, nameless.organizations, nameless.fingerprint) == ("", (), "")
 
 
 @pytest.mark.parametrize("issuer", ["another authority", "for servers"])
-def test_a_client_certificate_that_is_not_for_clients_of_ours_is_refused(
-    loop: str, tmp_path: Path, issuer: str
-) -> None:
+async def test_a_client_certificate_that_is_not_for_clients_of_ours_is_refused(tmp_path: Path, issuer: str) -> None:
     now = SystemClock().now()
     if issuer == "another authority":
         pair = Authority.create(now).issue_client("system:admin", ["system:masters"], now)
     else:
         pair = IDENTITY.authority.issue_server(["localhost"], now)
-
-    async def main() -> None:
-        async with edge(tell_peer, tls=IDENTITY.context) as server:
-            with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
-                await (await server.connect(with_certificate(pair, tmp_path))).ask()
-            assert (await (await server.connect(trusting())).ask()).body == b"('',)"
-
-    run(loop, main())
+    async with edge(tell_peer, tls=IDENTITY.context) as server:
+        with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+            await (await server.connect(with_certificate(pair, tmp_path))).ask()
+        assert (await (await server.connect(trusting())).ask()).body == b"('',)"
 
 
 def provided(directory: Path, pair: Pair, authority: Authority | None = None) -> Certificates:
@@ -102,35 +90,27 @@ def provided(directory: Path, pair: Pair, authority: Authority | None = None) ->
     return files
 
 
-def test_certificates_that_others_keep_are_served_and_followed(loop: str, tmp_path: Path) -> None:
+async def test_certificates_that_others_keep_are_served_and_followed(tmp_path: Path) -> None:
     now = SystemClock().now()
     old, new = Authority.create(now), Authority.create(now)
     files = provided(tmp_path, old.issue_server(["127.0.0.1"], now), IDENTITY.authority)
-
-    async def main() -> None:
-        certificates = Provided(files)
-        async with edge(tell_peer, tls=certificates.context) as server:
-            user = trusting(old)
-            user.load_cert_chain(_joined(IDENTITY.authority.issue_client("jane", ["dev"], now), tmp_path))
-            assert (await (await server.connect(user)).ask()).body == b"('jane', 'dev')"
-            assert not certificates.renew()
-            provided(tmp_path, new.issue_server(["127.0.0.1"], now))
-            assert certificates.renew()
-            assert (await (await server.connect(trusting(new))).ask()).body == b"('',)"
-
-    run(loop, main())
+    certificates = Provided(files)
+    async with edge(tell_peer, tls=certificates.context) as server:
+        user = trusting(old)
+        user.load_cert_chain(_joined(IDENTITY.authority.issue_client("jane", ["dev"], now), tmp_path))
+        assert (await (await server.connect(user)).ask()).body == b"('jane', 'dev')"
+        assert not certificates.renew()
+        provided(tmp_path, new.issue_server(["127.0.0.1"], now))
+        assert certificates.renew()
+        assert (await (await server.connect(trusting(new))).ask()).body == b"('',)"
 
 
-def test_without_authorities_no_certificate_makes_a_user(loop: str, tmp_path: Path) -> None:
+async def test_without_authorities_no_certificate_makes_a_user(tmp_path: Path) -> None:
     now = SystemClock().now()
     files = provided(tmp_path, IDENTITY.authority.issue_server(["127.0.0.1"], now))
-
-    async def main() -> None:
-        async with edge(tell_peer, tls=Provided(files).context) as server:
-            context = with_certificate(IDENTITY.authority.issue_client("jane", [], now), tmp_path)
-            assert (await (await server.connect(context)).ask()).body == b"('',)"
-
-    run(loop, main())
+    async with edge(tell_peer, tls=Provided(files).context) as server:
+        context = with_certificate(IDENTITY.authority.issue_client("jane", [], now), tmp_path)
+        assert (await (await server.connect(context)).ask()).body == b"('',)"
 
 
 @pytest.mark.parametrize("wrong", ["certificate", "key", "client_authorities"])
@@ -161,93 +141,75 @@ def _joined(pair: Pair, directory: Path) -> Path:
     return path
 
 
-def test_a_client_that_says_farewell_is_nothing_to_report(loop: str) -> None:
-    async def main() -> None:
-        reported: list[dict[str, object]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, what: reported.append(what))
-        async with edge(tls=IDENTITY.context) as server:
-            client = await server.connect(trusting())
-            await client.ask()
-            client.close()
-            await soon(lambda: not server.listener.connections)
-        assert reported == []
-
-    run(loop, main())
+async def test_a_client_that_says_farewell_is_nothing_to_report() -> None:
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: reported.append(what))
+    async with edge(tls=IDENTITY.context) as server:
+        client = await server.connect(trusting())
+        await client.ask()
+        client.close()
+        await soon(lambda: not server.listener.connections)
+    assert reported == []
 
 
-def test_a_client_that_never_finishes_its_handshake_is_cut_off(loop: str) -> None:
-    async def main() -> None:
-        async with edge(limits=Limits(handshake_seconds=0.2), tls=IDENTITY.context) as server:
-            client = await server.connect()
-            client.send(b"\x16\x03\x01\x02\x00")
-            assert await client.at_end()
-
-    run(loop, main())
+async def test_a_client_that_never_finishes_its_handshake_is_cut_off() -> None:
+    async with edge(limits=Limits(handshake_seconds=0.2), tls=IDENTITY.context) as server:
+        client = await server.connect()
+        client.send(b"\x16\x03\x01\x02\x00")
+        assert await client.at_end()
 
 
-def test_http_without_tls_on_a_tls_port_ends_and_hurts_nobody(loop: str) -> None:
-    async def main() -> None:
-        async with edge(tls=IDENTITY.context) as server:
-            client = await server.connect()
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            await client.reader.read()
-            assert (await (await server.connect(trusting())).ask("/after")).body == b"GET /after? 0"
-
-    run(loop, main())
+async def test_http_without_tls_on_a_tls_port_ends_and_hurts_nobody() -> None:
+    async with edge(tls=IDENTITY.context) as server:
+        client = await server.connect()
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await client.reader.read()
+        assert (await (await server.connect(trusting())).ask("/after")).body == b"GET /after? 0"
 
 
-def test_a_huge_answer_and_a_refusal_get_through_tls(loop: str) -> None:
+async def test_a_huge_answer_and_a_refusal_get_through_tls() -> None:
     async def huge(request: Request) -> Response:
         return Response(200, "text/plain", [b"x" * 100_000] * 100)
 
-    async def main() -> None:
-        async with edge(huge, tls=IDENTITY.context) as server:
-            client = await server.connect(trusting())
-            assert len((await client.ask()).body) == 10_000_000
-            client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n", b"x" * 9_000_000)
-            assert (await client.answer()).status == 413
-
-    run(loop, main())
+    async with edge(huge, tls=IDENTITY.context) as server:
+        client = await server.connect(trusting())
+        assert len((await client.ask()).body) == 10_000_000
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n", b"x" * 9_000_000)
+        assert (await client.answer()).status == 413
 
 
-def test_a_slow_reader_of_a_stream_is_cut_off_over_tls_too(loop: str) -> None:
-    async def main() -> None:
-        ended = asyncio.Event()
+async def test_a_slow_reader_of_a_stream_is_cut_off_over_tls_too() -> None:
+    ended = asyncio.Event()
 
-        class Pouring:
-            async def run(self, sink: Sink) -> None:
-                frame = Frame(b"x" * 100_000)
-                while sink.write(frame):
-                    await asyncio.sleep(0)
-                ended.set()
+    class Pouring:
+        async def run(self, sink: Sink) -> None:
+            frame = Frame(b"x" * 100_000)
+            while sink.write(frame):
+                await asyncio.sleep(0)
+            ended.set()
 
-        async def pour(request: Request) -> Response:
-            return Response(200, "text/plain", Pouring())
+    async def pour(request: Request) -> Response:
+        return Response(200, "text/plain", Pouring())
 
-        async with edge(pour, Limits(stream_bytes=1 << 20), tls=IDENTITY.context) as server:
-            client = await server.connect(trusting())
-            client.stop_reading()
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            await ended.wait()
-            await soon(lambda: not server.listener.connections)
-
-    run(loop, main())
+    async with edge(pour, Limits(stream_bytes=1 << 20), tls=IDENTITY.context) as server:
+        client = await server.connect(trusting())
+        client.stop_reading()
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await ended.wait()
+        await soon(lambda: not server.listener.connections)
 
 
-def test_shutting_down_ends_streams_cleanly_over_tls(loop: str) -> None:
-    async def main() -> None:
-        async def watch(request: Request) -> Response:
-            return Response(200, "text/plain", Silent())
+async def test_shutting_down_ends_streams_cleanly_over_tls() -> None:
+    async def watch(request: Request) -> Response:
+        return Response(200, "text/plain", Silent())
 
-        async with edge(watch, tls=IDENTITY.context) as server:
-            client = await server.connect(trusting())
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            await client.reader.readuntil(b"\r\n\r\n")
-            assert await client.chunk() == b"hello\n"
-            await server.listener.close(grace=5.0)
-            assert await client.chunk() == b""
-
-    run(loop, main())
+    async with edge(watch, tls=IDENTITY.context) as server:
+        client = await server.connect(trusting())
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await client.reader.readuntil(b"\r\n\r\n")
+        assert await client.chunk() == b"hello\n"
+        await server.listener.close(grace=5.0)
+        assert await client.chunk() == b""
 
 
 async def _curl(server: Edge, ca: Path, *arguments: str) -> tuple[int, str]:
@@ -257,7 +219,7 @@ async def _curl(server: Edge, ca: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_curl_is_served(loop: str, tmp_path: Path) -> None:
+async def test_curl_is_served(tmp_path: Path) -> None:
     if subprocess.run(["which", "curl"], capture_output=True).returncode:
         pytest.skip("curl is not installed")
     ca, body = tmp_path / "ca.crt", tmp_path / "body"
@@ -265,22 +227,18 @@ def test_curl_is_served(loop: str, tmp_path: Path) -> None:
     body.write_bytes(b"x" * 2_000_000)
     huge = tmp_path / "huge"
     huge.write_bytes(b"x" * 5_000_000)
-
-    async def main() -> None:
-        async with edge(tls=IDENTITY.context) as server:
-            assert await _curl(server, ca) == (0, "GET /x? 0")
-            assert await _curl(server, ca, "--http1.0") == (0, "GET /x? 0")
-            # A large body: curl asks first whether it is welcome.
-            assert await _curl(server, ca, "-H", "Expect: 100-continue", "--data-binary", f"@{body}") == (
-                0,
-                "POST /x? 2000000",
-            )
-            assert await _curl(server, ca, "-H", "Transfer-Encoding: chunked", "--data-binary", f"@{body}") == (
-                0,
-                "POST /x? 2000000",
-            )
-            code, text = await _curl(server, ca, "--data-binary", f"@{huge}")
-            assert (code, '"code":413' in text.replace(" ", "")) == (0, True)
-            assert (await _curl(server, ca, "-I"))[1].startswith("HTTP/1.1 200 OK")
-
-    run(loop, main(), 60)
+    async with edge(tls=IDENTITY.context) as server:
+        assert await _curl(server, ca) == (0, "GET /x? 0")
+        assert await _curl(server, ca, "--http1.0") == (0, "GET /x? 0")
+        # A large body: curl asks first whether it is welcome.
+        assert await _curl(server, ca, "-H", "Expect: 100-continue", "--data-binary", f"@{body}") == (
+            0,
+            "POST /x? 2000000",
+        )
+        assert await _curl(server, ca, "-H", "Transfer-Encoding: chunked", "--data-binary", f"@{body}") == (
+            0,
+            "POST /x? 2000000",
+        )
+        code, text = await _curl(server, ca, "--data-binary", f"@{huge}")
+        assert (code, '"code":413' in text.replace(" ", "")) == (0, True)
+        assert (await _curl(server, ca, "-I"))[1].startswith("HTTP/1.1 200 OK")

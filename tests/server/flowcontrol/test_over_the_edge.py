@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import kubernetes.client
+import pytest
 import uvloop
+from tests.event_loops import LoopFactory
 from tests.server.flowcontrol.crowd import MAPS, Crowd, crowd, soon
 
 from setpoint.objects.clock import SystemClock
@@ -22,23 +25,27 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: 
     return int(head.split()[1])
 
 
-def at_an_edge(test: Callable[[Crowd, str, int], Awaitable[None]], **settings: Any) -> None:
-    async def run() -> None:
-        async with crowd(**settings) as server:
-            listener = Listener(server.server, SystemClock())
-            host, port = await listener.listen("127.0.0.1", 0)
-            try:
-                await test(server, host, port)
-            finally:
-                server.slow.open.set()
-                await listener.close()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run())
+@pytest.fixture
+def loop_factory() -> LoopFactory:
+    """Runs the tests on the loop of `setpoint serve`, which buffers less than the standard library's."""
+    return uvloop.new_event_loop
 
 
-def test_a_client_with_a_hundred_connections_does_not_slow_down_one_with_one() -> None:
-    async def test(server: Crowd, host: str, port: int) -> None:
+@asynccontextmanager
+async def listening(**settings: Any) -> AsyncIterator[tuple[Crowd, str, int]]:
+    """Provides a server with these settings, its host and its port."""
+    async with crowd(**settings) as server:
+        listener = Listener(server.server, SystemClock())
+        host, port = await listener.listen("127.0.0.1", 0)
+        try:
+            yield server, host, port
+        finally:
+            server.slow.open.set()
+            await listener.close()
+
+
+async def test_a_client_with_a_hundred_connections_does_not_slow_down_one_with_one() -> None:
+    async with listening() as (server, host, port):
         for n in range(200):
             await server.make("admin", f"m{n}")
         served = {"greedy": 0, "modest": 0}
@@ -58,24 +65,8 @@ def test_a_client_with_a_hundred_connections_does_not_slow_down_one_with_one() -
         # has none waiting while it reads its answer, and the greedy one always has.
         assert served["greedy"] / served["modest"] < 100, served
 
-    at_an_edge(test)
 
-
-def test_the_official_client_comes_back_when_it_is_told_to() -> None:
-    async def test(server: Crowd, host: str, port: int) -> None:
-        held = [asyncio.create_task(server.make("greedy", f"slow-{n}")) for n in range(400)]
-        await soon()
-        assert any(task.done() and task.result().status == 429 for task in held)
-        made: list[str] = []
-        asked = threading.Thread(target=lambda: made.append(create(f"http://{host}:{port}")))
-        asked.start()
-        while not await turned_away(server) > len([task for task in held if task.done()]):
-            await asyncio.sleep(0.01)
-        server.slow.open.set()
-        await asyncio.to_thread(asked.join)
-        assert made == ["of-the-client"]
-        await asyncio.gather(*held)
-
+async def test_the_official_client_comes_back_when_it_is_told_to() -> None:
     async def turned_away(server: Crowd) -> float:
         return sum((await server.measure("apiserver_flowcontrol_rejected_requests_total")).values())
 
@@ -91,4 +82,16 @@ def test_the_official_client_comes_back_when_it_is_told_to() -> None:
             body = kubernetes.client.V1ConfigMap(metadata=kubernetes.client.V1ObjectMeta(name="of-the-client"))
             return str(core.create_namespaced_config_map("default", body).metadata.name)
 
-    at_an_edge(test, max_mutating_requests_inflight=8)
+    async with listening(max_mutating_requests_inflight=8) as (server, host, port):
+        held = [asyncio.create_task(server.make("greedy", f"slow-{n}")) for n in range(400)]
+        await soon()
+        assert any(task.done() and task.result().status == 429 for task in held)
+        made: list[str] = []
+        asked = threading.Thread(target=lambda: made.append(create(f"http://{host}:{port}")))
+        asked.start()
+        while not await turned_away(server) > len([task for task in held if task.done()]):
+            await asyncio.sleep(0.01)
+        server.slow.open.set()
+        await asyncio.to_thread(asked.join)
+        assert made == ["of-the-client"]
+        await asyncio.gather(*held)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tests.server.flowcontrol.crowd import MAPS, Crowd, crowd
-from tests.server.flowcontrol.test_over_the_edge import at_an_edge
+from tests.server.flowcontrol.test_over_the_edge import listening
+from tests.server.flowcontrol.test_over_the_edge import loop_factory as loop_factory
 
 from setpoint.objects.clock import SystemClock
 from setpoint.server.access.flowcontrol.gate import Gate
@@ -61,8 +62,8 @@ async def until(condition: Any, seconds: float = 20.0) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_a_seat_is_held_until_the_answer_is_read() -> None:
-    async def test(server: Crowd, host: str, port: int) -> None:
+async def test_a_seat_is_held_until_the_answer_is_read() -> None:
+    async with listening() as (server, host, port):
         await fill(server)
         gate = gate_of(server)
         pool = gate.pools["readOnly"]
@@ -76,13 +77,10 @@ def test_a_seat_is_held_until_the_answer_is_read() -> None:
         assert gate.unsent.total == 0
         unread.close()
 
-    at_an_edge(test)
 
-
-def test_the_bytes_of_lists_that_nobody_reads_are_bounded() -> None:
+async def test_the_bytes_of_lists_that_nobody_reads_are_bounded() -> None:
     most, connections = 20 * MIB, 16
-
-    async def test(server: Crowd, host: str, port: int) -> None:
+    async with listening(max_unsent_bytes_per_user=most) as (server, host, port):
         await fill(server)
         gate = gate_of(server)
         tracemalloc.start()
@@ -107,11 +105,9 @@ def test_the_bytes_of_lists_that_nobody_reads_are_bounded() -> None:
         for sock in (*socks, quiet):
             sock.close()
 
-    at_an_edge(test, max_unsent_bytes_per_user=most)
 
-
-def test_an_answer_that_finds_no_room_for_too_long_is_refused() -> None:
-    async def test(server: Crowd, host: str, port: int) -> None:
+async def test_an_answer_that_finds_no_room_for_too_long_is_refused() -> None:
+    async with listening(max_unsent_bytes_per_user=8 * MIB, wait_seconds=0.3) as (server, host, port):
         await fill(server)
         gate = gate_of(server)
         unread = await asking(host, port, "noisy")
@@ -125,10 +121,8 @@ def test_an_answer_that_finds_no_room_for_too_long_is_refused() -> None:
         for sock in (unread, refused, other):
             sock.close()
 
-    at_an_edge(test, max_unsent_bytes_per_user=8 * MIB, wait_seconds=0.3)
 
-
-def test_a_client_that_reads_nothing_is_cut_off_and_its_seat_is_free_again() -> None:
+async def test_a_client_that_reads_nothing_is_cut_off_and_its_seat_is_free_again() -> None:
     async def run() -> None:
         async with crowd() as server:
             await fill(server)
@@ -142,11 +136,11 @@ def test_a_client_that_reads_nothing_is_cut_off_and_its_seat_is_free_again() -> 
             sock.close()
             await listener.close()
 
-    asyncio.run(run())
+    (await run())
 
 
-def test_the_bytes_of_streams_count_too() -> None:
-    async def test(server: Crowd, host: str, port: int) -> None:
+async def test_the_bytes_of_streams_count_too() -> None:
+    async with listening(max_unsent_bytes_per_user=1 * MIB) as (server, host, port):
         await fill(server)
         gate = gate_of(server)
         unread = await asking(host, port, "noisy")
@@ -165,8 +159,6 @@ def test_the_bytes_of_streams_count_too() -> None:
         await until(lambda: gate.pools["readOnly"].seated == 10)
         for sock in (unread, watch):
             sock.close()
-
-    at_an_edge(test, max_unsent_bytes_per_user=1 * MIB)
 
 
 async def test_room_is_given_in_the_order_of_arrival() -> None:

@@ -139,21 +139,17 @@ def _at_work() -> list[str]:
 
 @pytest.mark.timeout(0)  # every request has its own
 @pytest.mark.parametrize("part", range(len(QUICK)))
-def test_what_is_made_from_our_documents_is_answered_as_they_say_and_breaks_nothing(
+async def test_what_is_made_from_our_documents_is_answered_as_they_say_and_breaks_nothing(
     part: int, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     long = request.config.getoption("--long")
-
-    async def main() -> None:
-        random = Random(part)
-        async with ControlPlane(clock=Hurried(), ids=SeededIds(part), system=False) as plane:
-            async for operation in operations(plane, part, random, long):
-                for mode in GenerationMode:
-                    for case in cases(operation, mode, random.getrandbits(32), MANY if long else EXAMPLES):
-                        await judge(plane, focused(case, operation, random))
-            async with asyncio.timeout(10):  # or a request has left something running
-                while len(_at_work()) > 1:
-                    await asyncio.sleep(0.01)
-
-    asyncio.run(main())
+    random = Random(part)
+    async with ControlPlane(clock=Hurried(), ids=SeededIds(part), system=False) as plane:
+        async for operation in operations(plane, part, random, long):
+            for mode in GenerationMode:
+                for case in cases(operation, mode, random.getrandbits(32), MANY if long else EXAMPLES):
+                    await judge(plane, focused(case, operation, random))
+        async with asyncio.timeout(10):  # or a request has left something running
+            while len(_at_work()) > 1:
+                await asyncio.sleep(0.01)
     assert not caplog.records

@@ -1,11 +1,10 @@
 """Every served route as several users, against a model of RBAC that knows nothing of the server."""
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from tests.server.authorization.cluster import Cluster, binding, role, rule
 from tests.server.rights import model
@@ -41,27 +40,26 @@ USERS: dict[str, list[Rule]] = {
 }
 
 
-def run(scenario: Callable[[Cluster], Awaitable[None]]) -> None:
-    async def main() -> None:
-        cluster = Cluster()
-        serving = Serving(WorkloadEndpoints().extensions, standard(Metrics()))
-        cluster.server = Server(cluster.store, clock=cluster.clock, serving=serving)
-        await cluster.server.start()
-        for tree in definitions():
-            assert (await cluster("POST", DEFINITIONS, tree)).status == 201
-        for namespace in NAMESPACES:
-            tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            assert (await cluster("POST", "/api/v1/namespaces", tree)).status == 201
-        for user, rules in USERS.items():
-            for place, each in enumerate(rules):
-                name = f"{user}-{place}"
-                groups = " ".join(group or "-" for group in each.groups)
-                await cluster.made(role(name, rule(each.verbs, each.resources, groups=groups)))
-                bound = binding(name, user, to=name, cluster_role=True, namespace=each.namespace)
-                await cluster.made(bound, each.namespace)
-        await scenario(cluster)
-
-    asyncio.run(main())
+@pytest.fixture
+async def cluster() -> Cluster:
+    """Provides a server with all kinds, the namespaces and the users."""
+    cluster = Cluster()
+    serving = Serving(WorkloadEndpoints().extensions, standard(Metrics()))
+    cluster.server = Server(cluster.store, clock=cluster.clock, serving=serving)
+    await cluster.server.start()
+    for tree in definitions():
+        assert (await cluster("POST", DEFINITIONS, tree)).status == 201
+    for namespace in NAMESPACES:
+        tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        assert (await cluster("POST", "/api/v1/namespaces", tree)).status == 201
+    for user, rules in USERS.items():
+        for place, each in enumerate(rules):
+            name = f"{user}-{place}"
+            groups = " ".join(group or "-" for group in each.groups)
+            await cluster.made(role(name, rule(each.verbs, each.resources, groups=groups)))
+            bound = binding(name, user, to=name, cluster_role=True, namespace=each.namespace)
+            await cluster.made(bound, each.namespace)
+    return cluster
 
 
 async def ask(cluster: Cluster, user: str, method: str, path: str, **query: str) -> tuple[int, str]:
@@ -75,92 +73,80 @@ async def ask(cluster: Cluster, user: str, method: str, path: str, **query: str)
     return answer.status, str(answer.body.get("message", "")) if isinstance(answer.body, dict) else str(answer.body)
 
 
-def test_every_route_of_the_server_has_a_row_and_every_row_a_route() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        served = {
-            Row(group, version, resource, in_namespace, named, subresource, verb)
-            for group, version, resource, (in_namespace, named, subresource), verb in routes.rows(
-                cluster.server.services.registry
-            )
-        }
-        assert served - set(ROWS) == set(), "add them to rights.yaml, with the rights they need in model.py"
-        assert set(ROWS) - served == set()
-        # Discovery names every resource and subresource that is served; the endpoints of setpoint.dev it does not name.
-        for row in ROWS:
-            if row.group == model.OWN:
-                continue
-            where = f"/apis/{row.group}/{row.version}" if row.group else f"/api/{row.version}"
-            found = await cluster("GET", where)
-            names = {each["name"] for each in found.body["resources"]}
-            assert (f"{row.resource}/{row.subresource}" if row.subresource else row.resource) in names
-
-    run(scenario)
+async def test_every_route_of_the_server_has_a_row_and_every_row_a_route(cluster: Cluster) -> None:
+    served = {
+        Row(group, version, resource, in_namespace, named, subresource, verb)
+        for group, version, resource, (in_namespace, named, subresource), verb in routes.rows(
+            cluster.server.services.registry
+        )
+    }
+    assert served - set(ROWS) == set(), "add them to rights.yaml, with the rights they need in model.py"
+    assert set(ROWS) - served == set()
+    # Discovery names every resource and subresource that is served; the endpoints of setpoint.dev it does not name.
+    for row in ROWS:
+        if row.group == model.OWN:
+            continue
+        where = f"/apis/{row.group}/{row.version}" if row.group else f"/api/{row.version}"
+        found = await cluster("GET", where)
+        names = {each["name"] for each in found.body["resources"]}
+        assert (f"{row.resource}/{row.subresource}" if row.subresource else row.resource) in names
 
 
-def test_every_route_is_allowed_to_whom_the_model_allows_it_and_to_nobody_else() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        wrong: list[Any] = []
-        counted = {True: 0, False: 0}
-        for row in ROWS:
-            for namespace in NAMESPACES if row.in_namespace else ("",):
-                for at in (False, True) if row.verb in ("get", "list") and row.group != model.OWN else (False,):
-                    query = {**row.query, **({"at": str(await cluster.store.revision())} if at else {})}
-                    for user, rules in USERS.items():
-                        wanted = model.rights(row, namespace, NAME, at=at)
-                        expected = model.is_allowed(rules, wanted, authenticated=user != "system:anonymous")
-                        status, message = await ask(cluster, user, row.method, row.path(namespace, NAME), **query)
-                        refused = status == 403 and REFUSED.search(message) is not None
-                        unreached = status == 405 or (status == 404 and "could not find the requested" in message)
-                        counted[expected] += 1
-                        if refused == expected or (expected and unreached):
-                            wrong.append((user, row, namespace, at, status, message))
-        assert not wrong, wrong[:20]
-        # Both answers occur in number, or the comparison would say nothing.
-        assert min(counted.values()) > 1000, counted
-
-    run(scenario)
+async def test_every_route_is_allowed_to_whom_the_model_allows_it_and_to_nobody_else(cluster: Cluster) -> None:
+    wrong: list[Any] = []
+    counted = {True: 0, False: 0}
+    for row in ROWS:
+        for namespace in NAMESPACES if row.in_namespace else ("",):
+            for at in (False, True) if row.verb in ("get", "list") and row.group != model.OWN else (False,):
+                query = {**row.query, **({"at": str(await cluster.store.revision())} if at else {})}
+                for user, rules in USERS.items():
+                    wanted = model.rights(row, namespace, NAME, at=at)
+                    expected = model.is_allowed(rules, wanted, authenticated=user != "system:anonymous")
+                    status, message = await ask(cluster, user, row.method, row.path(namespace, NAME), **query)
+                    refused = status == 403 and REFUSED.search(message) is not None
+                    unreached = status == 405 or (status == 404 and "could not find the requested" in message)
+                    counted[expected] += 1
+                    if refused == expected or (expected and unreached):
+                        wrong.append((user, row, namespace, at, status, message))
+    assert not wrong, wrong[:20]
+    # Both answers occur in number, or the comparison would say nothing.
+    assert min(counted.values()) > 1000, counted
 
 
-def test_the_past_is_only_for_reads() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        for row in ROWS:
-            if row.verb in ("get", "list") or row.group == model.OWN:
-                continue
-            query = {**row.query, "at": "1"}
-            status, message = await ask(cluster, "", row.method, row.path("own", NAME), **query)
-            assert (status, "at is supported for get and list only" in message) == (400, True), (row, status, message)
-
-    run(scenario)
+async def test_the_past_is_only_for_reads(cluster: Cluster) -> None:
+    for row in ROWS:
+        if row.verb in ("get", "list") or row.group == model.OWN:
+            continue
+        query = {**row.query, "at": "1"}
+        status, message = await ask(cluster, "", row.method, row.path("own", NAME), **query)
+        assert (status, "at is supported for get and list only" in message) == (400, True), (row, status, message)
 
 
-def test_a_path_without_a_row_reaches_no_verb() -> None:
-    async def scenario(cluster: Cluster) -> None:
-        paths = {row.path(namespace, NAME) for row in ROWS for namespace in NAMESPACES}
-        known = {(row.method, row.path(namespace, NAME)) for row in ROWS for namespace in NAMESPACES}
-        strange = set()
-        for row in ROWS:
-            # The scope that the resource does not have, and a path that goes on where it should end.
-            strange.add(row._replace(in_namespace=not row.in_namespace).path("own", NAME))
-            if not row.in_namespace:
-                strange.add(row._replace(in_namespace=True).path("own", "own"))
-            if row.subresource != "proxy":
-                strange.add(row.path("own", NAME) + "/further/below" if row.named else row.path("own", NAME) + "/a/b/c")
-        strange -= paths | {row.path("own", "own") for row in ROWS}
-        assert "/api/v1/namespaces/own/namespaces/own" in strange
-        assert "/apis/setpoint.dev/v1/namespaces/own/revisions" in strange
-        assert "/apis/setpoint.dev/v1/namespaces/own/ownership" in strange
-        before = await cluster.store.revision()
-        for path in sorted(strange):
-            for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+async def test_a_path_without_a_row_reaches_no_verb(cluster: Cluster) -> None:
+    paths = {row.path(namespace, NAME) for row in ROWS for namespace in NAMESPACES}
+    known = {(row.method, row.path(namespace, NAME)) for row in ROWS for namespace in NAMESPACES}
+    strange = set()
+    for row in ROWS:
+        # The scope that the resource does not have, and a path that goes on where it should end.
+        strange.add(row._replace(in_namespace=not row.in_namespace).path("own", NAME))
+        if not row.in_namespace:
+            strange.add(row._replace(in_namespace=True).path("own", "own"))
+        if row.subresource != "proxy":
+            strange.add(row.path("own", NAME) + "/further/below" if row.named else row.path("own", NAME) + "/a/b/c")
+    strange -= paths | {row.path("own", "own") for row in ROWS}
+    assert "/api/v1/namespaces/own/namespaces/own" in strange
+    assert "/apis/setpoint.dev/v1/namespaces/own/revisions" in strange
+    assert "/apis/setpoint.dev/v1/namespaces/own/ownership" in strange
+    before = await cluster.store.revision()
+    for path in sorted(strange):
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            status, message = await ask(cluster, "", method, path)
+            assert status in (404, 405), (method, path, status, message)
+            status, message = await ask(cluster, "tenant", method, path)
+            assert status in (403, 404, 405), (method, path, status, message)
+    for path in sorted(paths):
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FOO"):
+            if (method, path) not in known:
                 status, message = await ask(cluster, "", method, path)
-                assert status in (404, 405), (method, path, status, message)
-                status, message = await ask(cluster, "tenant", method, path)
-                assert status in (403, 404, 405), (method, path, status, message)
-        for path in sorted(paths):
-            for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FOO"):
-                if (method, path) not in known:
-                    status, message = await ask(cluster, "", method, path)
-                    assert status == 405, (method, path, status, message)
-        assert await cluster.store.revision() == before
-
-    run(scenario)
+                assert status == 405, (method, path, status, message)
+    assert await cluster.store.revision() == before

@@ -116,14 +116,11 @@ def _encoded(text: str) -> str:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_reads_what_was_somebody_elses(seed: int) -> None:
-    async def main() -> None:
-        cluster = Cluster()
-        await cluster.server.start()
-        tenancy = Tenancy(Estate(cluster), random.Random(seed))
-        for _ in range(STEPS):
-            await tenancy.step()
-        # They do read what is theirs, or the test would say nothing.
-        assert tenancy.found > 20, tenancy.answers
-
-    asyncio.run(main())
+async def test_nobody_reads_what_was_somebody_elses(seed: int) -> None:
+    cluster = Cluster()
+    await cluster.server.start()
+    tenancy = Tenancy(Estate(cluster), random.Random(seed))
+    for _ in range(STEPS):
+        await tenancy.step()
+    # They do read what is theirs, or the test would say nothing.
+    assert tenancy.found > 20, tenancy.answers
