@@ -1,7 +1,7 @@
 """A transport that fails as networks and servers do, where a test says so; and what tests of the cache share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from setpoint.objects.errors import APIError, Expired, Timeout
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
+from setpoint.store.contract import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG_MAP = "v1/ConfigMap"
@@ -195,25 +196,21 @@ class World:
         return informer
 
 
-def run(test: Callable[[World], Awaitable[None]], **settings: Any) -> None:
-    """Runs a test in a world of its own, and looks that it leaves nothing running."""
-
-    async def main() -> None:
-        clock = ManualClock(START)
-        store = settings.pop("store", None)
-        settings.setdefault("ids", SeededIds(2))
-        async with ControlPlane(store, clock=clock, ids=SeededIds(1), system=False) as plane, plane.client() as client:
-            faults = Faults(client.transport)
-            faulty = Client(faults, clock=clock)
-            before = asyncio.all_tasks()
-            async with Cache(faulty, **settings) as cache:
-                await test(World(plane, clock, cache, faults, client))
-            for _ in range(5):
-                await asyncio.sleep(0)
-            left = asyncio.all_tasks() - before
-            assert not left
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(store: Store | None = None, **settings: Any) -> AsyncIterator[World]:
+    """Provides a world over a store, with these settings of the cache. No task of the cache may be left."""
+    clock = ManualClock(START)
+    settings.setdefault("ids", SeededIds(2))
+    async with ControlPlane(store, clock=clock, ids=SeededIds(1), system=False) as plane, plane.client() as client:
+        faults = Faults(client.transport)
+        faulty = Client(faults, clock=clock)
+        before = asyncio.all_tasks()
+        async with Cache(faulty, **settings) as cache:
+            yield World(plane, clock, cache, faults, client)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        left = asyncio.all_tasks() - before
+        assert not left
 
 
 def config_map(name: str, namespace: str = "default", labels: dict[str, str] | None = None, **data: str) -> Object:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.cache.faults import CONFIG_MAP, Journal, World, config_map, names, run
+from tests.cache.faults import CONFIG_MAP, Journal, World, config_map, names, new_world
 from tests.client.test_client import Widget, widget
 
 from setpoint.cache.cache import NotCached, _is_seen
@@ -22,108 +22,91 @@ async def make_namespaces(world: World, *given: str) -> None:
 
 
 @pytest.mark.feature("E33")
-def test_whoever_wants_the_same_shares_it() -> None:
-    async def test(world: World) -> None:
-        one = await world.followed()
-        two = await world.followed()
-        other = await world.followed(labels="app=x")
-        assert one is two
-        assert other is not one
-        assert len(world.faults.watches) == 2
-
-    run(test)
+async def test_whoever_wants_the_same_shares_it(world: World) -> None:
+    one = await world.followed()
+    two = await world.followed()
+    other = await world.followed(labels="app=x")
+    assert one is two
+    assert other is not one
+    assert len(world.faults.watches) == 2
 
 
 @pytest.mark.feature("E33")
-def test_an_informer_ends_a_while_after_the_last_has_released_it() -> None:
-    async def test(world: World) -> None:
-        one = await world.followed()
-        await world.followed()
-        await world.cache.release(one)
-        await world.advance(11)
-        assert world.cache.informers == [one]
-        await world.cache.release(one)
-        await world.advance(9)
-        again = world.cache.acquire(CONFIG_MAP, "default")
-        assert again is one
-        await world.advance(5)
-        assert one.state == "watching"
-        await world.cache.release(one)
-        await world.advance(11)
-        assert world.cache.informers == []
-        assert one.state == "stopped"
-
-    run(test)
+async def test_an_informer_ends_a_while_after_the_last_has_released_it(world: World) -> None:
+    one = await world.followed()
+    await world.followed()
+    await world.cache.release(one)
+    await world.advance(11)
+    assert world.cache.informers == [one]
+    await world.cache.release(one)
+    await world.advance(9)
+    again = world.cache.acquire(CONFIG_MAP, "default")
+    assert again is one
+    await world.advance(5)
+    assert one.state == "watching"
+    await world.cache.release(one)
+    await world.advance(11)
+    assert world.cache.informers == []
+    assert one.state == "stopped"
 
 
-def test_using_waits_until_everything_is_there() -> None:
-    async def test(world: World) -> None:
+async def test_using_waits_until_everything_is_there() -> None:
+    async with new_world(grace=0) as world:
         await world.client.create(config_map("a"))
         async with world.cache.use(CONFIG_MAP, "default") as informer:
             assert names(informer) == ["a"]
         assert informer.state == "stopped"
 
-    run(test, grace=0)
-
 
 @pytest.mark.feature("E33")
-def test_a_kind_that_nobody_declared_is_read_from_the_server_and_never_followed() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a", labels={"app": "x"}))
-        found = await world.cache.get(CONFIG_MAP, "a", "default")
-        assert found is not None
-        assert found["kind"] == "ConfigMap"
-        with pytest.raises(TypeError, match="thaw"):
-            found["data"] = {}
-        assert await world.cache.get(CONFIG_MAP, "b", "default") is None
-        assert [item["metadata"]["name"] for item in await world.cache.list(CONFIG_MAP, labels="app=x")] == ["a"]
-        query = await world.cache.query(CONFIG_MAP, "default")
-        assert query.where("metadata.name", "=", "a").count() == 1
-        assert world.cache.counts.live == 4
-        assert world.faults.watches == []
-        with pytest.raises(NotCached, match="declare the kind"):
-            world.cache.informer(CONFIG_MAP)
-
-    run(test)
+async def test_a_kind_that_nobody_declared_is_read_from_the_server_and_never_followed(world: World) -> None:
+    await world.client.create(config_map("a", labels={"app": "x"}))
+    found = await world.cache.get(CONFIG_MAP, "a", "default")
+    assert found is not None
+    assert found["kind"] == "ConfigMap"
+    with pytest.raises(TypeError, match="thaw"):
+        found["data"] = {}
+    assert await world.cache.get(CONFIG_MAP, "b", "default") is None
+    assert [item["metadata"]["name"] for item in await world.cache.list(CONFIG_MAP, labels="app=x")] == ["a"]
+    query = await world.cache.query(CONFIG_MAP, "default")
+    assert query.where("metadata.name", "=", "a").count() == 1
+    assert world.cache.counts.live == 4
+    assert world.faults.watches == []
+    with pytest.raises(NotCached, match="declare the kind"):
+        world.cache.informer(CONFIG_MAP)
 
 
-def test_reads_are_answered_by_whatever_has_all_of_it() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(Widget.crd())
-        await world.client.create(widget("a", size=3))
-        await world.followed(Widget, "")
-        sent = len(world.faults.calls)
-        typed = await world.cache.get(Widget, "a", "default")
-        tree = await world.cache.get("example.com/v1/Widget", "a", "default")
-        assert typed is not None
-        assert tree is not None
-        assert (typed.spec.size, tree["spec"]["size"]) == (3, 3)
-        assert len(await world.cache.list(Widget, "default", fields="spec.size=3,spec.color!=blue")) == 1
-        assert await world.cache.list(Widget, "elsewhere") == []
-        assert len(world.faults.calls) == sent
-
-    run(test)
+async def test_reads_are_answered_by_whatever_has_all_of_it(world: World) -> None:
+    await world.client.create(Widget.crd())
+    await world.client.create(widget("a", size=3))
+    await world.followed(Widget, "")
+    sent = len(world.faults.calls)
+    typed = await world.cache.get(Widget, "a", "default")
+    tree = await world.cache.get("example.com/v1/Widget", "a", "default")
+    assert typed is not None
+    assert tree is not None
+    assert (typed.spec.size, tree["spec"]["size"]) == (3, 3)
+    assert len(await world.cache.list(Widget, "default", fields="spec.size=3,spec.color!=blue")) == 1
+    assert await world.cache.list(Widget, "elsewhere") == []
+    assert len(world.faults.calls) == sent
 
 
 @pytest.mark.feature("E34")
-def test_what_sees_only_a_part_answers_for_nothing_else() -> None:
-    async def test(world: World) -> None:
-        await make_namespaces(world, "one", "two")
-        await world.client.create(config_map("a", "one"))
-        await world.client.create(config_map("b", "two"))
-        await world.followed(CONFIG_MAP, "one")
-        await world.followed(CONFIG_MAP, "", labels="app=x")
-        assert await world.cache.get(CONFIG_MAP, "a", "one") is not None
-        assert world.cache.counts.live == 0
-        assert await world.cache.get(CONFIG_MAP, "b", "two") is not None
-        assert world.cache.counts.live == 1
-
-    run(test)
+async def test_what_sees_only_a_part_answers_for_nothing_else(world: World) -> None:
+    await make_namespaces(world, "one", "two")
+    await world.client.create(config_map("a", "one"))
+    await world.client.create(config_map("b", "two"))
+    await world.followed(CONFIG_MAP, "one")
+    await world.followed(CONFIG_MAP, "", labels="app=x")
+    assert await world.cache.get(CONFIG_MAP, "a", "one") is not None
+    assert world.cache.counts.live == 0
+    assert await world.cache.get(CONFIG_MAP, "b", "two") is not None
+    assert world.cache.counts.live == 1
 
 
 @pytest.mark.feature("E34")
-def test_a_cache_of_some_namespaces_looks_only_there() -> None:
-    async def test(world: World) -> None:
+async def test_a_cache_of_some_namespaces_looks_only_there() -> None:
+    async with new_world(namespaces=["one", "two"]) as world:
         await make_namespaces(world, "one", "two", "three")
         for namespace in ("one", "two", "three"):
             await world.client.create(config_map(f"in-{namespace}", namespace))
@@ -148,59 +131,48 @@ def test_a_cache_of_some_namespaces_looks_only_there() -> None:
         assert await world.cache.get(CONFIG_MAP, "in-three", "three") is not None
         assert world.cache.counts.live == 0
 
-    run(test, namespaces=["one", "two"])
-
 
 @pytest.mark.feature("E34")
-def test_only_what_has_the_labels_and_fields_is_kept_and_it_goes_when_it_loses_them() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a", labels={"app": "x"}))
-        await world.client.create(config_map("b"))
-        labelled = await world.followed(labels={"app": "x"})
-        named = await world.followed(fields={"metadata.name": "b"})
-        assert (names(labelled), names(named)) == (["a"], ["b"])
-        journal = Journal()
-        labelled.add_handler(journal, replay=False)
-        await world.client.update(config_map("a"))
-        await world.client.update(config_map("b", labels={"app": "x"}))
-        await world.settle()
-        assert journal.texts == ["-a", "+b"]
-
-    run(test)
+async def test_only_what_has_the_labels_and_fields_is_kept_and_it_goes_when_it_loses_them(world: World) -> None:
+    await world.client.create(config_map("a", labels={"app": "x"}))
+    await world.client.create(config_map("b"))
+    labelled = await world.followed(labels={"app": "x"})
+    named = await world.followed(fields={"metadata.name": "b"})
+    assert (names(labelled), names(named)) == (["a"], ["b"])
+    journal = Journal()
+    labelled.add_handler(journal, replay=False)
+    await world.client.update(config_map("a"))
+    await world.client.update(config_map("b", labels={"app": "x"}))
+    await world.settle()
+    assert journal.texts == ["-a", "+b"]
 
 
 @pytest.mark.feature("E35")
-def test_a_transform_decides_what_is_kept() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a", k="v", secret="s"))
-        informer = await world.followed(transform=chain(strip_managed_fields, keep_only("data.k")))
-        tree = informer.get("default/a")
-        assert tree is not None
-        assert tree["data"] == {"k": "v"}
-        assert tree["kind"] == "ConfigMap"
-        assert "managedFields" not in tree["metadata"]
-        await world.client.update(config_map("a", k="w", secret="t"))
-        await world.settle()
-        assert (informer.get("default/a") or {})["data"] == {"k": "w"}
-
-    run(test)
+async def test_a_transform_decides_what_is_kept(world: World) -> None:
+    await world.client.create(config_map("a", k="v", secret="s"))
+    informer = await world.followed(transform=chain(strip_managed_fields, keep_only("data.k")))
+    tree = informer.get("default/a")
+    assert tree is not None
+    assert tree["data"] == {"k": "v"}
+    assert tree["kind"] == "ConfigMap"
+    assert "managedFields" not in tree["metadata"]
+    await world.client.update(config_map("a", k="w", secret="t"))
+    await world.settle()
+    assert (informer.get("default/a") or {})["data"] == {"k": "w"}
 
 
-def test_what_somebody_keeps_a_part_of_is_whole_for_everybody_else() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a", k="v", secret="s"))
-        await world.followed(transform=keep_only("data.k"))
-        found = await world.cache.get(CONFIG_MAP, "a", "default")
-        assert found is not None
-        assert found["data"] == {"k": "v", "secret": "s"}
-        assert world.cache.counts.live == 1
-
-    run(test)
+async def test_what_somebody_keeps_a_part_of_is_whole_for_everybody_else(world: World) -> None:
+    await world.client.create(config_map("a", k="v", secret="s"))
+    await world.followed(transform=keep_only("data.k"))
+    found = await world.cache.get(CONFIG_MAP, "a", "default")
+    assert found is not None
+    assert found["data"] == {"k": "v", "secret": "s"}
+    assert world.cache.counts.live == 1
 
 
 @pytest.mark.feature("E35")
-def test_a_cache_can_transform_everything_or_some_kinds() -> None:
-    async def test(world: World) -> None:
+async def test_a_cache_can_transform_everything_or_some_kinds() -> None:
+    async with new_world(transform=strip_managed_fields, transforms={CONFIG_MAP: drop("data.secret")}) as world:
         await make_namespaces(world, "one")
         await world.client.create(config_map("a", k="v", secret="s"))
         await world.followed()
@@ -214,19 +186,14 @@ def test_a_cache_can_transform_everything_or_some_kinds() -> None:
         assert "managedFields" not in place["metadata"]
         assert world.cache.counts.live == 0
 
-    run(test, transform=strip_managed_fields, transforms={CONFIG_MAP: drop("data.secret")})
 
+async def test_a_transform_that_fails_loses_nothing(world: World) -> None:
+    def fails(tree: Object) -> Object:
+        raise ValueError(tree["metadata"]["name"])
 
-def test_a_transform_that_fails_loses_nothing() -> None:
-    async def test(world: World) -> None:
-        def fails(tree: Object) -> Object:
-            raise ValueError(tree["metadata"]["name"])
-
-        await world.client.create(config_map("a", k="v"))
-        informer = await world.followed(transform=fails)
-        assert (informer.get("default/a") or {})["data"] == {"k": "v"}
-
-    run(test)
+    await world.client.create(config_map("a", k="v"))
+    informer = await world.followed(transform=fails)
+    assert (informer.get("default/a") or {})["data"] == {"k": "v"}
 
 
 def test_paths_to_keep_and_to_drop_go_through_lists() -> None:
@@ -262,206 +229,165 @@ async def catch_up(world: World) -> None:
     await world.settle()
 
 
-def test_writes_that_have_been_seen_are_not_remembered_though_nobody_reads() -> None:
-    async def test(world: World) -> None:
-        await world.followed()
-        for number in range(3 * FEW_NOTES):
-            await world.cache.client.create(config_map(f"a{number}"))
-            await world.settle()
-        assert len(world.cache.writes.of(Target("", "configmaps"))) <= FEW_NOTES
-        behind(world)
-        for number in range(3 * FEW_NOTES):
-            await world.cache.client.update(config_map(f"a{number}", k="new"))
-        assert len(world.cache.writes.of(Target("", "configmaps"))) == 3 * FEW_NOTES
-
-    run(test)
+async def test_writes_that_have_been_seen_are_not_remembered_though_nobody_reads(world: World) -> None:
+    await world.followed()
+    for number in range(3 * FEW_NOTES):
+        await world.cache.client.create(config_map(f"a{number}"))
+        await world.settle()
+    assert len(world.cache.writes.of(Target("", "configmaps"))) <= FEW_NOTES
+    behind(world)
+    for number in range(3 * FEW_NOTES):
+        await world.cache.client.update(config_map(f"a{number}", k="new"))
+    assert len(world.cache.writes.of(Target("", "configmaps"))) == 3 * FEW_NOTES
 
 
-def test_a_read_shows_what_this_process_wrote_before() -> None:
-    async def test(world: World) -> None:
-        await world.followed()
-        own = world.cache.client
-        await own.create(config_map("a", k="1"))
-        assert (await world.cache.get(CONFIG_MAP, "a", "default") or {})["data"] == {"k": "1"}
-        await own.update(config_map("a", k="2"))
-        assert [item["data"] for item in await world.cache.list(CONFIG_MAP, "default") if "data" in item][-1] == {
-            "k": "2"
+async def test_a_read_shows_what_this_process_wrote_before(world: World) -> None:
+    await world.followed()
+    own = world.cache.client
+    await own.create(config_map("a", k="1"))
+    assert (await world.cache.get(CONFIG_MAP, "a", "default") or {})["data"] == {"k": "1"}
+    await own.update(config_map("a", k="2"))
+    assert [item["data"] for item in await world.cache.list(CONFIG_MAP, "default") if "data" in item][-1] == {"k": "2"}
+    await own.with_options(field_manager="me").delete(CONFIG_MAP, "a", "default")
+    assert await world.cache.get(CONFIG_MAP, "a", "default") is None
+    assert world.cache.counts.late == 0
+    assert not world.cache.writes  # all seen: nothing to remember
+
+
+async def test_a_read_waits_only_for_the_object_it_is_about_and_not_at_all_if_told_so(world: World) -> None:
+    await world.client.create(config_map("other"))
+    await world.followed()
+    behind(world)
+    await world.cache.client.create(config_map("a"))
+    assert await world.cache.get(CONFIG_MAP, "other", "default") is not None
+    assert await world.cache.get(CONFIG_MAP, "a", "default", consistency="any") is None
+    reading = asyncio.ensure_future(world.cache.get(CONFIG_MAP, "a", "default"))
+    listing = asyncio.ensure_future(world.cache.list(CONFIG_MAP))
+    elsewhere = await world.cache.list(CONFIG_MAP, "default", consistency="any")
+    await world.settle()
+    assert not reading.done()
+    assert "a" not in [item["metadata"]["name"] for item in elsewhere]
+    await catch_up(world)
+    await world.advance(1)
+    found = await reading
+    assert found is not None
+    assert "a" in [item["metadata"]["name"] for item in await listing]
+    assert world.cache.counts.waited >= 1
+
+
+async def test_a_read_that_waits_too_long_asks_the_server_and_is_counted(world: World) -> None:
+    await world.followed()
+    behind(world)
+    await world.cache.client.create(config_map("a"))
+    reading = asyncio.ensure_future(world.cache.get(CONFIG_MAP, "a", "default"))
+    await world.advance(9)
+    assert not reading.done()
+    await world.advance(2)
+    found = await reading
+    assert found is not None
+    assert found["metadata"]["name"] == "a"
+    assert world.cache.counts.late == 1
+
+
+async def test_a_deletion_is_known_by_the_uid_of_what_is_gone(world: World) -> None:
+    await world.client.create(config_map("a"))
+    await world.followed()
+    behind(world)
+    await world.cache.client.delete(CONFIG_MAP, "a", "default")
+    reading = asyncio.ensure_future(world.cache.get(CONFIG_MAP, "a", "default"))
+    await world.settle()
+    assert not reading.done()
+    await world.client.create(config_map("a", k="another"))
+    await catch_up(world)
+    await world.advance(1)
+    found = await reading
+    assert found is None or found["data"] == {"k": "another"}  # but not the one that is gone
+
+
+async def test_an_object_on_its_way_out_is_still_shown(world: World) -> None:
+    kept = config_map("a")
+    kept["metadata"]["finalizers"] = ["example.com/keep"]
+    await world.client.create(kept)
+    await world.followed()
+    await world.cache.client.delete(CONFIG_MAP, "a", "default")
+    found = await world.cache.get(CONFIG_MAP, "a", "default")
+    assert found is not None
+    assert found["metadata"]["deletionTimestamp"]
+
+
+async def test_what_was_deleted_together_is_seen_to_be_gone(world: World) -> None:
+    for name in ("a", "b"):
+        await world.client.create(config_map(name, labels={"app": "x"}))
+    await world.followed()
+    await world.cache.client.delete_all(CONFIG_MAP, "default", labels="app=x")
+    assert await world.cache.list(CONFIG_MAP, "default", labels="app=x") == []
+
+
+async def test_dry_runs_are_not_waited_for(world: World) -> None:
+    await world.client.create(config_map("a"))
+    await world.followed()
+    own = world.cache.client
+    await own.create(config_map("b"), dry_run=True)
+    await own.update(config_map("a", k="1"), dry_run=True)
+    await own.delete(CONFIG_MAP, "a", "default", dry_run=True)
+    assert not world.cache.writes
+
+
+async def test_a_write_that_a_filtered_informer_will_never_see_is_not_waited_for(world: World) -> None:
+    informer = await world.followed(labels="app=x")
+    made = await world.cache.client.create(config_map("a"))
+    revision = int(made["metadata"]["resourceVersion"])
+    assert _is_seen(informer, "default/a", Write(revision, labels={}))
+    assert not _is_seen(informer, "default/a", Write(revision, labels={"app": "x"}))
+
+
+async def test_one_can_ask_for_an_object_to_be_at_least_so_new(world: World) -> None:
+    await world.followed()
+    made = await world.client.create(config_map("a"))
+    assert await world.cache.at_least(CONFIG_MAP, "default/a", made["metadata"]["resourceVersion"])
+    assert world.cache.informer(CONFIG_MAP, "default").get("default/a") is not None
+    assert await world.cache.at_least(CONFIG_MAP, "default/a", "opaque")
+    asking = asyncio.ensure_future(world.cache.at_least(CONFIG_MAP, "default/a", "99999999", seconds=3))
+    await world.advance(4)
+    assert not await asking
+
+
+async def test_a_status_that_says_nothing_and_other_answers_are_passed_over(world: World) -> None:
+    await world.followed()
+    with pytest.raises(NotFound):
+        await world.cache.client.delete(CONFIG_MAP, "nobody", "default")
+    await world.cache.client.create(
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}},
         }
-        await own.with_options(field_manager="me").delete(CONFIG_MAP, "a", "default")
-        assert await world.cache.get(CONFIG_MAP, "a", "default") is None
-        assert world.cache.counts.late == 0
-        assert not world.cache.writes  # all seen: nothing to remember
-
-    run(test)
+    )
+    assert not world.cache.writes
 
 
-def test_a_read_waits_only_for_the_object_it_is_about_and_not_at_all_if_told_so() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("other"))
-        await world.followed()
-        behind(world)
-        await world.cache.client.create(config_map("a"))
-        assert await world.cache.get(CONFIG_MAP, "other", "default") is not None
-        assert await world.cache.get(CONFIG_MAP, "a", "default", consistency="any") is None
-        reading = asyncio.ensure_future(world.cache.get(CONFIG_MAP, "a", "default"))
-        listing = asyncio.ensure_future(world.cache.list(CONFIG_MAP))
-        elsewhere = await world.cache.list(CONFIG_MAP, "default", consistency="any")
-        await world.settle()
-        assert not reading.done()
-        assert "a" not in [item["metadata"]["name"] for item in elsewhere]
-        await catch_up(world)
-        await world.advance(1)
-        found = await reading
-        assert found is not None
-        assert "a" in [item["metadata"]["name"] for item in await listing]
-        assert world.cache.counts.waited >= 1
+async def test_a_client_of_the_cache_is_the_same_client_otherwise(world: World) -> None:
+    seen: list[Call] = []
 
-    run(test)
+    def refuse(call: Call) -> Any:
+        seen.append(call)
 
-
-def test_a_read_that_waits_too_long_asks_the_server_and_is_counted() -> None:
-    async def test(world: World) -> None:
-        await world.followed()
-        behind(world)
-        await world.cache.client.create(config_map("a"))
-        reading = asyncio.ensure_future(world.cache.get(CONFIG_MAP, "a", "default"))
-        await world.advance(9)
-        assert not reading.done()
-        await world.advance(2)
-        found = await reading
-        assert found is not None
-        assert found["metadata"]["name"] == "a"
-        assert world.cache.counts.late == 1
-
-    run(test)
-
-
-def test_a_deletion_is_known_by_the_uid_of_what_is_gone() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a"))
-        await world.followed()
-        behind(world)
-        await world.cache.client.delete(CONFIG_MAP, "a", "default")
-        reading = asyncio.ensure_future(world.cache.get(CONFIG_MAP, "a", "default"))
-        await world.settle()
-        assert not reading.done()
-        await world.client.create(config_map("a", k="another"))
-        await catch_up(world)
-        await world.advance(1)
-        found = await reading
-        assert found is None or found["data"] == {"k": "another"}  # but not the one that is gone
-
-    run(test)
-
-
-def test_an_object_on_its_way_out_is_still_shown() -> None:
-    async def test(world: World) -> None:
-        kept = config_map("a")
-        kept["metadata"]["finalizers"] = ["example.com/keep"]
-        await world.client.create(kept)
-        await world.followed()
-        await world.cache.client.delete(CONFIG_MAP, "a", "default")
-        found = await world.cache.get(CONFIG_MAP, "a", "default")
-        assert found is not None
-        assert found["metadata"]["deletionTimestamp"]
-
-    run(test)
-
-
-def test_what_was_deleted_together_is_seen_to_be_gone() -> None:
-    async def test(world: World) -> None:
-        for name in ("a", "b"):
-            await world.client.create(config_map(name, labels={"app": "x"}))
-        await world.followed()
-        await world.cache.client.delete_all(CONFIG_MAP, "default", labels="app=x")
-        assert await world.cache.list(CONFIG_MAP, "default", labels="app=x") == []
-
-    run(test)
-
-
-def test_dry_runs_are_not_waited_for() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a"))
-        await world.followed()
-        own = world.cache.client
-        await own.create(config_map("b"), dry_run=True)
-        await own.update(config_map("a", k="1"), dry_run=True)
-        await own.delete(CONFIG_MAP, "a", "default", dry_run=True)
-        assert not world.cache.writes
-
-    run(test)
-
-
-def test_a_write_that_a_filtered_informer_will_never_see_is_not_waited_for() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed(labels="app=x")
-        made = await world.cache.client.create(config_map("a"))
-        revision = int(made["metadata"]["resourceVersion"])
-        assert _is_seen(informer, "default/a", Write(revision, labels={}))
-        assert not _is_seen(informer, "default/a", Write(revision, labels={"app": "x"}))
-
-    run(test)
-
-
-def test_one_can_ask_for_an_object_to_be_at_least_so_new() -> None:
-    async def test(world: World) -> None:
-        await world.followed()
-        made = await world.client.create(config_map("a"))
-        assert await world.cache.at_least(CONFIG_MAP, "default/a", made["metadata"]["resourceVersion"])
-        assert world.cache.informer(CONFIG_MAP, "default").get("default/a") is not None
-        assert await world.cache.at_least(CONFIG_MAP, "default/a", "opaque")
-        asking = asyncio.ensure_future(world.cache.at_least(CONFIG_MAP, "default/a", "99999999", seconds=3))
-        await world.advance(4)
-        assert not await asking
-
-    run(test)
-
-
-def test_a_status_that_says_nothing_and_other_answers_are_passed_over() -> None:
-    async def test(world: World) -> None:
-        await world.followed()
-        with pytest.raises(NotFound):
-            await world.cache.client.delete(CONFIG_MAP, "nobody", "default")
-        await world.cache.client.create(
-            {
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SelfSubjectAccessReview",
-                "spec": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}},
-            }
-        )
-        assert not world.cache.writes
-
-    run(test)
-
-
-def test_a_client_of_the_cache_is_the_same_client_otherwise() -> None:
-    async def test(world: World) -> None:
-        seen: list[Call] = []
-
-        def refuse(call: Call) -> Any:
-            seen.append(call)
-
-        world.faults.refuse = refuse
-        await world.cache.client.create(config_map("a"))
-        assert seen[-1].method == "POST"
-
-    run(test)
+    world.faults.refuse = refuse
+    await world.cache.client.create(config_map("a"))
+    assert seen[-1].method == "POST"
 
 
 @pytest.mark.feature("E39")
-def test_a_query_shows_nothing_older_than_what_was_seen_already() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        made = await world.client.create(config_map("a"))
-        asked = asyncio.ensure_future(
-            world.cache.query(CONFIG_MAP, "default", min_revision=made["metadata"]["resourceVersion"])
-        )
-        await world.until(asked.done)
-        assert [held.meta.name for held in asked.result().held()] == ["a"]
-        future = str(int(informer.resource_version) + 1000)
-        asked = asyncio.ensure_future(world.cache.query(CONFIG_MAP, "default", min_revision=future))
-        await world.until(asked.done)
-        with pytest.raises(NotSynced, match=f"but {future} is required"):
-            await asked
-
-    run(test)
+async def test_a_query_shows_nothing_older_than_what_was_seen_already(world: World) -> None:
+    informer = await world.followed()
+    made = await world.client.create(config_map("a"))
+    asked = asyncio.ensure_future(
+        world.cache.query(CONFIG_MAP, "default", min_revision=made["metadata"]["resourceVersion"])
+    )
+    await world.until(asked.done)
+    assert [held.meta.name for held in asked.result().held()] == ["a"]
+    future = str(int(informer.resource_version) + 1000)
+    asked = asyncio.ensure_future(world.cache.query(CONFIG_MAP, "default", min_revision=future))
+    await world.until(asked.done)
+    with pytest.raises(NotSynced, match=f"but {future} is required"):
+        await asked

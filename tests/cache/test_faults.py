@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cache.faults import CONFIG_MAP, GONE, TOO_LARGE, World, answer_of, config_map, error_event, run
+from tests.cache.faults import CONFIG_MAP, GONE, TOO_LARGE, World, answer_of, config_map, error_event, new_world
 from tests.cache.test_reflector import CUT, NO_STREAMS, REFUSED, is_list, is_watch, streams_list
 
 from setpoint.client.transport import Answer, Call, TransportError
@@ -145,142 +145,130 @@ def test_whatever_fails_the_end_is_what_the_server_has(history: list[tuple[str, 
         assert late.known == witness.known
         assert late.complaints == []
 
-    run(test)
+    async def main() -> None:
+        async with new_world() as world:
+            await test(world)
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("place", range(12))
 @pytest.mark.parametrize("end", ENDS, ids=["ended", "cut in the middle of an event", "410", "500"])
-def test_a_watch_that_ends_before_any_event_loses_and_doubles_nothing(end: Any, place: int) -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a"))
-        await world.client.create(config_map("b"))
-        seen = [0]
+async def test_a_watch_that_ends_before_any_event_loses_and_doubles_nothing(world: World, end: Any, place: int) -> None:
+    await world.client.create(config_map("a"))
+    await world.client.create(config_map("b"))
+    seen = [0]
 
-        def interrupt(call: Call, number: int, line: bytes) -> bytes | TransportError | None:
-            seen[0] += 1
-            if seen[0] - 1 == place:
-                found: bytes | TransportError | None = end
-                return found
-            return line
+    def interrupt(call: Call, number: int, line: bytes) -> bytes | TransportError | None:
+        seen[0] += 1
+        if seen[0] - 1 == place:
+            found: bytes | TransportError | None = end
+            return found
+        return line
 
-        world.faults.interrupt = interrupt
-        informer = world.cache.acquire(CONFIG_MAP, "default")
-        witness = Witness()
-        informer.add_handler(witness)
+    world.faults.interrupt = interrupt
+    informer = world.cache.acquire(CONFIG_MAP, "default")
+    witness = Witness()
+    informer.add_handler(witness)
+    await world.settle()
+    for step, name in ((1, "a"), (0, "b"), (1, "c"), (2, "c"), (1, "b"), (0, "a")):
+        await act(world, step, name)
         await world.settle()
-        for step, name in ((1, "a"), (0, "b"), (1, "c"), (2, "c"), (1, "b"), (0, "a")):
-            await act(world, step, name)
-            await world.settle()
-        state = await state_of(world)
-        await world.until(lambda: same(informer, witness, state))
-
-    run(test)
+    state = await state_of(world)
+    await world.until(lambda: same(informer, witness, state))
 
 
-def test_a_watch_that_is_cut_after_every_event_still_brings_each_once() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        heard: list[str] = []
-        informer.add_handler(lambda change: heard.append(change.held.meta.name), replay=False)
-        world.faults.interrupt = lambda call, number, line: line if number == 0 else CUT
-        for number in range(30):
-            await world.client.create(config_map(f"m{number:02}"))
-        await world.until(lambda: "default/m29" in informer.store, 300)
-        assert heard == [f"m{number:02}" for number in range(30)]
-        assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
-
-    run(test)
+async def test_a_watch_that_is_cut_after_every_event_still_brings_each_once(world: World) -> None:
+    informer = await world.followed()
+    heard: list[str] = []
+    informer.add_handler(lambda change: heard.append(change.held.meta.name), replay=False)
+    world.faults.interrupt = lambda call, number, line: line if number == 0 else CUT
+    for number in range(30):
+        await world.client.create(config_map(f"m{number:02}"))
+    await world.until(lambda: "default/m29" in informer.store, 300)
+    assert heard == [f"m{number:02}" for number in range(30)]
+    assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
 
 
-def test_a_server_that_is_started_anew_on_its_file_is_followed_on(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        # The world's own server is not asked: the one on the file is.
-        informer = None
-        witness = Witness()
-        for turn in range(3):
-            plane = ControlPlane(f"sqlite:{tmp_path / 'db'}", clock=world.clock, ids=SeededIds(turn), system=False)
-            async with plane, plane.client() as client:
-                world.client = client
-                world.faults.inner = client.transport
-                world.faults.refuse = lambda call: None
-                if informer is None:
-                    informer = world.cache.acquire(CONFIG_MAP, "default")
-                    informer.add_handler(witness)
-                await act(world, 1, f"m{turn}")
-                await act(world, turn, "m0")
-                state = await state_of(world)
-                await world.until(lambda: same(informer, witness, state))  # noqa: B023
-                world.faults.refuse = lambda call: REFUSED
-            world.faults.cut()
-            await world.advance(20)
-            assert informer.state == "failing"
-
-    run(test)
+async def test_a_server_that_is_started_anew_on_its_file_is_followed_on(world: World, tmp_path: Path) -> None:
+    # The world's own server is not asked: the one on the file is.
+    informer = None
+    witness = Witness()
+    for turn in range(3):
+        plane = ControlPlane(f"sqlite:{tmp_path / 'db'}", clock=world.clock, ids=SeededIds(turn), system=False)
+        async with plane, plane.client() as client:
+            world.client = client
+            world.faults.inner = client.transport
+            world.faults.refuse = lambda call: None
+            if informer is None:
+                informer = world.cache.acquire(CONFIG_MAP, "default")
+                informer.add_handler(witness)
+            await act(world, 1, f"m{turn}")
+            await act(world, turn, "m0")
+            state = await state_of(world)
+            await world.until(lambda: same(informer, witness, state))  # noqa: B023
+            world.faults.refuse = lambda call: REFUSED
+        world.faults.cut()
+        await world.advance(20)
+        assert informer.state == "failing"
 
 
 @pytest.mark.parametrize("error", [TooManyRequests.of(), InternalError.of("no"), GONE], ids=["429", "500", "410"])
-def test_a_server_that_refuses_half_of_all_requests_is_followed_all_the_same(error: APIError) -> None:
-    async def test(world: World) -> None:
-        turn = [0]
+async def test_a_server_that_refuses_half_of_all_requests_is_followed_all_the_same(
+    world: World, error: APIError
+) -> None:
+    turn = [0]
 
-        def refuse(call: Call) -> Answer | None:
-            turn[0] += 1
-            return answer_of(error) if turn[0] % 2 and (is_watch(call) or is_list(call)) else None
+    def refuse(call: Call) -> Answer | None:
+        turn[0] += 1
+        return answer_of(error) if turn[0] % 2 and (is_watch(call) or is_list(call)) else None
 
-        world.faults.refuse = refuse
-        informer = world.cache.acquire(CONFIG_MAP, "default")
-        witness = Witness()
-        informer.add_handler(witness)
-        for number in range(5):
-            await act(world, number, "a")
-            world.faults.cut()
-            await world.advance(1)
-        state = await state_of(world)
-        await world.until(lambda: same(informer, witness, state), 300)
-
-    run(test)
-
-
-def test_a_slow_server_is_waited_for() -> None:
-    async def test(world: World) -> None:
-        inner = world.faults.inner
-
-        class Slow:
-            async def send(self, call: Call) -> Answer:
-                await world.clock.sleep(20)
-                return await inner.send(call)
-
-            def stream(self, call: Call) -> Any:
-                return inner.stream(call)
-
-            async def close(self) -> None: ...
-
-        world.faults.inner = Slow()
-        world.faults.refuse = lambda call: answer_of(NO_STREAMS) if streams_list(call) else None
-        await world.client.create(config_map("a"))
-        informer = world.cache.acquire(CONFIG_MAP, "default")
-        await world.until(lambda: informer.synced)
-        assert "default/a" in informer.store
-        assert len(world.faults.lists) == 1
-
-    run(test)
+    world.faults.refuse = refuse
+    informer = world.cache.acquire(CONFIG_MAP, "default")
+    witness = Witness()
+    informer.add_handler(witness)
+    for number in range(5):
+        await act(world, number, "a")
+        world.faults.cut()
+        await world.advance(1)
+    state = await state_of(world)
+    await world.until(lambda: same(informer, witness, state), 300)
 
 
-def test_a_burst_does_not_keep_others_from_their_turn() -> None:
-    async def test(world: World) -> None:
-        for number in range(1500):
-            await world.client.create(config_map(f"m{number}"))
-        turns = [0]
+async def test_a_slow_server_is_waited_for(world: World) -> None:
+    inner = world.faults.inner
 
-        async def other() -> None:
-            while True:
-                turns[0] += 1
-                await asyncio.sleep(0)
+    class Slow:
+        async def send(self, call: Call) -> Answer:
+            await world.clock.sleep(20)
+            return await inner.send(call)
 
-        beside = asyncio.ensure_future(other())
-        informer = world.cache.acquire(CONFIG_MAP, "default")
-        await informer.wait_synced()
-        beside.cancel()
-        assert turns[0] > 3
+        def stream(self, call: Call) -> Any:
+            return inner.stream(call)
 
-    run(test)
+        async def close(self) -> None: ...
+
+    world.faults.inner = Slow()
+    world.faults.refuse = lambda call: answer_of(NO_STREAMS) if streams_list(call) else None
+    await world.client.create(config_map("a"))
+    informer = world.cache.acquire(CONFIG_MAP, "default")
+    await world.until(lambda: informer.synced)
+    assert "default/a" in informer.store
+    assert len(world.faults.lists) == 1
+
+
+async def test_a_burst_does_not_keep_others_from_their_turn(world: World) -> None:
+    for number in range(1500):
+        await world.client.create(config_map(f"m{number}"))
+    turns = [0]
+
+    async def other() -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(other())
+    informer = world.cache.acquire(CONFIG_MAP, "default")
+    await informer.wait_synced()
+    beside.cancel()
+    assert turns[0] > 3

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cache.faults import CONFIG_MAP, World, config_map, run
+from tests.cache.faults import CONFIG_MAP, World, config_map
 
 from setpoint.api.core.v1 import ConfigMap
 from setpoint.cache.entry import CachedObject, maker, read_meta
@@ -102,16 +102,13 @@ def test_objects_that_differ_in_times_and_owners_share_the_rest_of_their_records
     assert one_set is other_set
 
 
-def test_a_record_cannot_be_changed() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a", k="v"))
-        informer = await world.followed(ConfigMap)
-        found = informer.get("default/a")
-        assert found is not None
-        assert is_frozen(found.metadata.managed_fields)
-        with pytest.raises(TypeError, match="change a copy"):
-            found.metadata.managed_fields[0]["manager"] = "me"
-        assert [entry["operation"] for entry in found.metadata.managed_fields] == ["Update"]
-        assert found.edit().metadata.managed_fields == thaw(found.metadata.managed_fields)
-
-    run(test)
+async def test_a_record_cannot_be_changed(world: World) -> None:
+    await world.client.create(config_map("a", k="v"))
+    informer = await world.followed(ConfigMap)
+    found = informer.get("default/a")
+    assert found is not None
+    assert is_frozen(found.metadata.managed_fields)
+    with pytest.raises(TypeError, match="change a copy"):
+        found.metadata.managed_fields[0]["manager"] = "me"
+    assert [entry["operation"] for entry in found.metadata.managed_fields] == ["Update"]
+    assert found.edit().metadata.managed_fields == thaw(found.metadata.managed_fields)

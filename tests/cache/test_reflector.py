@@ -15,7 +15,7 @@ from tests.cache.faults import (
     config_map,
     error_event,
     names,
-    run,
+    new_world,
 )
 from tests.client.test_client import Widget
 
@@ -64,240 +64,205 @@ def no_streaming(call: Call) -> Answer | TransportError | None:
 
 
 @pytest.mark.feature("E37")
-def test_one_watch_brings_the_list_and_what_follows() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a"))
-        informer = await world.followed()
-        assert names(informer) == ["a"]
-        await world.client.create(config_map("b"))
-        await world.settle()
-        assert names(informer) == ["a", "b"]
-        assert informer.state == WATCHING
-        [watch] = world.faults.watches
-        seconds = int(watch.pop("timeoutSeconds"))
-        assert 300 <= seconds < 600
-        assert watch == {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "sendInitialEvents": "true",
-            "resourceVersionMatch": "NotOlderThan",
-        }
-        assert world.faults.lists == []
-
-    run(test)
+async def test_one_watch_brings_the_list_and_what_follows(world: World) -> None:
+    await world.client.create(config_map("a"))
+    informer = await world.followed()
+    assert names(informer) == ["a"]
+    await world.client.create(config_map("b"))
+    await world.settle()
+    assert names(informer) == ["a", "b"]
+    assert informer.state == WATCHING
+    [watch] = world.faults.watches
+    seconds = int(watch.pop("timeoutSeconds"))
+    assert 300 <= seconds < 600
+    assert watch == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+    }
+    assert world.faults.lists == []
 
 
 @pytest.mark.feature("E37")
-def test_a_server_that_does_not_stream_lists_is_asked_for_pages_from_its_cache() -> None:
-    async def test(world: World) -> None:
-        world.faults.refuse = no_streaming
-        for number in range(3):
-            await world.client.create(config_map(f"m{number}"))
-        informer = await world.followed()
-        assert names(informer) == ["m0", "m1", "m2"]
-        [listed] = world.faults.lists
-        assert listed == {"limit": str(PAGE), "resourceVersion": "0"}
-        following = world.faults.watches[-1]
-        assert following["resourceVersion"] == informer.resource_version
-        assert "sendInitialEvents" not in following
-        await world.client.delete(CONFIG_MAP, "m1", "default")
-        await world.settle()
-        assert names(informer) == ["m0", "m2"]
-
-    run(test)
+async def test_a_server_that_does_not_stream_lists_is_asked_for_pages_from_its_cache(world: World) -> None:
+    world.faults.refuse = no_streaming
+    for number in range(3):
+        await world.client.create(config_map(f"m{number}"))
+    informer = await world.followed()
+    assert names(informer) == ["m0", "m1", "m2"]
+    [listed] = world.faults.lists
+    assert listed == {"limit": str(PAGE), "resourceVersion": "0"}
+    following = world.faults.watches[-1]
+    assert following["resourceVersion"] == informer.resource_version
+    assert "sendInitialEvents" not in following
+    await world.client.delete(CONFIG_MAP, "m1", "default")
+    await world.settle()
+    assert names(informer) == ["m0", "m2"]
 
 
 @pytest.mark.feature("E37")
-def test_a_list_of_many_pages_is_one_state() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        journal = Journal()
-        informer.add_handler(journal, replay=False)
-        # Only lists of what is newest come in pages: the place we had must be out of reach.
-        world.faults.refuse = lambda call: no_streaming(call) or (answer_of(TOO_LARGE) if is_watch(call) else None)
-        world.faults.cut()
-        await world.settle()
-        for number in range(PAGE + 3):
-            await world.client.create(config_map(f"m{number:04}"))
-        await world.until(lambda: "default/m0000" in informer.store)
-        assert len(names(informer)) == len(journal.texts) == PAGE + 3
-        first, second = world.faults.lists[:2]
-        assert first == {"limit": str(PAGE)}
-        assert set(second) == {"limit", "continue"}
-
-    run(test)
+async def test_a_list_of_many_pages_is_one_state(world: World) -> None:
+    informer = await world.followed()
+    journal = Journal()
+    informer.add_handler(journal, replay=False)
+    # Only lists of what is newest come in pages: the place we had must be out of reach.
+    world.faults.refuse = lambda call: no_streaming(call) or (answer_of(TOO_LARGE) if is_watch(call) else None)
+    world.faults.cut()
+    await world.settle()
+    for number in range(PAGE + 3):
+        await world.client.create(config_map(f"m{number:04}"))
+    await world.until(lambda: "default/m0000" in informer.store)
+    assert len(names(informer)) == len(journal.texts) == PAGE + 3
+    first, second = world.faults.lists[:2]
+    assert first == {"limit": str(PAGE)}
+    assert set(second) == {"limit", "continue"}
 
 
-def test_what_changes_while_a_list_streams_counts() -> None:
+async def test_what_changes_while_a_list_streams_counts(world: World) -> None:
     """Some servers send real events before the bookmark that ends the list: also deletions."""
+    kept = await world.client.create(config_map("kept"))
+    gone = await world.client.create(config_map("gone"))
+    extra = b"".join(
+        msgspec.json.encode({"type": kind, "object": item}) + b"\n"
+        for kind, item in (("DELETED", gone), ("MODIFIED", {**kept, "data": {"k": "new"}}))
+    )
 
-    async def test(world: World) -> None:
-        kept = await world.client.create(config_map("kept"))
-        gone = await world.client.create(config_map("gone"))
-        extra = b"".join(
-            msgspec.json.encode({"type": kind, "object": item}) + b"\n"
-            for kind, item in (("DELETED", gone), ("MODIFIED", {**kept, "data": {"k": "new"}}))
-        )
+    def interrupt(call: Call, number: int, line: bytes) -> bytes:
+        return extra + line if b"initial-events-end" in line else line
 
-        def interrupt(call: Call, number: int, line: bytes) -> bytes:
-            return extra + line if b"initial-events-end" in line else line
-
-        world.faults.interrupt = interrupt
-        informer = await world.followed()
-        assert names(informer) == ["kept"]
-        found = informer.get("default/kept")
-        assert found is not None
-        assert found["data"] == {"k": "new"}
-
-    run(test)
+    world.faults.interrupt = interrupt
+    informer = await world.followed()
+    assert names(informer) == ["kept"]
+    found = informer.get("default/kept")
+    assert found is not None
+    assert found["data"] == {"k": "new"}
 
 
 @pytest.mark.feature("E37")
-def test_a_server_that_never_ends_its_streaming_list_does_not_hang_the_informer() -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("a"))
-        world.faults.interrupt = lambda call, number, line: b"" if b"initial-events-end" in line else line
-        informer = world.cache.acquire(CONFIG_MAP, "default")
-        await world.advance(29)
-        assert not informer.synced
-        await world.advance(2)
-        assert informer.synced
-        assert names(informer) == ["a"]
-        assert len(world.faults.lists) == 1
-
-    run(test)
+async def test_a_server_that_never_ends_its_streaming_list_does_not_hang_the_informer(world: World) -> None:
+    await world.client.create(config_map("a"))
+    world.faults.interrupt = lambda call, number, line: b"" if b"initial-events-end" in line else line
+    informer = world.cache.acquire(CONFIG_MAP, "default")
+    await world.advance(29)
+    assert not informer.synced
+    await world.advance(2)
+    assert informer.synced
+    assert names(informer) == ["a"]
+    assert len(world.faults.lists) == 1
 
 
-def test_a_watch_that_ends_goes_on_where_it_was_without_a_list() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        await world.client.create(config_map("a"))
-        await world.settle()
-        version = informer.resource_version
-        await world.advance(590)  # the server ends watches after 5 to 10 minutes
-        assert len(world.faults.watches) == 2
-        following = world.faults.watches[-1]
-        assert "sendInitialEvents" not in following
-        assert int(following["resourceVersion"]) >= int(version)
-        assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
-        assert informer.last_error is None
-
-    run(test)
+async def test_a_watch_that_ends_goes_on_where_it_was_without_a_list(world: World) -> None:
+    informer = await world.followed()
+    await world.client.create(config_map("a"))
+    await world.settle()
+    version = informer.resource_version
+    await world.advance(590)  # the server ends watches after 5 to 10 minutes
+    assert len(world.faults.watches) == 2
+    following = world.faults.watches[-1]
+    assert "sendInitialEvents" not in following
+    assert int(following["resourceVersion"]) >= int(version)
+    assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
+    assert informer.last_error is None
 
 
-def test_a_connection_that_breaks_costs_no_list_and_no_event() -> None:
-    async def test(world: World) -> None:
-        journal = Journal()
-        informer = await world.followed()
-        informer.add_handler(journal, replay=False)
-        for number in range(5):
-            world.faults.cut()
-            await world.client.create(config_map(f"m{number}"))
-            await world.until(lambda number=number: f"default/m{number}" in informer.store)  # type: ignore[misc]
-        assert journal.texts == ["+m0", "+m1", "+m2", "+m3", "+m4"]
-        assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
-
-    run(test)
+async def test_a_connection_that_breaks_costs_no_list_and_no_event(world: World) -> None:
+    journal = Journal()
+    informer = await world.followed()
+    informer.add_handler(journal, replay=False)
+    for number in range(5):
+        world.faults.cut()
+        await world.client.create(config_map(f"m{number}"))
+        await world.until(lambda number=number: f"default/m{number}" in informer.store)  # type: ignore[misc]
+    assert journal.texts == ["+m0", "+m1", "+m2", "+m3", "+m4"]
+    assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
 
 
 @pytest.mark.feature("E37")
-def test_bookmarks_move_the_place_where_a_watch_goes_on() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        before = informer.resource_version
-        for number in range(3):
-            await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"n{number}"}})
-        await world.settle()
-        assert informer.resource_version == before  # nothing happened to config maps
-        await world.advance(61)
-        assert int(informer.resource_version) >= int(before) + 3
-
-    run(test)
+async def test_bookmarks_move_the_place_where_a_watch_goes_on(world: World) -> None:
+    informer = await world.followed()
+    before = informer.resource_version
+    for number in range(3):
+        await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"n{number}"}})
+    await world.settle()
+    assert informer.resource_version == before  # nothing happened to config maps
+    await world.advance(61)
+    assert int(informer.resource_version) >= int(before) + 3
 
 
 @pytest.mark.parametrize("in_stream", [True, False], ids=["as an event", "as an answer"])
-def test_a_place_that_is_not_known_any_more_means_to_list_again_from_there(in_stream: bool) -> None:
-    async def test(world: World) -> None:
-        journal = Journal()
-        informer = await world.followed()
-        informer.add_handler(journal, replay=False)
-        place = informer.resource_version
-        once = [True]
+async def test_a_place_that_is_not_known_any_more_means_to_list_again_from_there(world: World, in_stream: bool) -> None:
+    journal = Journal()
+    informer = await world.followed()
+    informer.add_handler(journal, replay=False)
+    place = informer.resource_version
+    once = [True]
 
-        def refuse(call: Call) -> Answer | None:
-            if is_watch(call) and not streams_list(call) and once and not in_stream:
-                once.clear()
-                return answer_of(GONE)
-            return None
+    def refuse(call: Call) -> Answer | None:
+        if is_watch(call) and not streams_list(call) and once and not in_stream:
+            once.clear()
+            return answer_of(GONE)
+        return None
 
-        def interrupt(call: Call, number: int, line: bytes) -> bytes:
-            if once and in_stream and not streams_list(call):
-                once.clear()
-                return error_event(GONE)
-            return line
+    def interrupt(call: Call, number: int, line: bytes) -> bytes:
+        if once and in_stream and not streams_list(call):
+            once.clear()
+            return error_event(GONE)
+        return line
 
-        world.faults.refuse, world.faults.interrupt = refuse, interrupt
-        world.faults.cut()
-        await world.settle()
-        await world.client.create(config_map("a"))
-        await world.until(lambda: not once and "default/a" in informer.store)
-        relist = [watch for watch in world.faults.watches if "sendInitialEvents" in watch][1]
-        assert relist["resourceVersion"] == place  # not older than what we have seen
-        assert journal.texts == ["+a"]
-
-    run(test)
+    world.faults.refuse, world.faults.interrupt = refuse, interrupt
+    world.faults.cut()
+    await world.settle()
+    await world.client.create(config_map("a"))
+    await world.until(lambda: not once and "default/a" in informer.store)
+    relist = [watch for watch in world.faults.watches if "sendInitialEvents" in watch][1]
+    assert relist["resourceVersion"] == place  # not older than what we have seen
+    assert journal.texts == ["+a"]
 
 
-def test_a_list_that_is_not_possible_where_we_were_is_made_of_what_is_newest() -> None:
-    async def test(world: World) -> None:
-        for error in (GONE, TOO_LARGE):
-            for streaming in (True, False):
-                informer = await world.followed()
-                refused: list[Call] = []
+async def test_a_list_that_is_not_possible_where_we_were_is_made_of_what_is_newest(world: World) -> None:
+    for error in (GONE, TOO_LARGE):
+        for streaming in (True, False):
+            informer = await world.followed()
+            refused: list[Call] = []
 
-                def refuse(
-                    call: Call, error: APIError = error, streaming: bool = streaming, refused: list[Call] = refused
-                ) -> Answer | TransportError | None:
-                    if not streaming and streams_list(call):
-                        return answer_of(NO_STREAMS)
-                    version = dict(call.query).get("resourceVersion", "")
-                    if version not in ("", "0") and (streams_list(call) or is_list(call) or not refused):
-                        refused.append(call)
-                        return answer_of(error)
-                    return None
+            def refuse(
+                call: Call, error: APIError = error, streaming: bool = streaming, refused: list[Call] = refused
+            ) -> Answer | TransportError | None:
+                if not streaming and streams_list(call):
+                    return answer_of(NO_STREAMS)
+                version = dict(call.query).get("resourceVersion", "")
+                if version not in ("", "0") and (streams_list(call) or is_list(call) or not refused):
+                    refused.append(call)
+                    return answer_of(error)
+                return None
 
-                world.faults.refuse = refuse
-                world.faults.cut()
-                await world.client.create(config_map("new"))
-                await world.until(lambda: "default/new" in informer.store)  # noqa: B023
-                assert refused
-                await world.cache.release(informer)
-                await world.advance(11)
-                world.faults.refuse = lambda call: None
-                await world.client.delete(CONFIG_MAP, "new", "default")
-
-    run(test)
-
-
-def test_a_server_that_lost_its_state_is_believed() -> None:
-    """Its revisions begin anew: what was beyond them is gone."""
-
-    async def test(world: World) -> None:
-        for number in range(5):
-            await world.client.create(config_map(f"m{number}"))
-        informer = await world.followed()
-        async with ControlPlane(clock=world.clock, system=False) as fresh, fresh.client() as client:
-            await client.create(config_map("only"))
-            world.faults.inner = client.transport
+            world.faults.refuse = refuse
             world.faults.cut()
-            await world.until(lambda: names(informer) == ["only"])
-            await informer.wait_for(informer.resource_version)
+            await world.client.create(config_map("new"))
+            await world.until(lambda: "default/new" in informer.store)  # noqa: B023
+            assert refused
+            await world.cache.release(informer)
+            await world.advance(11)
+            world.faults.refuse = lambda call: None
+            await world.client.delete(CONFIG_MAP, "new", "default")
 
-    run(test)
+
+async def test_a_server_that_lost_its_state_is_believed(world: World) -> None:
+    """Its revisions begin anew: what was beyond them is gone."""
+    for number in range(5):
+        await world.client.create(config_map(f"m{number}"))
+    informer = await world.followed()
+    async with ControlPlane(clock=world.clock, system=False) as fresh, fresh.client() as client:
+        await client.create(config_map("only"))
+        world.faults.inner = client.transport
+        world.faults.cut()
+        await world.until(lambda: names(informer) == ["only"])
+        await informer.wait_for(informer.resource_version)
 
 
-def test_it_waits_longer_and_longer_while_nothing_works_as_client_go_does() -> None:
-    async def test(world: World) -> None:
+async def test_it_waits_longer_and_longer_while_nothing_works_as_client_go_does() -> None:
+    async with new_world(ids=Middle()) as world:
         await world.cache.client.resource(CONFIG_MAP)
         tries: list[float] = []
 
@@ -318,8 +283,6 @@ def test_it_waits_longer_and_longer_while_nothing_works_as_client_go_does() -> N
         assert informer.last_error is None
         assert informer.problem == ""
 
-    run(test, ids=Middle())
-
 
 def test_the_wait_is_short_again_after_two_minutes_without_one() -> None:
     clock = ManualClock(START)
@@ -338,8 +301,8 @@ def test_chance_adds_up_to_as_much_again() -> None:
     assert 1.55 < max(waits) < 1.6
 
 
-def test_a_watch_that_ends_at_once_without_a_word_is_tried_ever_more_slowly() -> None:
-    async def test(world: World) -> None:
+async def test_a_watch_that_ends_at_once_without_a_word_is_tried_ever_more_slowly() -> None:
+    async with new_world(ids=Middle()) as world:
         informer = await world.followed()
         began: list[float] = []
 
@@ -360,115 +323,92 @@ def test_a_watch_that_ends_at_once_without_a_word_is_tried_ever_more_slowly() ->
         assert informer.state == FAILING
         assert "without an event" in informer.problem
 
-    run(test, ids=Middle())
+
+async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(world: World) -> None:
+    informer = await world.followed()
+    refused: list[float] = []
+
+    def refuse(call: Call) -> Answer | None:
+        if is_watch(call) and len(refused) < 2:
+            refused.append(world.clock.monotonic())
+            return answer_of(TooManyRequests.of(retry_after_seconds=7), "7")
+        return None
+
+    world.faults.refuse = refuse
+    world.faults.cut()
+    await world.client.create(config_map("a"))
+    await world.until(lambda: "default/a" in informer.store)
+    assert refused[1] - refused[0] == pytest.approx(7)
+    assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
 
 
-def test_a_busy_server_is_left_alone_for_as_long_as_it_asks() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        refused: list[float] = []
+async def test_an_error_of_the_server_in_a_watch_is_followed_by_a_list(world: World) -> None:
+    informer = await world.followed()
+    once = [True]
 
-        def refuse(call: Call) -> Answer | None:
-            if is_watch(call) and len(refused) < 2:
-                refused.append(world.clock.monotonic())
-                return answer_of(TooManyRequests.of(retry_after_seconds=7), "7")
-            return None
+    def interrupt(call: Call, number: int, line: bytes) -> bytes:
+        if once:
+            once.clear()
+            return error_event(InternalError.of("the disk is full"))
+        return line
 
-        world.faults.refuse = refuse
-        world.faults.cut()
-        await world.client.create(config_map("a"))
-        await world.until(lambda: "default/a" in informer.store)
-        assert refused[1] - refused[0] == pytest.approx(7)
-        assert [reflector.lists for reflector in informer.feed.reflectors] == [1]
-
-    run(test)
+    world.faults.interrupt = interrupt
+    await world.client.create(config_map("a"))
+    await world.until(lambda: "default/a" in informer.store)
+    assert [reflector.lists for reflector in informer.feed.reflectors] == [2]
 
 
-def test_an_error_of_the_server_in_a_watch_is_followed_by_a_list() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        once = [True]
-
-        def interrupt(call: Call, number: int, line: bytes) -> bytes:
-            if once:
-                once.clear()
-                return error_event(InternalError.of("the disk is full"))
-            return line
-
-        world.faults.interrupt = interrupt
-        await world.client.create(config_map("a"))
-        await world.until(lambda: "default/a" in informer.store)
-        assert [reflector.lists for reflector in informer.feed.reflectors] == [2]
-
-    run(test)
+async def test_a_missing_right_is_named_with_the_rule_that_would_give_it(world: World) -> None:
+    await world.cache.client.resource(CONFIG_MAP)
+    forbidden = Forbidden.of(GroupResource("", "configmaps"), "", "user jane may not")
+    world.faults.refuse = lambda call: answer_of(forbidden) if is_watch(call) or is_list(call) else None
+    informer = world.cache.acquire(CONFIG_MAP, "shop")
+    await world.settle()
+    assert informer.state == FAILING
+    assert isinstance(informer.last_error, Forbidden)
+    rule = '{apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"]}'
+    assert f"add the rule {rule} to a Role in namespace 'shop'" in informer.problem
+    assert informer.since == world.clock.now()
+    world.faults.refuse = lambda call: None
+    await world.until(lambda: informer.synced)
 
 
-def test_a_missing_right_is_named_with_the_rule_that_would_give_it() -> None:
-    async def test(world: World) -> None:
-        await world.cache.client.resource(CONFIG_MAP)
-        forbidden = Forbidden.of(GroupResource("", "configmaps"), "", "user jane may not")
-        world.faults.refuse = lambda call: answer_of(forbidden) if is_watch(call) or is_list(call) else None
-        informer = world.cache.acquire(CONFIG_MAP, "shop")
-        await world.settle()
-        assert informer.state == FAILING
-        assert isinstance(informer.last_error, Forbidden)
-        rule = '{apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"]}'
-        assert f"add the rule {rule} to a Role in namespace 'shop'" in informer.problem
-        assert informer.since == world.clock.now()
-        world.faults.refuse = lambda call: None
-        await world.until(lambda: informer.synced)
-
-    run(test)
+async def test_a_kind_that_is_not_installed_yet_is_there_when_it_is(world: World) -> None:
+    informer = world.cache.acquire("example.com/v1/Widget")
+    await world.settle()
+    assert informer.state == FAILING
+    assert informer.problem.startswith("not installed: ")
+    await world.client.create(Widget.crd())
+    informer.feed.hurry()  # or after the next wait
+    await world.settle()
+    assert informer.synced
 
 
-def test_a_kind_that_is_not_installed_yet_is_there_when_it_is() -> None:
-    async def test(world: World) -> None:
-        informer = world.cache.acquire("example.com/v1/Widget")
-        await world.settle()
-        assert informer.state == FAILING
-        assert informer.problem.startswith("not installed: ")
-        await world.client.create(Widget.crd())
-        informer.feed.hurry()  # or after the next wait
-        await world.settle()
-        assert informer.synced
-
-    run(test)
-
-
-def test_a_server_that_falls_silent_is_left_for_a_new_connection() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        await world.advance(61)  # a bookmark: it is known to send them
-        silent = [True]
-        world.faults.interrupt = lambda call, number, line: b"" if silent else line
-        await world.client.create(config_map("a"))
-        await world.advance(170)
-        assert "default/a" not in informer.store
-        silent.clear()
-        await world.advance(80)
-        assert "default/a" in informer.store
-
-    run(test)
+async def test_a_server_that_falls_silent_is_left_for_a_new_connection(world: World) -> None:
+    informer = await world.followed()
+    await world.advance(61)  # a bookmark: it is known to send them
+    silent = [True]
+    world.faults.interrupt = lambda call, number, line: b"" if silent else line
+    await world.client.create(config_map("a"))
+    await world.advance(170)
+    assert "default/a" not in informer.store
+    silent.clear()
+    await world.advance(80)
+    assert "default/a" in informer.store
 
 
-def test_nonsense_from_the_server_is_survived() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        nonsense = [b"{", b'{"type": "ADDED", "object": {"metadata": 7}}', b'{"type": "SOMETHING", "object": {}}']
-        world.faults.interrupt = lambda call, number, line: (nonsense.pop(0) + b"\n" if nonsense else b"") + line
-        await world.client.create(config_map("a"))
-        await world.until(lambda: "default/a" in informer.store)
-        await world.client.create(config_map("b"))
-        await world.until(lambda: names(informer) == ["a", "b"] and not nonsense, 600)
-
-    run(test)
+async def test_nonsense_from_the_server_is_survived(world: World) -> None:
+    informer = await world.followed()
+    nonsense = [b"{", b'{"type": "ADDED", "object": {"metadata": 7}}', b'{"type": "SOMETHING", "object": {}}']
+    world.faults.interrupt = lambda call, number, line: (nonsense.pop(0) + b"\n" if nonsense else b"") + line
+    await world.client.create(config_map("a"))
+    await world.until(lambda: "default/a" in informer.store)
+    await world.client.create(config_map("b"))
+    await world.until(lambda: names(informer) == ["a", "b"] and not nonsense, 600)
 
 
-def test_stopping_says_so() -> None:
-    async def test(world: World) -> None:
-        informer = await world.followed()
-        await world.cache.close()
-        assert informer.state == STOPPED
-        assert not informer.synced
-
-    run(test)
+async def test_stopping_says_so(world: World) -> None:
+    informer = await world.followed()
+    await world.cache.close()
+    assert informer.state == STOPPED
+    assert not informer.synced

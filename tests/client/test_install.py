@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,12 +36,10 @@ class Axle(Resource, group="ex.com", version="v1"):
     """An axle."""
 
 
-def run(test: Callable[[Client], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with ControlPlane() as plane, plane.client() as client:
-            await test(client)
-
-    asyncio.run(main())
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with ControlPlane() as plane, plane.client() as client:
+        yield client
 
 
 def _versions(definition: Object) -> list[tuple[str, bool]]:
@@ -49,144 +47,113 @@ def _versions(definition: Object) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.feature("E84")
-def test_what_is_installed_can_be_used_at_once() -> None:
-    async def test(client: Client) -> None:
-        found = await client.install(Gear, Axle)
-        assert [definition["metadata"]["name"] for definition in found] == ["gears.ex.com", "axles.ex.com"]
-        made = await client.create(Gear(metadata=ObjectMeta(name="g", namespace="default"), spec=GearSpec()))
-        assert made.spec.teeth == 12
-
-    run(test)
+async def test_what_is_installed_can_be_used_at_once(client: Client) -> None:
+    found = await client.install(Gear, Axle)
+    assert [definition["metadata"]["name"] for definition in found] == ["gears.ex.com", "axles.ex.com"]
+    made = await client.create(Gear(metadata=ObjectMeta(name="g", namespace="default"), spec=GearSpec()))
+    assert made.spec.teeth == 12
 
 
-def test_installing_again_changes_nothing() -> None:
-    async def test(client: Client) -> None:
-        (first,) = await client.install(Gear)
-        (again,) = await client.install(Gear)
-        assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-
-    run(test)
+async def test_installing_again_changes_nothing(client: Client) -> None:
+    (first,) = await client.install(Gear)
+    (again,) = await client.install(Gear)
+    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-def test_a_new_version_comes_beside_the_old_one_and_objects_are_read_in_both() -> None:
-    async def test(client: Client) -> None:
-        await client.install(Gear)
-        await client.create(Gear(metadata=ObjectMeta(name="g", namespace="default"), spec=GearSpec(teeth=3)))
-        (both,) = await client.install(Gear, GearV2)
-        assert _versions(both) == [("v2", True), ("v1", False)]
-        assert (await client.get(GearV2, "g", "default")).spec.teeth == 3
-
-    run(test)
+async def test_a_new_version_comes_beside_the_old_one_and_objects_are_read_in_both(client: Client) -> None:
+    await client.install(Gear)
+    await client.create(Gear(metadata=ObjectMeta(name="g", namespace="default"), spec=GearSpec(teeth=3)))
+    (both,) = await client.install(Gear, GearV2)
+    assert _versions(both) == [("v2", True), ("v1", False)]
+    assert (await client.get(GearV2, "g", "default")).spec.teeth == 3
 
 
-def test_a_version_that_nobody_names_any_more_stays() -> None:
-    async def test(client: Client) -> None:
-        await client.install(Gear)
-        (found,) = await client.install(GearV2)
-        assert _versions(found) == [("v2", True), ("v1", False)]
-
-    run(test)
+async def test_a_version_that_nobody_names_any_more_stays(client: Client) -> None:
+    await client.install(Gear)
+    (found,) = await client.install(GearV2)
+    assert _versions(found) == [("v2", True), ("v1", False)]
 
 
 @pytest.mark.feature("E84")
-def test_a_changed_class_changes_the_definition_and_leaves_what_others_said() -> None:
+async def test_a_changed_class_changes_the_definition_and_leaves_what_others_said(client: Client) -> None:
     class Wider(Resource, group="ex.com", version="v1", kind="Gear", labels={"ours": "1"}):
         spec: GearSpec
         width: int = 1
 
-    async def test(client: Client) -> None:
-        await client.install(Gear)
+    await client.install(Gear)
 
-        def mark(tree: Object) -> None:
-            tree["metadata"]["labels"] = {"theirs": "1"}
+    def mark(tree: Object) -> None:
+        tree["metadata"]["labels"] = {"theirs": "1"}
 
-        await client.edit(DEFINITION, "gears.ex.com", "", mark)
-        (found,) = await client.install(Wider)
-        assert found["metadata"]["labels"] == {"ours": "1", "theirs": "1"}
-        assert "width" in found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-
-    run(test)
+    await client.edit(DEFINITION, "gears.ex.com", "", mark)
+    (found,) = await client.install(Wider)
+    assert found["metadata"]["labels"] == {"ours": "1", "theirs": "1"}
+    assert "width" in found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
 
 
-def test_the_authority_that_somebody_gave_a_webhook_stays() -> None:
+async def test_the_authority_that_somebody_gave_a_webhook_stays(client: Client) -> None:
     webhook = WebhookConversion(url="https://ex.com/convert")
 
     class Converted(Resource, group="ex.com", version="v1", kind="Gear", conversion=webhook):
         spec: GearSpec
 
     bundle = base64.b64encode(Authority.create(datetime.now(UTC)).pair.certificate).decode()
+    await client.install(Converted)
 
-    async def test(client: Client) -> None:
-        await client.install(Converted)
+    def trust(tree: Object) -> None:
+        tree["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = bundle
 
-        def trust(tree: Object) -> None:
-            tree["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = bundle
-
-        await client.edit(DEFINITION, "gears.ex.com", "", trust)
-        for kind in (Converted, Gear):
-            (found,) = await client.install(kind, wait=False)
-            assert found["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] == bundle
-
-    run(test)
+    await client.edit(DEFINITION, "gears.ex.com", "", trust)
+    for kind in (Converted, Gear):
+        (found,) = await client.install(kind, wait=False)
+        assert found["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] == bundle
 
 
-def test_what_is_being_deleted_is_waited_for() -> None:
-    async def test(client: Client) -> None:
-        (first,) = await client.install(Gear)
+async def test_what_is_being_deleted_is_waited_for(client: Client) -> None:
+    (first,) = await client.install(Gear)
 
-        def hold(tree: Object) -> None:
-            tree["metadata"]["finalizers"] = ["ex.com/hold"]
+    def hold(tree: Object) -> None:
+        tree["metadata"]["finalizers"] = ["ex.com/hold"]
 
-        def let_go(tree: Object) -> None:
-            tree["metadata"]["finalizers"] = []
+    def let_go(tree: Object) -> None:
+        tree["metadata"]["finalizers"] = []
 
-        await client.edit(DEFINITION, "gears.ex.com", "", hold)
-        await client.delete(DEFINITION, "gears.ex.com")
-        installing = asyncio.create_task(client.install(Gear))
-        await asyncio.sleep(0)
-        assert not installing.done()
-        await client.edit(DEFINITION, "gears.ex.com", "", let_go)
-        (second,) = await installing
-        assert second["metadata"]["uid"] != first["metadata"]["uid"]
-
-    run(test)
+    await client.edit(DEFINITION, "gears.ex.com", "", hold)
+    await client.delete(DEFINITION, "gears.ex.com")
+    installing = asyncio.create_task(client.install(Gear))
+    await asyncio.sleep(0)
+    assert not installing.done()
+    await client.edit(DEFINITION, "gears.ex.com", "", let_go)
+    (second,) = await installing
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
 
 
-def test_names_that_are_taken_are_told() -> None:
+async def test_names_that_are_taken_are_told(client: Client) -> None:
     class Cog(Resource, group="ex.com", version="v1", kind="Cog", short_names=["ge"]):
         """A cog."""
 
     class Geese(Resource, group="ex.com", version="v1", kind="Goose", plural="geese", short_names=["ge"]):
         """A goose."""
 
-    async def test(client: Client) -> None:
-        await client.install(Cog)
-        with pytest.raises(InstallError, match=r"geese.ex.com is not served, its names are taken.*ge"):
-            await client.install(Geese)
-
-    run(test)
+    await client.install(Cog)
+    with pytest.raises(InstallError, match=r"geese.ex.com is not served, its names are taken.*ge"):
+        await client.install(Geese)
 
 
-def test_a_server_that_never_serves_the_kind_is_not_waited_for_forever() -> None:
-    async def test(client: Client) -> None:
-        async def never(definition: Any) -> Any:
-            await client.clock.sleep(3600)
+async def test_a_server_that_never_serves_the_kind_is_not_waited_for_forever(client: Client) -> None:
+    async def never(definition: Any) -> Any:
+        await client.clock.sleep(3600)
 
-        client._established = never  # type: ignore[method-assign]
-        with pytest.raises(TimeoutError):
-            await client.install(Gear, timeout=0.05)
-
-    run(test)
+    client._established = never  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        await client.install(Gear, timeout=0.05)
 
 
-def test_a_definition_may_be_given_as_it_is_and_a_class_that_is_none_is_told() -> None:
+async def test_a_definition_may_be_given_as_it_is_and_a_class_that_is_none_is_told(client: Client) -> None:
     class Base(Resource):
         """Not a kind yet."""
 
-    async def test(client: Client) -> None:
-        (found,) = await client.install(Axle.crd())
-        assert found["metadata"]["name"] == "axles.ex.com"
-        with pytest.raises(ModelError, match="no kind yet"):
-            await client.install(Base)
-
-    run(test)
+    (found,) = await client.install(Axle.crd())
+    assert found["metadata"]["name"] == "axles.ex.com"
+    with pytest.raises(ModelError, match="no kind yet"):
+        await client.install(Base)
