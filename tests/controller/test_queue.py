@@ -1,7 +1,7 @@
 """The work queue: client-go's rules, and what ours adds to them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -16,16 +16,17 @@ from setpoint.objects.clock import ManualClock
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def run(test: Callable[[Queue[str], ManualClock], Awaitable[None]]) -> None:
-    """Runs a test with a queue whose time the test moves."""
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(START)
 
-    async def main() -> None:
-        clock = ManualClock(START)
-        queue: Queue[str] = Queue(clock=clock, patience=10.0)
-        await test(queue, clock)
-        queue.shut_down()
 
-    asyncio.run(main())
+@pytest.fixture
+async def queue(clock: ManualClock) -> AsyncIterator[Queue[str]]:
+    """Provides a queue whose time the test moves."""
+    queue: Queue[str] = Queue(clock=clock, patience=10.0)
+    yield queue
+    queue.shut_down()
 
 
 async def pass_time(clock: ManualClock, seconds: float) -> None:
@@ -46,261 +47,217 @@ def order(queue: Queue[str]) -> list[str]:
 
 
 @pytest.mark.feature("E22")
-def test_what_is_added_twice_comes_once_with_both_reasons() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("a", "created")
-        queue.add("a", "updated")
-        queue.add("a", "created")
-        item = await queue.get()
-        assert (item.key, item.reasons) == ("a", ("created", "updated"))
-        assert not len(queue)
-
-    run(test)
+async def test_what_is_added_twice_comes_once_with_both_reasons(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add("a", "created")
+    queue.add("a", "updated")
+    queue.add("a", "created")
+    item = await queue.get()
+    assert (item.key, item.reasons) == ("a", ("created", "updated"))
+    assert not len(queue)
 
 
-def test_what_is_added_while_it_is_worked_on_comes_again_when_it_is_done_and_not_before() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("a", "first")
-        await queue.get()
-        queue.add("a", "second")
-        queue.add("a", "third")
-        assert not len(queue)
+async def test_what_is_added_while_it_is_worked_on_comes_again_when_it_is_done_and_not_before(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add("a", "first")
+    await queue.get()
+    queue.add("a", "second")
+    queue.add("a", "third")
+    assert not len(queue)
+    queue.done("a")
+    assert (await queue.get()).reasons == ("second", "third")
+    queue.done("a")
+    assert not len(queue)
+
+
+async def test_done_is_only_for_what_was_given_out(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add("a")
+    with pytest.raises(KeyError, match="not being processed"):
         queue.done("a")
-        assert (await queue.get()).reasons == ("second", "third")
-        queue.done("a")
-        assert not len(queue)
-
-    run(test)
 
 
-def test_done_is_only_for_what_was_given_out() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("a")
-        with pytest.raises(KeyError, match="not being processed"):
-            queue.done("a")
-
-    run(test)
-
-
-def test_who_waits_for_work_gets_it_when_it_comes_in_the_order_of_waiting() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
-        await asyncio.sleep(0)
-        queue.add("a")
-        queue.add("b")
-        assert [(await first).key, (await second).key] == ["a", "b"]
-
-    run(test)
+async def test_who_waits_for_work_gets_it_when_it_comes_in_the_order_of_waiting(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    queue.add("b")
+    assert [(await first).key, (await second).key] == ["a", "b"]
 
 
-def test_a_waiter_that_is_cancelled_as_its_turn_comes_leaves_the_work_to_another() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
-        await asyncio.sleep(0)
-        queue.add("a")
-        first.cancel()
-        assert (await asyncio.wait_for(second, 1)).key == "a"
-
-    run(test)
-
-
-def test_higher_priorities_come_first_and_equals_in_order() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("low", priority=LOW_PRIORITY)
-        queue.add("a")
-        queue.add("high", priority=5)
-        queue.add("b")
-        assert order(queue) == ["high", "a", "b", "low"]
-
-    run(test)
+async def test_a_waiter_that_is_cancelled_as_its_turn_comes_leaves_the_work_to_another(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a")
+    first.cancel()
+    assert (await asyncio.wait_for(second, 1)).key == "a"
 
 
-def test_a_key_takes_the_highest_priority_that_it_was_added_with() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        for key in ("a", "b"):
-            queue.add(key, priority=LOW_PRIORITY)
-        queue.add("c")
-        queue.add("b")
-        queue.add("b", priority=LOW_PRIORITY)
-        assert order(queue) == ["c", "b", "a"]
-
-    run(test)
+async def test_higher_priorities_come_first_and_equals_in_order(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add("low", priority=LOW_PRIORITY)
+    queue.add("a")
+    queue.add("high", priority=5)
+    queue.add("b")
+    assert order(queue) == ["high", "a", "b", "low"]
 
 
-def test_nobody_waits_for_ever_however_much_that_is_more_important_keeps_coming() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("patient", priority=LOW_PRIORITY)
-        for number in range(3):
-            queue.add(f"urgent-{number}")
-        clock.advance(9)
-        assert queue.take().key == "urgent-0"
-        clock.advance(2)
-        assert queue.take().key == "patient"
-        assert queue.take().key == "urgent-1"
-
-    run(test)
+async def test_a_key_takes_the_highest_priority_that_it_was_added_with(queue: Queue[str], clock: ManualClock) -> None:
+    for key in ("a", "b"):
+        queue.add(key, priority=LOW_PRIORITY)
+    queue.add("c")
+    queue.add("b")
+    queue.add("b", priority=LOW_PRIORITY)
+    assert order(queue) == ["c", "b", "a"]
 
 
-def test_namespaces_take_turns() -> None:
-    async def main() -> None:
-        queue: Queue[Request] = Queue()
-        for number in range(3):
-            queue.add(Request(f"a{number}", "crowded"))
-        queue.add(Request("b", "quiet"))
-        queue.add(Request("c"))
-        found = [queue.take().key.name for _ in range(len(queue))]
-        assert found == ["a0", "b", "c", "a1", "a2"]
-
-    asyncio.run(main())
-
-
-def test_what_is_delayed_comes_when_it_is_due() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add_after("late", 20)
-        queue.add_after("soon", 5, "timer")
-        await pass_time(clock, 4.9)
-        assert not len(queue)
-        await pass_time(clock, 0.1)
-        assert queue.take().reasons == ("timer",)
-        await pass_time(clock, 15)
-        assert order(queue) == ["late"]
-
-    run(test)
+async def test_nobody_waits_for_ever_however_much_that_is_more_important_keeps_coming(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add("patient", priority=LOW_PRIORITY)
+    for number in range(3):
+        queue.add(f"urgent-{number}")
+    clock.advance(9)
+    assert queue.take().key == "urgent-0"
+    clock.advance(2)
+    assert queue.take().key == "patient"
+    assert queue.take().key == "urgent-1"
 
 
-def test_of_two_delays_the_earlier_counts_and_the_later_does_not_come_again() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add_after("a", 10, "slow")
-        queue.add_after("a", 2, "fast")
-        queue.add_after("a", 5, "between")
-        await pass_time(clock, 2)
-        item = queue.take()
-        assert item.reasons == ("slow", "fast", "between")
-        queue.done("a")
-        await pass_time(clock, 20)
-        assert not len(queue)
-
-    run(test)
+async def test_namespaces_take_turns() -> None:
+    queue: Queue[Request] = Queue()
+    for number in range(3):
+        queue.add(Request(f"a{number}", "crowded"))
+    queue.add(Request("b", "quiet"))
+    queue.add(Request("c"))
+    found = [queue.take().key.name for _ in range(len(queue))]
+    assert found == ["a0", "b", "c", "a1", "a2"]
 
 
-def test_what_is_added_now_takes_its_delayed_self_along() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add_after("a", 10, "later")
-        queue.add("a", "now")
-        assert queue.take().reasons == ("later", "now")
-        queue.done("a")
-        await pass_time(clock, 20)
-        assert not len(queue)
-
-    run(test)
-
-
-def test_what_becomes_due_while_it_is_worked_on_waits_for_the_worker() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("a")
-        queue.take()
-        queue.add_after("a", 1)
-        await pass_time(clock, 5)
-        assert not len(queue)
-        queue.done("a")
-        assert order(queue) == ["a"]
-
-    run(test)
+async def test_what_is_delayed_comes_when_it_is_due(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add_after("late", 20)
+    queue.add_after("soon", 5, "timer")
+    await pass_time(clock, 4.9)
+    assert not len(queue)
+    await pass_time(clock, 0.1)
+    assert queue.take().reasons == ("timer",)
+    await pass_time(clock, 15)
+    assert order(queue) == ["late"]
 
 
-def test_retries_wait_five_milliseconds_and_twice_as_long_each_time_up_to_a_limit() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        waits = []
-        for _ in range(20):
-            waits.append(queue.add_rate_limited("a"))
-            queue.discard("a")
-        assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
-        assert waits[17:] == [655.36, 1000.0, 1000.0]
-        assert queue.retries("a") == 20
-        queue.forget("a")
-        assert queue.add_rate_limited("a") == 0.005
+async def test_of_two_delays_the_earlier_counts_and_the_later_does_not_come_again(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add_after("a", 10, "slow")
+    queue.add_after("a", 2, "fast")
+    queue.add_after("a", 5, "between")
+    await pass_time(clock, 2)
+    item = queue.take()
+    assert item.reasons == ("slow", "fast", "between")
+    queue.done("a")
+    await pass_time(clock, 20)
+    assert not len(queue)
 
-    run(test)
+
+async def test_what_is_added_now_takes_its_delayed_self_along(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add_after("a", 10, "later")
+    queue.add("a", "now")
+    assert queue.take().reasons == ("later", "now")
+    queue.done("a")
+    await pass_time(clock, 20)
+    assert not len(queue)
 
 
-def test_a_key_that_is_discarded_does_not_come() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("a")
-        queue.add_after("b", 1)
-        queue.add("c")
-        assert queue.discard("a")
-        assert queue.discard("b")
-        assert not queue.discard("nobody")
-        await pass_time(clock, 5)
-        assert order(queue) == ["c"]
+async def test_what_becomes_due_while_it_is_worked_on_waits_for_the_worker(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add("a")
+    queue.take()
+    queue.add_after("a", 1)
+    await pass_time(clock, 5)
+    assert not len(queue)
+    queue.done("a")
+    assert order(queue) == ["a"]
 
-    run(test)
+
+async def test_retries_wait_five_milliseconds_and_twice_as_long_each_time_up_to_a_limit(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    waits = []
+    for _ in range(20):
+        waits.append(queue.add_rate_limited("a"))
+        queue.discard("a")
+    assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
+    assert waits[17:] == [655.36, 1000.0, 1000.0]
+    assert queue.retries("a") == 20
+    queue.forget("a")
+    assert queue.add_rate_limited("a") == 0.005
+
+
+async def test_a_key_that_is_discarded_does_not_come(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add("a")
+    queue.add_after("b", 1)
+    queue.add("c")
+    assert queue.discard("a")
+    assert queue.discard("b")
+    assert not queue.discard("nobody")
+    await pass_time(clock, 5)
+    assert order(queue) == ["c"]
 
 
 @pytest.mark.feature("E22")
-def test_the_reasons_of_a_key_are_bounded_and_the_rest_is_counted() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        for number in range(MOST_REASONS + 5):
-            queue.add("a", number)
-        item = queue.take()
-        assert len(item.reasons) == MOST_REASONS
-        assert item.more == 5
-
-    run(test)
+async def test_the_reasons_of_a_key_are_bounded_and_the_rest_is_counted(queue: Queue[str], clock: ManualClock) -> None:
+    for number in range(MOST_REASONS + 5):
+        queue.add("a", number)
+    item = queue.take()
+    assert len(item.reasons) == MOST_REASONS
+    assert item.more == 5
 
 
-def test_an_ending_queue_gives_out_what_it_has_and_then_says_so() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        queue.add("a")
-        queue.add_after("b", 1)
-        queue.shut_down()
-        queue.add("c")
-        assert (await queue.get()).key == "a"
-        with pytest.raises(ShutDown):
-            await queue.get()
-
-    run(test)
+async def test_an_ending_queue_gives_out_what_it_has_and_then_says_so(queue: Queue[str], clock: ManualClock) -> None:
+    queue.add("a")
+    queue.add_after("b", 1)
+    queue.shut_down()
+    queue.add("c")
+    assert (await queue.get()).key == "a"
+    with pytest.raises(ShutDown):
+        await queue.get()
 
 
-def test_all_who_wait_are_told_of_the_end() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        waiting = [asyncio.ensure_future(queue.get()) for _ in range(3)]
-        await asyncio.sleep(0)
-        queue.shut_down()
-        found = await asyncio.gather(*waiting, return_exceptions=True)
-        assert [type(each) for each in found] == [ShutDown] * 3
-
-    run(test)
+async def test_all_who_wait_are_told_of_the_end(queue: Queue[str], clock: ManualClock) -> None:
+    waiting = [asyncio.ensure_future(queue.get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    queue.shut_down()
+    found = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(each) for each in found] == [ShutDown] * 3
 
 
-def test_a_drain_waits_for_what_is_worked_on_and_for_what_was_added_meanwhile() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
+async def test_a_drain_waits_for_what_is_worked_on_and_for_what_was_added_meanwhile(
+    queue: Queue[str], clock: ManualClock
+) -> None:
+    queue.add("a")
+    queue.take()
+    queue.add("a")
+    queue.shut_down()
+    drain = asyncio.ensure_future(queue.drained())
+    await asyncio.sleep(0)
+    queue.done("a")
+    await asyncio.sleep(0)
+    assert not drain.done()
+    queue.take()
+    queue.done("a")
+    await asyncio.wait_for(drain, 1)
+
+
+async def test_delays_that_came_to_nothing_do_not_pile_up(queue: Queue[str], clock: ManualClock) -> None:
+    for _ in range(5000):
+        queue.add_after("a", 500)
         queue.add("a")
         queue.take()
-        queue.add("a")
-        queue.shut_down()
-        drain = asyncio.ensure_future(queue.drained())
-        await asyncio.sleep(0)
         queue.done("a")
-        await asyncio.sleep(0)
-        assert not drain.done()
-        queue.take()
-        queue.done("a")
-        await asyncio.wait_for(drain, 1)
-
-    run(test)
-
-
-def test_delays_that_came_to_nothing_do_not_pile_up() -> None:
-    async def test(queue: Queue[str], clock: ManualClock) -> None:
-        for _ in range(5000):
-            queue.add_after("a", 500)
-            queue.add("a")
-            queue.take()
-            queue.done("a")
-        assert len(queue._delayed) < 1100
-
-    run(test)
+    assert len(queue._delayed) < 1100
 
 
 KEYS = st.sampled_from("abcde")

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.system.worlds import World, in_world
+from tests.system.worlds import new_world
 
 from setpoint.controller.child_names import LONGEST, child_name
 from setpoint.objects.errors import AlreadyExists
@@ -44,11 +44,9 @@ def test_a_parent_without_a_name_is_refused() -> None:
         child_name({"metadata": {"generateName": "shop-"}}, "web")
 
 
-def test_the_server_refuses_a_second_child_of_the_name() -> None:
-    async def test(world: World) -> None:
+async def test_the_server_refuses_a_second_child_of_the_name() -> None:
+    async with new_world(system=False) as world:
         parent = await world.make("shop")
         await world.make(child_name(parent, "web"))
         with pytest.raises(AlreadyExists):
             await world.make(child_name(parent, "web"))
-
-    in_world(test, system=False)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.core.worlds import Widget, World, config_map, in_world, until, widget, with_widgets
+from tests.controller.core.worlds import Widget, World, config_map, until, widget, with_widgets
 
 from setpoint.api.core.v1 import ConfigMap
 from setpoint.controller.context import Context
@@ -26,63 +26,51 @@ async def reconciled(world: World, work: Any) -> None:
     await until(lambda: bool(done))
 
 
-def test_a_typed_child_is_in_the_namespace_of_its_owner_and_controlled_by_it() -> None:
-    async def test(world: World) -> None:
-        async def work(ctx: Context) -> None:
-            child = ConfigMap(metadata=ObjectMeta(name="child"), data={"a": "b"})
-            await ctx.client.apply(ctx.own(child))
-            assert not child.metadata.owner_references
+async def test_a_typed_child_is_in_the_namespace_of_its_owner_and_controlled_by_it(world: World) -> None:
+    async def work(ctx: Context) -> None:
+        child = ConfigMap(metadata=ObjectMeta(name="child"), data={"a": "b"})
+        await ctx.client.apply(ctx.own(child))
+        assert not child.metadata.owner_references
 
-        await reconciled(world, work)
-        found = await world.client.get(ConfigMap, "child", "default")
-        [owner] = found.metadata.owner_references
-        uid = (await world.client.get(Widget, "w", "default")).metadata.uid
-        assert (owner.kind, owner.name, owner.uid, owner.controller) == ("Widget", "w", uid, True)
-
-    in_world(test)
+    await reconciled(world, work)
+    found = await world.client.get(ConfigMap, "child", "default")
+    [owner] = found.metadata.owner_references
+    uid = (await world.client.get(Widget, "w", "default")).metadata.uid
+    assert (owner.kind, owner.name, owner.uid, owner.controller) == ("Widget", "w", uid, True)
 
 
-def test_a_tree_is_copied_and_keeps_its_other_owners() -> None:
-    async def test(world: World) -> None:
-        async def work(ctx: Context) -> None:
-            other = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u"}
-            child = config_map("child", ownerReferences=[other])
-            owned = ctx.own(child)
-            assert [owner["kind"] for owner in owned["metadata"]["ownerReferences"]] == ["Secret", "Widget"]
-            assert child["metadata"]["ownerReferences"] == [other]
+async def test_a_tree_is_copied_and_keeps_its_other_owners(world: World) -> None:
+    async def work(ctx: Context) -> None:
+        other = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u"}
+        child = config_map("child", ownerReferences=[other])
+        owned = ctx.own(child)
+        assert [owner["kind"] for owner in owned["metadata"]["ownerReferences"]] == ["Secret", "Widget"]
+        assert child["metadata"]["ownerReferences"] == [other]
 
-        await reconciled(world, work)
-
-    in_world(test)
+    await reconciled(world, work)
 
 
-def test_what_another_controls_or_lives_elsewhere_is_no_child() -> None:
-    async def test(world: World) -> None:
-        async def work(ctx: Context) -> None:
-            other = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u", "controller": True}
-            with pytest.raises(ValueError, match="already controlled by Secret s"):
-                ctx.own(config_map("child", ownerReferences=[other]))
-            with pytest.raises(ValueError, match="cross-namespace"):
-                ctx.own({**config_map("child"), "metadata": {"name": "child", "namespace": "other"}})
+async def test_what_another_controls_or_lives_elsewhere_is_no_child(world: World) -> None:
+    async def work(ctx: Context) -> None:
+        other = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u", "controller": True}
+        with pytest.raises(ValueError, match="already controlled by Secret s"):
+            ctx.own(config_map("child", ownerReferences=[other]))
+        with pytest.raises(ValueError, match="cross-namespace"):
+            ctx.own({**config_map("child"), "metadata": {"name": "child", "namespace": "other"}})
 
-        await reconciled(world, work)
-
-    in_world(test)
+    await reconciled(world, work)
 
 
-def test_nothing_can_belong_to_what_is_gone() -> None:
-    async def test(world: World) -> None:
-        errors: list[str] = []
+async def test_nothing_can_belong_to_what_is_gone(world: World) -> None:
+    errors: list[str] = []
 
-        async def reconcile(ctx: Context, request: Request) -> None:
-            try:
-                ctx.own(config_map("child"))
-            except LookupError as error:
-                errors.append(str(error))
+    async def reconcile(ctx: Context, request: Request) -> None:
+        try:
+            ctx.own(config_map("child"))
+        except LookupError as error:
+            errors.append(str(error))
 
-        controller = await world.run(Controller("widget", reconcile, kind="v1/Secret"))
-        controller.enqueue(Request("gone", "default"))
-        await until(lambda: bool(errors))
-        assert errors == ["default/gone is deleted and cannot own objects"]
-
-    in_world(test)
+    controller = await world.run(Controller("widget", reconcile, kind="v1/Secret"))
+    controller.enqueue(Request("gone", "default"))
+    await until(lambda: bool(errors))
+    assert errors == ["default/gone is deleted and cannot own objects"]

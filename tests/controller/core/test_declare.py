@@ -1,30 +1,27 @@
 """`@sp.controller`: functions and classes that are controllers, as often as somebody runs them."""
 
 import pytest
-from tests.controller.core.worlds import CONFIG_MAP, Widget, World, in_world, until
+from tests.controller.core.worlds import CONFIG_MAP, Widget, World, until
 
 import setpoint as sp
 from setpoint.controller.declare import controller_of, declaration_of
 
 
-def test_a_function_is_a_controller_for_the_kind_and_stays_a_function() -> None:
-    async def test(world: World) -> None:
-        seen: list[str] = []
+async def test_a_function_is_a_controller_for_the_kind_and_stays_a_function(world: World) -> None:
+    seen: list[str] = []
 
-        @sp.controller(CONFIG_MAP, namespaces=["default"], concurrency=2)
-        async def maps(ctx: sp.Context, request: sp.Request) -> sp.Result | None:
-            seen.append(request.name)
-            return None
+    @sp.controller(CONFIG_MAP, namespaces=["default"], concurrency=2)
+    async def maps(ctx: sp.Context, request: sp.Request) -> sp.Result | None:
+        seen.append(request.name)
+        return None
 
-        first, second = controller_of(maps), controller_of(maps)
-        assert first is not second
-        assert (first.name, first.options.concurrency) == ("configmap", 2)
-        await world.run(first)
-        await world.run(second)
-        await world.config_map("a")
-        await until(lambda: seen == ["a", "a"])
-
-    in_world(test)
+    first, second = controller_of(maps), controller_of(maps)
+    assert first is not second
+    assert (first.name, first.options.concurrency) == ("configmap", 2)
+    await world.run(first)
+    await world.run(second)
+    await world.config_map("a")
+    await until(lambda: seen == ["a", "a"])
 
 
 def test_a_class_is_one_too_with_whatever_it_needs() -> None:

@@ -135,97 +135,88 @@ async def job(world: World) -> None:
     await world.settle()
 
 
-def run(path: Path, seed: int, upset: Callable[[World], None]) -> None:
-    async def main() -> None:
-        async with worlds(path, seed) as world:
-            upset(world)
-            await job(world)
-            assert world.faults.hits, "nothing went wrong: the test shows nothing"
-
-    asyncio.run(main())
+async def survive(path: Path, seed: int, upset: Callable[[World], None]) -> None:
+    async with worlds(path, seed) as world:
+        upset(world)
+        await job(world)
+        assert world.faults.hits, "nothing went wrong: the test shows nothing"
 
 
 @pytest.mark.parametrize("after", [1, 2, 5])
-def test_the_watch_is_cut_after_every_few_events(tmp_path: Path, after: int) -> None:
+async def test_the_watch_is_cut_after_every_few_events(tmp_path: Path, after: int) -> None:
     def upset(world: World) -> None:
         world.faults.break_watches(after=after)
 
-    run(tmp_path, 0, upset)
+    await survive(tmp_path, 0, upset)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_server_forgets_where_a_watch_was_at_any_time(tmp_path: Path, seed: int) -> None:
+async def test_the_server_forgets_where_a_watch_was_at_any_time(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
         world.faults.break_watches(expired=True, chance=0.3)
 
-    run(tmp_path, seed, upset)
+    await survive(tmp_path, seed, upset)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_writes_meet_storms_of_conflicts(tmp_path: Path, seed: int) -> None:
+async def test_writes_meet_storms_of_conflicts(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
         for verb in ("update", "patch", "apply"):
             world.faults.fail(verb, error=Conflict, times=None, chance=0.6)
 
-    run(tmp_path, seed, upset)
+    await survive(tmp_path, seed, upset)
 
 
 @pytest.mark.feature("E46")
 @pytest.mark.parametrize("seed", range(2))
-def test_the_server_says_that_it_is_asked_too_much(tmp_path: Path, seed: int) -> None:
+async def test_the_server_says_that_it_is_asked_too_much(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
         world.faults.fail("*", error=TooManyRequests("later", retry_after_seconds=1), times=None, chance=0.4)
 
-    run(tmp_path, seed, upset)
+    await survive(tmp_path, seed, upset)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_writes_are_done_and_yet_answered_with_an_error(tmp_path: Path, seed: int) -> None:
+async def test_writes_are_done_and_yet_answered_with_an_error(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
         world.faults.fail("write", error=500, done=True, times=None, chance=0.5)
 
-    run(tmp_path, seed, upset)
+    await survive(tmp_path, seed, upset)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_writes_are_done_and_nobody_hears_of_it(tmp_path: Path, seed: int) -> None:
+async def test_writes_are_done_and_nobody_hears_of_it(tmp_path: Path, seed: int) -> None:
     def upset(world: World) -> None:
         world.faults.lose("write", times=None, chance=0.5)
         world.faults.break_watches(after=3)
 
-    run(tmp_path, seed, upset)
+    await survive(tmp_path, seed, upset)
 
 
-def test_a_child_that_was_made_without_anybody_hearing_of_it_is_found_though_the_cache_does_not_know_it(
+async def test_a_child_that_was_made_without_anybody_hearing_of_it_is_found_though_the_cache_does_not_know_it(
     tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        async with worlds(tmp_path, 0) as world:
-            lost = world.faults.lose("create", times=3)
-            controller = world.controller
-            with world.faults.stale(CONFIG_MAP):
-                await world.client.create(widget("w0"))
-                async with asyncio.timeout(PATIENCE):
-                    while not any(run.result == "success" and run.writes for run in controller.runs):
-                        await asyncio.sleep(0.005)
-            maps = (await world.client.list(CONFIG_MAP, "default", labels="widget")).items
-            assert (lost.hits, len(maps)) == (1, 1)
-
-    asyncio.run(main())
+    async with worlds(tmp_path, 0) as world:
+        lost = world.faults.lose("create", times=3)
+        controller = world.controller
+        with world.faults.stale(CONFIG_MAP):
+            await world.client.create(widget("w0"))
+            async with asyncio.timeout(PATIENCE):
+                while not any(run.result == "success" and run.writes for run in controller.runs):
+                    await asyncio.sleep(0.005)
+        maps = (await world.client.list(CONFIG_MAP, "default", labels="widget")).items
+        assert (lost.hits, len(maps)) == (1, 1)
 
 
-def test_the_server_is_restarted_in_the_middle(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with worlds(tmp_path, 0) as world:
+async def test_the_server_is_restarted_in_the_middle(tmp_path: Path) -> None:
+    async with worlds(tmp_path, 0) as world:
+        for number in range(WIDGETS):
+            await world.client.create(widget(f"w{number}", 1))
+        for size in (2, 3):
+            with world.faults.down():
+                await world.stop()
+                await asyncio.sleep(0.02)
+                await world.start()
             for number in range(WIDGETS):
-                await world.client.create(widget(f"w{number}", 1))
-            for size in (2, 3):
-                with world.faults.down():
-                    await world.stop()
-                    await asyncio.sleep(0.02)
-                    await world.start()
-                for number in range(WIDGETS):
-                    await world.client.patch(WIDGET, merge({"spec": {"size": size}}), f"w{number}", "default")
-            await world.settle()
-
-    asyncio.run(main())
+                await world.client.patch(WIDGET, merge({"spec": {"size": size}}), f"w{number}", "default")
+        await world.settle()

@@ -12,6 +12,10 @@ from setpoint.controller.context import Context
 from setpoint.controller.declare import controller
 from setpoint.controller.request import Request
 from setpoint.flow.fsm import FSM, Done, Next, Outputs
+from setpoint.testing import plugin
+
+# The fixture of the plugin instead of the one of this package.
+world = plugin.world
 
 
 def judging(**settings: Any) -> Any:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.controller.core.test_sources import Seen
-from tests.controller.core.worlds import CONFIG_MAP, World, config_map, in_world, named, until
+from tests.controller.core.worlds import CONFIG_MAP, config_map, named, new_world, until
 
 from setpoint.client.patches import merge
 from setpoint.controller.controller import Controller
@@ -56,44 +56,40 @@ class Failing:
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["awaited", "at once"])
 @pytest.mark.parametrize("state", ["old", "new"])
-def test_a_change_is_tried_again_though_the_answer_for_one_of_its_states_fails(state: str, at_once: bool) -> None:
-    async def test(world: World) -> None:
-        seen, failing = Seen(), Failing(state, at_once=at_once)
-        await world.client.create(_config_map("old"))
-        watch = Watch(CONFIG_MAP, mapped(failing), predicates=(updated,), namespaces=["default"])
-        await world.run(Controller("c", seen, watches=[watch]))
-        await world.client.patch(CONFIG_MAP, merge({"data": {"state": "new"}}), "a", "default")
-        await until(lambda: len(seen.requests) == 2)
-        assert set(seen.requests) == {named("old"), named("new")}
-        assert failing.asked.count(state) == 2
-
+async def test_a_change_is_tried_again_though_the_answer_for_one_of_its_states_fails(state: str, at_once: bool) -> None:
     with none_dropped():
-        in_world(test)
+        async with new_world() as world:
+            seen, failing = Seen(), Failing(state, at_once=at_once)
+            await world.client.create(_config_map("old"))
+            watch = Watch(CONFIG_MAP, mapped(failing), predicates=(updated,), namespaces=["default"])
+            await world.run(Controller("c", seen, watches=[watch]))
+            await world.client.patch(CONFIG_MAP, merge({"data": {"state": "new"}}), "a", "default")
+            await until(lambda: len(seen.requests) == 2)
+            assert set(seen.requests) == {named("old"), named("new")}
+            assert failing.asked.count(state) == 2
 
 
-def test_a_watch_that_ends_before_an_answer_is_waited_for_closes_the_answer() -> None:
-    async def test(world: World) -> None:
-        controller = await world.run(Controller("c", Seen(), watches=[Watch(CONFIG_MAP)]))
-        detaching: list[asyncio.Future[None]] = []
-        begun: list[str] = []
-
-        async def name_it(tree: Object) -> list[str]:
-            begun.append(tree["data"]["state"])
-            return [tree["data"]["state"]]
-
-        def asked(tree: Object) -> Awaitable[list[str]]:
-            # The loop takes this step before the first one of the task that waits for the answer.
-            detaching.append(asyncio.ensure_future(attached.detach()))
-            return name_it(tree)
-
-        attached = await Watch(CONFIG_MAP, mapped(asked), namespaces=["default"]).attach(controller)
-        await world.client.create(_config_map("old"))
-        await until(lambda: bool(detaching))
-        await detaching[0]
-        assert begun == []
-
+async def test_a_watch_that_ends_before_an_answer_is_waited_for_closes_the_answer() -> None:
     with none_dropped():
-        in_world(test)
+        async with new_world() as world:
+            controller = await world.run(Controller("c", Seen(), watches=[Watch(CONFIG_MAP)]))
+            detaching: list[asyncio.Future[None]] = []
+            begun: list[str] = []
+
+            async def name_it(tree: Object) -> list[str]:
+                begun.append(tree["data"]["state"])
+                return [tree["data"]["state"]]
+
+            def asked(tree: Object) -> Awaitable[list[str]]:
+                # The loop takes this step before the first one of the task that waits for the answer.
+                detaching.append(asyncio.ensure_future(attached.detach()))
+                return name_it(tree)
+
+            attached = await Watch(CONFIG_MAP, mapped(asked), namespaces=["default"]).attach(controller)
+            await world.client.create(_config_map("old"))
+            await until(lambda: bool(detaching))
+            await detaching[0]
+            assert begun == []
 
 
 def _config_map(state: str) -> Object:

@@ -7,6 +7,10 @@ from tests.testing.kinds import CONFIG_MAP, Widget, config_map, widget, widgets
 from setpoint import testing
 from setpoint.client.agent import user_agent
 from setpoint.objects.errors import Forbidden
+from setpoint.testing import plugin
+
+# The fixture of the plugin instead of the one of this package.
+world = plugin.world
 
 pytestmark = pytest.mark.feature("E43")
 

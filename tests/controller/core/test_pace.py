@@ -5,7 +5,17 @@ import logging
 from datetime import UTC, datetime
 
 import pytest
-from tests.controller.core.worlds import WIDGET, Widget, World, in_world, named, settle, until, widget, with_widgets
+from tests.controller.core.worlds import (
+    WIDGET,
+    Widget,
+    World,
+    named,
+    new_world,
+    settle,
+    until,
+    widget,
+    with_widgets,
+)
 
 from setpoint.client.patches import merge
 from setpoint.controller import pace
@@ -27,12 +37,11 @@ def ended(clock: ManualClock, *writes: Write, why: tuple[Trigger, ...] = ()) -> 
     )
 
 
-def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field_and_slowed_down(
+async def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field_and_slowed_down(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-
-    async def test(world: World) -> None:
+    async with new_world() as world:
         await with_widgets(world)
         heard: list[tuple[str, str]] = []
 
@@ -61,8 +70,6 @@ def test_a_controller_that_is_brought_back_by_its_own_writes_is_told_which_field
         assert len(controller.runs) == ran  # it waits a second now
         assert controller.queue.delayed == 1
         await world.client.patch(WIDGET, merge({"spec": {"size": 2}}), "w", "default")
-
-    in_world(test)
 
 
 def test_many_reconciles_that_write_nothing_are_no_loop() -> None:
@@ -169,21 +176,18 @@ def test_a_write_for_another_spec_does_not_count_for_a_loop() -> None:
     assert [each is not None for each in noticed] == [False] * (HOT_RUNS - 1) + [True]
 
 
-def test_nothing_is_kept_of_requests_that_are_at_rest() -> None:
-    async def test(world: World) -> None:
-        await with_widgets(world)
+async def test_nothing_is_kept_of_requests_that_are_at_rest(world: World) -> None:
+    await with_widgets(world)
 
-        async def reconcile(ctx: Context, request: Request) -> None:
-            if await ctx.object() is not None:
-                ctx.status["ready"] = True
+    async def reconcile(ctx: Context, request: Request) -> None:
+        if await ctx.object() is not None:
+            ctx.status["ready"] = True
 
-        controller = await world.run(Controller("widget", reconcile, kind=Widget))
-        await world.client.create(widget("w"))
-        await until(lambda: len(controller.runs) == 1)
-        await world.client.delete(WIDGET, "w", "default")
-        await until(lambda: len(controller.runs) == 2)
-        await settle(controller)
-        assert not len(controller._pace)
-        assert not controller._expectations[""].doubts
-
-    in_world(test)
+    controller = await world.run(Controller("widget", reconcile, kind=Widget))
+    await world.client.create(widget("w"))
+    await until(lambda: len(controller.runs) == 1)
+    await world.client.delete(WIDGET, "w", "default")
+    await until(lambda: len(controller.runs) == 2)
+    await settle(controller)
+    assert not len(controller._pace)
+    assert not controller._expectations[""].doubts

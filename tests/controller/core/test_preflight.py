@@ -1,6 +1,5 @@
 """Which rights controllers lack, said before anything fails."""
 
-import asyncio
 from typing import Any
 
 from setpoint.client.client import Client
@@ -27,38 +26,27 @@ async def give(client: Client, rules: list[Any], namespaces: tuple[str, ...] = (
         await client.create(tree)
 
 
-def test_exactly_the_rules_that_are_missing_are_said() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as admin, plane.client(user=USER) as client:
-            rules = await rbac.rules([controller()], admin)
-            await give(
-                admin, [{**rule, "verbs": [each for each in rule["verbs"] if each != "patch"]} for rule in rules]
-            )
-            assert await missing_rules([controller()], client) == [
-                ("", {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]})
-            ]
-
-    asyncio.run(main())
+async def test_exactly_the_rules_that_are_missing_are_said() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as admin, plane.client(user=USER) as client:
+        rules = await rbac.rules([controller()], admin)
+        await give(admin, [{**rule, "verbs": [each for each in rule["verbs"] if each != "patch"]} for rule in rules])
+        assert await missing_rules([controller()], client) == [
+            ("", {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]})
+        ]
 
 
-def test_with_what_its_declarations_ask_for_nothing_is_missing() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as admin, plane.client(user=USER) as client:
-            await give(admin, await rbac.rules([controller()], admin))
-            assert await missing_rules([controller()], client) == []
-            assert await missing_rules([controller()], admin) == []
-
-    asyncio.run(main())
+async def test_with_what_its_declarations_ask_for_nothing_is_missing() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as admin, plane.client(user=USER) as client:
+        await give(admin, await rbac.rules([controller()], admin))
+        assert await missing_rules([controller()], client) == []
+        assert await missing_rules([controller()], admin) == []
 
 
-def test_a_controller_of_some_namespaces_needs_its_rights_only_there() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as admin, plane.client(user=USER) as client:
-            rules = await rbac.rules([controller()], admin)
-            await give(admin, rules, ("default",))
-            assert await missing_rules([controller(namespaces=["default"])], client) == []
-            missing = await missing_rules([controller(namespaces=["default", "kube-public"])], client)
-            assert ("kube-public", READ_SECRETS) in missing
-            assert {namespace for namespace, _ in missing} == {"kube-public"}
-
-    asyncio.run(main())
+async def test_a_controller_of_some_namespaces_needs_its_rights_only_there() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as admin, plane.client(user=USER) as client:
+        rules = await rbac.rules([controller()], admin)
+        await give(admin, rules, ("default",))
+        assert await missing_rules([controller(namespaces=["default"])], client) == []
+        missing = await missing_rules([controller(namespaces=["default", "kube-public"])], client)
+        assert ("kube-public", READ_SECRETS) in missing
+        assert {namespace for namespace, _ in missing} == {"kube-public"}

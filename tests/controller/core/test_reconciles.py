@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.core.worlds import CONFIG_MAP, World, config_map, until, world
+from tests.controller.core.worlds import CONFIG_MAP, World, config_map, new_world, until
 
 from setpoint.client.patches import merge
 from setpoint.client.requests import decode
@@ -39,7 +39,7 @@ async def test_what_is_read_from_the_cache_is_told_with_its_revision() -> None:
         ctx.lookup(CONFIG_MAP, "b", "default")
         await ctx.client.list(CONFIG_MAP, "default", labels="app=x")
 
-    async with world() as found:
+    async with new_world() as found:
         a, b = await found.config_map("a"), await found.config_map("b", labels={"app": "x"})
         controller = await started(found, reconcile)
         await controller.run_once(A)
@@ -58,7 +58,7 @@ async def test_what_is_read_from_the_server_is_told_to_be() -> None:
             await ctx.api.get(CONFIG_MAP, "nobody", "default")
         await ctx.client.list("v1/Secret", "default", labels="app=x")
 
-    async with world() as found:
+    async with new_world() as found:
         a = await found.config_map("a")
         controller = await started(found, reconcile)
         await controller.run_once(A)
@@ -74,7 +74,7 @@ async def test_of_very_many_reads_the_first_are_told_and_how_many_more_there_wer
         for number in range(MOST_READS + 7):
             await ctx.client.find(CONFIG_MAP, f"c{number}", "default")
 
-    async with world() as found:
+    async with new_world() as found:
         controller = await started(found, reconcile)
         await controller.run_once(A)
         [told] = remembered([controller], OF_A)
@@ -91,7 +91,7 @@ async def test_a_reconcile_tells_its_number_its_reasons_and_how_it_ended() -> No
             raise end
         return end
 
-    async with world() as found:
+    async with new_world() as found:
         controller = await started(found, reconcile)
         await controller.run_once(A, Trigger("requested"))
         await controller.run_once(A, Trigger("timer"))
@@ -107,7 +107,7 @@ async def test_of_each_object_the_last_is_remembered_though_others_are_reconcile
     async def reconcile(ctx: Context, request: Request) -> None:
         await ctx.object()
 
-    async with world() as found:
+    async with new_world() as found:
         for name in ("a", "busy"):
             await found.config_map(name)
         controller = await started(found, reconcile, keep_runs=3)
@@ -130,7 +130,7 @@ async def test_what_is_remembered_for_long_keeps_no_objects() -> None:
         if request.name == "a":
             raise ValueError("no")
 
-    async with world() as found:
+    async with new_world() as found:
         controller = await found.run(Controller("reader", reconcile, kind=CONFIG_MAP, keep_runs=1))
         await found.config_map("a")
         await until(lambda: A in controller.last_runs)
@@ -147,7 +147,7 @@ async def test_one_is_found_by_what_it_wrote_and_by_its_id() -> None:
     async def reconcile(ctx: Context, request: Request) -> None:
         await ctx.client.create(config_map("child"))
 
-    async with world() as found:
+    async with new_world() as found:
         controller = await started(found, reconcile)
         run = await controller.run_once(A)
         for wanted in (
@@ -163,7 +163,7 @@ async def test_one_is_found_by_what_it_wrote_and_by_its_id() -> None:
 
 
 async def test_a_server_tells_of_its_own_controllers_and_of_those_that_others_add() -> None:
-    async with world() as found:
+    async with new_world() as found:
         mine = Reconciled(id="r1", controller="mine", object="default/a", began="2030-01-01T00:00:00.000000Z",
                           seconds=0.1, result="success")  # fmt: skip
 
@@ -181,7 +181,7 @@ async def test_a_server_tells_of_its_own_controllers_and_of_those_that_others_ad
     [([], "select reconciles with"), ([("id", "r1"), ("limit", "many")], "invalid limit 'many'")],
 )
 async def test_a_question_that_cannot_be_answered_is_refused(query: list[tuple[str, str]], says: str) -> None:
-    async with world() as found:
+    async with new_world() as found:
         with pytest.raises(BadRequest, match=says):
             await found.client.raw("GET", PATH, query=query)
         with pytest.raises(MethodNotAllowed):

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.controller.core.worlds import Widget, World, in_world, settle, until, widget, with_widgets
+from tests.controller.core.worlds import Widget, World, settle, until, widget, with_widgets
 
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
@@ -20,53 +20,45 @@ async def conditions(world: World) -> dict[str, str]:
 
 @pytest.mark.feature("E74")
 @pytest.mark.parametrize("place", ["labels", "annotations"])
-def test_a_plain_controller_leaves_a_suspended_object_alone_and_tells(place: str) -> None:
-    async def test(world: World) -> None:
-        await with_widgets(world)
-        seen: list[int] = []
+async def test_a_plain_controller_leaves_a_suspended_object_alone_and_tells(world: World, place: str) -> None:
+    await with_widgets(world)
+    seen: list[int] = []
 
-        async def reconcile(ctx: Context, request: Request) -> None:
-            found = await ctx.object()
-            if found is not None:
-                seen.append(found.spec.size)
+    async def reconcile(ctx: Context, request: Request) -> None:
+        found = await ctx.object()
+        if found is not None:
+            seen.append(found.spec.size)
 
-        def mark(value: str) -> Any:
-            return lambda found: getattr(found.metadata, place).update({SUSPEND: value})
+    def mark(value: str) -> Any:
+        return lambda found: getattr(found.metadata, place).update({SUSPEND: value})
 
-        made = widget(size=1)
-        mark("true")(made)
-        await world.client.create(made)
-        controller = await world.run(Controller("widgets", reconcile, kind=Widget))
-        await until(lambda: bool(controller.suspended))
-        await settle(controller)
-        assert seen == []
-        assert await conditions(world) == {SUSPENDED: "True"}
-        assert 'setpoint_suspended{controller="widgets"} 1' in list(exposition(controller.families()))
-        await world.client.edit(Widget, "w", "default", mark("false"))
-        await until(lambda: seen == [1])
-        await settle(controller)
-        assert await conditions(world) == {}
-        assert 'setpoint_suspended{controller="widgets"} 0' in list(exposition(controller.families()))
-
-    in_world(test)
+    made = widget(size=1)
+    mark("true")(made)
+    await world.client.create(made)
+    controller = await world.run(Controller("widgets", reconcile, kind=Widget))
+    await until(lambda: bool(controller.suspended))
+    await settle(controller)
+    assert seen == []
+    assert await conditions(world) == {SUSPENDED: "True"}
+    assert 'setpoint_suspended{controller="widgets"} 1' in list(exposition(controller.families()))
+    await world.client.edit(Widget, "w", "default", mark("false"))
+    await until(lambda: seen == [1])
+    await settle(controller)
+    assert await conditions(world) == {}
+    assert 'setpoint_suspended{controller="widgets"} 0' in list(exposition(controller.families()))
 
 
 @pytest.mark.feature("E74", "G17")
-def test_a_suspended_object_that_goes_is_counted_no_more() -> None:
-    async def test(world: World) -> None:
-        await with_widgets(world)
+async def test_a_suspended_object_that_goes_is_counted_no_more(world: World) -> None:
+    await with_widgets(world)
 
-        async def reconcile(ctx: Context, request: Request) -> None: ...
+    async def reconcile(ctx: Context, request: Request) -> None: ...
 
-        controller = await world.run(
-            Controller(
-                "widgets", reconcile, kind=Widget, suspend=lambda found: "it is big" if found.spec.size > 1 else ""
-            )
-        )
-        await world.client.create(widget(size=2))
-        await until(lambda: bool(controller.suspended))
-        assert controller.suspended == {Request("w", "default"): "it is big"}
-        await world.client.delete(Widget, "w", "default")
-        await until(lambda: not controller.suspended)
-
-    in_world(test)
+    controller = await world.run(
+        Controller("widgets", reconcile, kind=Widget, suspend=lambda found: "it is big" if found.spec.size > 1 else "")
+    )
+    await world.client.create(widget(size=2))
+    await until(lambda: bool(controller.suspended))
+    assert controller.suspended == {Request("w", "default"): "it is big"}
+    await world.client.delete(Widget, "w", "default")
+    await until(lambda: not controller.suspended)

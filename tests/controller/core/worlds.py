@@ -1,7 +1,7 @@
 """A control plane, a cache and controllers in one process, and patience that ends: what most tests here begin with."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -93,26 +93,19 @@ def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -
 
 
 @asynccontextmanager
-async def world() -> AsyncIterator[World]:
-    async with ControlPlane(system=False) as plane, plane.client() as client, Cache(client) as cache:
+async def new_world() -> AsyncIterator[World]:
+    """Provides a world without controllers."""
+    async with (
+        asyncio.timeout(PATIENCE * 3),
+        ControlPlane(system=False) as plane,
+        plane.client() as client,
+        Cache(client) as cache,
+    ):
         found = World(plane, client, cache)
         try:
             yield found
         finally:
             await found.end()
-
-
-def in_world(test: Callable[[World], Awaitable[None]]) -> None:
-    """Runs a test in a world of its own; nothing of it may be left when it is over."""
-
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE * 3):
-            async with world() as found:
-                await test(found)
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        assert not left, f"tasks are left: {left}"
-
-    asyncio.run(main())
 
 
 async def until(holds: Callable[[], bool], what: str = "") -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -81,60 +81,52 @@ class World:
             assert lease["spec"]["holderIdentity"] == metadata["annotations"]["by"], metadata
 
 
-def in_world(test: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with ControlPlane(token="secret", system=False) as plane, plane.client() as client:
-            url = await plane.listen(tls=False)
-            await client.create(
-                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": JOB, "namespace": "default"}}
-            )
-            world = World(client, url, "secret")
-            try:
-                await test(world)
-                await world.check_that_only_leaders_acted()
-            finally:
-                await world.end()
-
-    asyncio.run(main())
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with ControlPlane(token="secret", system=False) as plane, plane.client() as client:
+        url = await plane.listen(tls=False)
+        await client.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": JOB, "namespace": "default"}}
+        )
+        world = World(client, url, "secret")
+        try:
+            yield world
+            await world.check_that_only_leaders_acted()
+        finally:
+            await world.end()
 
 
 def other(name: str) -> str:
     return "b" if name == "a" else "a"
 
 
-def test_when_the_leader_is_killed_another_acts_after_its_lease_has_run_out() -> None:
-    async def test(world: World) -> None:
-        await asyncio.gather(world.start("a"), world.start("b"))
-        leader = await world.leader()
-        await world.until_acts(leader)
-        world.signal(leader, signal.SIGKILL)
-        await world.ended(leader)
-        last = (await world.client.get(LEASE, ELECTION.name, "default"))["spec"]["renewTime"]
-        await world.until_acts(other(leader))
-        lease = (await world.client.get(LEASE, ELECTION.name, "default"))["spec"]
-        assert lease["holderIdentity"] == other(leader)
-        assert lease["leaseTransitions"] == 1
-        waited = parse_micro_time(lease["acquireTime"]) - parse_micro_time(last)
-        # Nobody takes the lease of a leader before it has run out.
-        assert waited.total_seconds() >= ELECTION.lease_seconds
-
-    in_world(test)
+async def test_when_the_leader_is_killed_another_acts_after_its_lease_has_run_out(world: World) -> None:
+    await asyncio.gather(world.start("a"), world.start("b"))
+    leader = await world.leader()
+    await world.until_acts(leader)
+    world.signal(leader, signal.SIGKILL)
+    await world.ended(leader)
+    last = (await world.client.get(LEASE, ELECTION.name, "default"))["spec"]["renewTime"]
+    await world.until_acts(other(leader))
+    lease = (await world.client.get(LEASE, ELECTION.name, "default"))["spec"]
+    assert lease["holderIdentity"] == other(leader)
+    assert lease["leaseTransitions"] == 1
+    waited = parse_micro_time(lease["acquireTime"]) - parse_micro_time(last)
+    # Nobody takes the lease of a leader before it has run out.
+    assert waited.total_seconds() >= ELECTION.lease_seconds
 
 
-def test_a_paused_leader_does_nothing_when_it_wakes_but_stand_by_and_can_lead_again() -> None:
-    async def test(world: World) -> None:
-        await asyncio.gather(world.start("a"), world.start("b"))
-        paused = await world.leader()
-        await world.until_acts(paused)
-        world.signal(paused, signal.SIGSTOP)
-        await world.until_acts(other(paused))
-        world.signal(paused, signal.SIGCONT)
-        await world.until_acts(other(paused), 40)
-        actors = await world.actors()
-        assert paused not in actors[actors.index(other(paused)) :]
-        # It still runs: when the leader ends in good order, it is the next.
-        world.signal(other(paused), signal.SIGTERM)
-        assert await world.ended(other(paused)) == 0
-        await world.until_acts(paused)
-
-    in_world(test)
+async def test_a_paused_leader_does_nothing_when_it_wakes_but_stand_by_and_can_lead_again(world: World) -> None:
+    await asyncio.gather(world.start("a"), world.start("b"))
+    paused = await world.leader()
+    await world.until_acts(paused)
+    world.signal(paused, signal.SIGSTOP)
+    await world.until_acts(other(paused))
+    world.signal(paused, signal.SIGCONT)
+    await world.until_acts(other(paused), 40)
+    actors = await world.actors()
+    assert paused not in actors[actors.index(other(paused)) :]
+    # It still runs: when the leader ends in good order, it is the next.
+    world.signal(other(paused), signal.SIGTERM)
+    assert await world.ended(other(paused)) == 0
+    await world.until_acts(paused)

@@ -1,8 +1,8 @@
 """Replicas of a program on one server, in one process, in time that the test moves."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 
 from setpoint.client.client import Client
@@ -134,23 +134,20 @@ class World:
         return [replica.name for replica in self.replicas if replica.elector.is_leader]
 
 
-def in_world(test: Callable[[World], Awaitable[None]]) -> None:
-    """Runs a test on a server whose time the test moves, and sees that no task outlives it."""
-
-    async def main() -> None:
-        clock = ManualClock(START)
-        async with ControlPlane(clock=clock, system=False) as plane:
-            before = asyncio.all_tasks()
-            world = World(plane, clock)
-            try:
-                await test(world)
-            finally:
-                for replica in world.replicas:
-                    await replica.stop()
-            await world.settle()
-            assert asyncio.all_tasks() == before
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world() -> AsyncIterator[World]:
+    """Provides a server whose time the test moves, and sees that no task of the replicas outlives the test."""
+    clock = ManualClock(START)
+    async with ControlPlane(clock=clock, system=False) as plane:
+        before = asyncio.all_tasks()
+        world = World(plane, clock)
+        try:
+            yield world
+        finally:
+            for replica in world.replicas:
+                await replica.stop()
+        await world.settle()
+        assert asyncio.all_tasks() == before
 
 
 def runs(names: list[str]) -> list[str]:

@@ -1,7 +1,5 @@
 """Settings that hold for all controllers of a manager, unless one says otherwise."""
 
-import asyncio
-
 import pytest
 
 from setpoint.controller.context import Context
@@ -19,24 +17,18 @@ async def quiet(ctx: Context, request: Request) -> None: ...
 async def outspoken(ctx: Context, request: Request) -> None: ...
 
 
-def test_what_a_declaration_does_not_say_is_as_the_manager_says() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            manager = Manager(client, controllers=[quiet], defaults={"concurrency": 7, "timeout": 60.0})
-            manager.add(outspoken)  # what is added later is no different
-            found = {each.name: each.options for each in manager.controllers}
-            assert (found["configmap"].concurrency, found["configmap"].timeout) == (7, 60.0)
-            assert (found["secret"].concurrency, found["secret"].timeout) == (2, None)
-            others = Manager(client, controllers=[quiet])
-            assert others.controllers[0].options.concurrency == 1, "one manager's defaults are not another's"
-
-    asyncio.run(main())
+async def test_what_a_declaration_does_not_say_is_as_the_manager_says() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        manager = Manager(client, controllers=[quiet], defaults={"concurrency": 7, "timeout": 60.0})
+        manager.add(outspoken)  # what is added later is no different
+        found = {each.name: each.options for each in manager.controllers}
+        assert (found["configmap"].concurrency, found["configmap"].timeout) == (7, 60.0)
+        assert (found["secret"].concurrency, found["secret"].timeout) == (2, None)
+        others = Manager(client, controllers=[quiet])
+        assert others.controllers[0].options.concurrency == 1, "one manager's defaults are not another's"
 
 
-def test_a_default_that_cannot_work_is_refused() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            with pytest.raises(ValueError, match="concurrency must be at least 1"):
-                Manager(client, controllers=[quiet], defaults={"concurrency": 0})
-
-    asyncio.run(main())
+async def test_a_default_that_cannot_work_is_refused() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        with pytest.raises(ValueError, match="concurrency must be at least 1"):
+            Manager(client, controllers=[quiet], defaults={"concurrency": 0})

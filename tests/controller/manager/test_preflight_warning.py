@@ -16,7 +16,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if MISSING in record.getMessage()]
 
 
-def test_the_log_names_the_rules_that_are_missing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_names_the_rules_that_are_missing(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with ControlPlane(system=False) as plane, plane.client(user="nobody") as client:
             manager = Manager(client, controllers=[Log().controller("maps")])
@@ -24,13 +24,13 @@ def test_the_log_names_the_rules_that_are_missing(caplog: pytest.LogCaptureFixtu
                 await until(lambda: bool(warnings(caplog)))
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(main())
+        (await main())
     rule = '{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "patch", "update", "watch"]}'
     assert warnings(caplog)[0] == f"{MISSING}: {rule}"
 
 
 @pytest.mark.parametrize(("user", "preflight"), [("", True), ("nobody", False)])
-def test_who_has_all_rights_or_does_not_want_to_know_is_not_warned(
+async def test_who_has_all_rights_or_does_not_want_to_know_is_not_warned(
     user: str, preflight: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
@@ -41,5 +41,5 @@ def test_who_has_all_rights_or_does_not_want_to_know_is_not_warned(
                     await asyncio.sleep(0)
 
     with caplog.at_level(logging.WARNING):
-        asyncio.run(main())
+        (await main())
     assert warnings(caplog) == []

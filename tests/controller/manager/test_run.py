@@ -27,31 +27,28 @@ sp.run(answering, leader_election=sp.LeaderElection("answering", "default"), hea
 
 
 @pytest.mark.feature("E80")
-def test_an_operator_in_one_file_works_until_it_is_told_to_end(tmp_path: Path) -> None:
-    async def main() -> None:
-        (tmp_path / "answering.py").write_text(PROGRAM)
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            await plane.listen()
-            plane.write_kubeconfig(tmp_path / "kubeconfig")
-            await client.create(config_map("question"))
-            environ = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig")}
-            process = await asyncio.create_subprocess_exec(sys.executable, str(tmp_path / "answering.py"), env=environ)
-            try:
-                answer = None
-                async with asyncio.timeout(60):
-                    while answer is None and process.returncode is None:
-                        found = (await client.list("v1/ConfigMap", "default")).items
-                        answer = next((one for one in found if one["metadata"]["name"] == "answer"), None)
-                        await asyncio.sleep(0.02)
-                assert answer is not None
-                assert answer["data"] == {"to": "question"}
-                process.send_signal(signal.SIGTERM)
-                assert await asyncio.wait_for(process.wait(), 30) == 0
-            finally:
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
-            lease = await client.get("coordination.k8s.io/v1/Lease", "answering", "default")
-            assert not lease["spec"].get("holderIdentity")
-
-    asyncio.run(main())
+async def test_an_operator_in_one_file_works_until_it_is_told_to_end(tmp_path: Path) -> None:
+    (tmp_path / "answering.py").write_text(PROGRAM)
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        await plane.listen()
+        plane.write_kubeconfig(tmp_path / "kubeconfig")
+        await client.create(config_map("question"))
+        environ = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig")}
+        process = await asyncio.create_subprocess_exec(sys.executable, str(tmp_path / "answering.py"), env=environ)
+        try:
+            answer = None
+            async with asyncio.timeout(60):
+                while answer is None and process.returncode is None:
+                    found = (await client.list("v1/ConfigMap", "default")).items
+                    answer = next((one for one in found if one["metadata"]["name"] == "answer"), None)
+                    await asyncio.sleep(0.02)
+            assert answer is not None
+            assert answer["data"] == {"to": "question"}
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.wait(), 30) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        lease = await client.get("coordination.k8s.io/v1/Lease", "answering", "default")
+        assert not lease["spec"].get("holderIdentity")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.controller.core.hurry import HurriedClock
-from tests.controller.manager.worlds import Log, config_map, fetch, on_a_plane, running, until
+from tests.controller.manager.worlds import Log, config_map, fetch, running, until
 
 from setpoint.client.client import Client
 from setpoint.controller.manager import Manager
@@ -13,29 +13,28 @@ from setpoint.testing import Faults
 
 
 @pytest.mark.feature("E38", "G21")
-def test_readiness_shows_an_outage_and_nobody_waits_for_its_end_to_stop() -> None:
-    async def test(plane: ControlPlane, direct: Client) -> None:
-        log, stop = Log(), asyncio.Event()
-        faults = Faults(direct)
-        client = Client(faults, clock=HurriedClock())
-        manager = Manager(client, controllers=[log.controller("maps")], health="127.0.0.1:0", preflight=False)
+async def test_readiness_shows_an_outage_and_nobody_waits_for_its_end_to_stop(
+    plane: ControlPlane, client: Client
+) -> None:
+    log, stop = Log(), asyncio.Event()
+    faults = Faults(client)
+    client = Client(faults, clock=HurriedClock())
+    manager = Manager(client, controllers=[log.controller("maps")], health="127.0.0.1:0", preflight=False)
 
-        async with running(manager, stop) as task:
-            await until(lambda: manager.url_of("health") != "" and manager.controllers[0].working)
-            url = manager.url_of("health")
-            assert (await fetch(url, "/readyz/server")).status == 200
-            with faults.down():
-                await until(lambda: not manager.cache.gate.is_open)
-                answer = await fetch(url, "/readyz/server")
-                assert (answer.status, b"connection refused" in answer.body) == (500, True)
-                assert (await fetch(url, "/healthz")).status == 200
-            await until(lambda: manager.cache.gate.is_open)
-            assert (await fetch(url, "/readyz/server")).status == 200
-            await direct.create(config_map("after"))
-            await until(lambda: "maps after" in log.lines)
-            with faults.down():
-                await until(lambda: not manager.cache.gate.is_open)
-                stop.set()
-                await task
-
-    on_a_plane(test)
+    async with running(manager, stop) as task:
+        await until(lambda: manager.url_of("health") != "" and manager.controllers[0].working)
+        url = manager.url_of("health")
+        assert (await fetch(url, "/readyz/server")).status == 200
+        with faults.down():
+            await until(lambda: not manager.cache.gate.is_open)
+            answer = await fetch(url, "/readyz/server")
+            assert (answer.status, b"connection refused" in answer.body) == (500, True)
+            assert (await fetch(url, "/healthz")).status == 200
+        await until(lambda: manager.cache.gate.is_open)
+        assert (await fetch(url, "/readyz/server")).status == 200
+        await client.create(config_map("after"))
+        await until(lambda: "maps after" in log.lines)
+        with faults.down():
+            await until(lambda: not manager.cache.gate.is_open)
+            stop.set()
+            await task

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -84,12 +84,11 @@ async def fetch(url: str, path: str, token: str = "") -> Answer:
         await transport.close()
 
 
-def on_a_plane(test: Callable[[ControlPlane, Client], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with no_task_left(), ControlPlane(system=False) as plane, plane.client() as client:
-            await test(plane, client)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_plane() -> AsyncIterator[tuple[ControlPlane, Client]]:
+    """Provides a control plane and a client of it. No task may be left."""
+    async with no_task_left(), ControlPlane(system=False) as plane, plane.client() as client:
+        yield plane, client
 
 
 class Timed:
@@ -116,10 +115,9 @@ class Timed:
         await self.settle()
 
 
-def in_time(test: Callable[[Timed], Awaitable[None]]) -> None:
-    async def main() -> None:
-        clock = ManualClock(START)
-        async with no_task_left(), ControlPlane(clock=clock, system=False) as plane:
-            await test(Timed(plane, clock))
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_timed() -> AsyncIterator[Timed]:
+    """Provides a server whose time the test moves. No task may be left."""
+    clock = ManualClock(START)
+    async with no_task_left(), ControlPlane(clock=clock, system=False) as plane:
+        yield Timed(plane, clock)

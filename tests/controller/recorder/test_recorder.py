@@ -1,8 +1,8 @@
 """Events: written to a real server, counted up, combined, thinned out and never in the way, as client-go's."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -74,229 +74,199 @@ class World:
         await asyncio.gather(self.running, return_exceptions=True)
 
 
-def in_world(test: Callable[[World], Awaitable[None]], host: str = "host") -> None:
-    async def main() -> None:
-        clock = ManualClock(START)
-        async with ControlPlane(clock=clock, system=False) as plane, plane.client() as client:
-            about = await client.create(
-                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "thing", "namespace": "default"}}
-            )
-            world = World(plane, clock, about, host)
-            try:
-                await test(world)
-            finally:
-                await world.end()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(host: str = "host") -> AsyncIterator[World]:
+    clock = ManualClock(START)
+    async with ControlPlane(clock=clock, system=False) as plane, plane.client() as client:
+        about = await client.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "thing", "namespace": "default"}}
+        )
+        world = World(plane, clock, about, host)
+        try:
+            yield world
+        finally:
+            await world.end()
 
 
-def test_an_event_says_who_did_what_to_which_object() -> None:
-    async def test(world: World) -> None:
-        node = await world.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
-        recorder = world.events.recorder("website-controller")
-        recorder.normal(world.about, "Published", "it serves", action="Serve", related=node, annotations={"a": "b"})
-        [event] = await world.all()
-        assert event["metadata"]["name"].startswith("thing.")
-        assert event["metadata"]["namespace"] == "default"
-        assert event["metadata"]["annotations"] == {"a": "b"}
-        assert event["regarding"] == {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": "thing",
-            "namespace": "default",
-            "uid": world.about["metadata"]["uid"],
-            "resourceVersion": world.about["metadata"]["resourceVersion"],
-        }
-        assert event["related"]["name"] == "n1"
-        told = ("type", "reason", "action", "note", "reportingController", "reportingInstance", "eventTime")
-        assert [event[name] for name in told] == [
-            "Normal",
-            "Published",
-            "Serve",
-            "it serves",
-            "website-controller",
-            "website-controller-host",
-            "2026-01-01T00:00:00.000000Z",
-        ]
-
-    in_world(test)
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with new_world() as world:
+        yield world
 
 
-def test_events_of_what_has_no_namespace_go_to_default() -> None:
-    async def test(world: World) -> None:
-        node = await world.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
-        world.events.recorder("x").warning(node, "Broken", "it does not answer")
-        [event] = await world.all()
-        assert event["metadata"]["namespace"] == "default"
-        assert event["type"] == "Warning"
-        assert event["action"] == "Broken"
+async def test_an_event_says_who_did_what_to_which_object(world: World) -> None:
+    node = await world.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    recorder = world.events.recorder("website-controller")
+    recorder.normal(world.about, "Published", "it serves", action="Serve", related=node, annotations={"a": "b"})
+    [event] = await world.all()
+    assert event["metadata"]["name"].startswith("thing.")
+    assert event["metadata"]["namespace"] == "default"
+    assert event["metadata"]["annotations"] == {"a": "b"}
+    assert event["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "thing",
+        "namespace": "default",
+        "uid": world.about["metadata"]["uid"],
+        "resourceVersion": world.about["metadata"]["resourceVersion"],
+    }
+    assert event["related"]["name"] == "n1"
+    told = ("type", "reason", "action", "note", "reportingController", "reportingInstance", "eventTime")
+    assert [event[name] for name in told] == [
+        "Normal",
+        "Published",
+        "Serve",
+        "it serves",
+        "website-controller",
+        "website-controller-host",
+        "2026-01-01T00:00:00.000000Z",
+    ]
 
-    in_world(test)
+
+async def test_events_of_what_has_no_namespace_go_to_default(world: World) -> None:
+    node = await world.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    world.events.recorder("x").warning(node, "Broken", "it does not answer")
+    [event] = await world.all()
+    assert event["metadata"]["namespace"] == "default"
+    assert event["type"] == "Warning"
+    assert event["action"] == "Broken"
 
 
 @pytest.mark.feature("E77")
-def test_the_second_makes_a_series_later_ones_are_counted_and_told_when_it_ends() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x")
-        for _ in range(5):
-            recorder.normal(world.about, "Again", "and again")
-            await world.pass_time(1)
-            # It is a series although the object is another version each time.
-            world.about = {**world.about, "metadata": {**world.about["metadata"], "resourceVersion": "99"}}
-        [event] = await world.all()
-        assert event["series"] == {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
-        assert world.way.methods == ["POST", "PATCH"]
-        assert world.events.filtered == 3
-        await world.pass_time(12 * 60)
-        [event] = await world.all()
-        assert event["series"] == {"count": 5, "lastObservedTime": "2026-01-01T00:00:04.000000Z"}
-        # What comes now is something new.
+async def test_the_second_makes_a_series_later_ones_are_counted_and_told_when_it_ends(world: World) -> None:
+    recorder = world.events.recorder("x")
+    for _ in range(5):
         recorder.normal(world.about, "Again", "and again")
-        assert len(await world.all()) == 2
-
-    in_world(test)
-
-
-def test_a_series_that_goes_on_is_told_every_half_hour() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x")
-        for _ in range(31):
-            recorder.normal(world.about, "Again", "and again")
-            await world.pass_time(60)
-        [event] = await world.all()
-        assert event["series"]["count"] == 30
-        assert world.way.methods == ["POST", "PATCH", "PATCH"]
-
-    in_world(test)
-
-
-def test_a_series_whose_event_was_deleted_is_made_anew() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x")
-        recorder.normal(world.about, "Again", "and again")
-        [event] = await world.all()
-        await world.client.delete(event)
-        recorder.normal(world.about, "Again", "and again")
-        [event] = await world.all()
-        assert event["series"]["count"] == 2
-
-    in_world(test)
-
-
-def test_the_same_legacy_event_is_counted_up() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x", legacy=True)
-        for _ in range(3):
-            recorder.normal(world.about, "Pulled", "the image is there")
-            await world.pass_time(1)
-        [event] = await world.all(LEGACY)
-        assert event["count"] == 3
-        assert event["firstTimestamp"] == "2026-01-01T00:00:00Z"
-        assert event["lastTimestamp"] == "2026-01-01T00:00:02Z"
-        assert event["source"] == {"component": "x", "host": "host"}
-        assert world.way.methods == ["POST", "PATCH", "PATCH"]
-
-    in_world(test)
-
-
-@pytest.mark.feature("E77")
-def test_ten_legacy_events_that_differ_in_their_text_are_combined() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x", legacy=True)
-        for number in range(13):
-            recorder.normal(world.about, "Failed", f"attempt {number}")
-            await world.pass_time(1)
-        events = await world.all(LEGACY)
-        texts = sorted(event["message"] for event in events)
-        assert texts == sorted([*(f"attempt {number}" for number in range(9)), texts[0]])
-        [combined] = [event for event in events if event["message"] == "(combined from similar events): attempt 12"]
-        assert combined["count"] == 4
-        # After ten quiet minutes it is told on its own again.
-        await world.pass_time(601)
-        recorder.normal(world.about, "Failed", "attempt 13")
-        assert "attempt 13" in [event["message"] for event in await world.all(LEGACY)]
-
-    in_world(test)
-
-
-@pytest.mark.feature("E77")
-def test_of_one_object_no_more_than_25_legacy_events_are_told_at_once_and_one_in_five_minutes_later() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x", legacy=True)
-        for number in range(40):
-            recorder.normal(world.about, f"Reason{number}", "something")
-        assert len(await world.all(LEGACY)) == 25
-        assert world.events.filtered == 15
-        await world.pass_time(299)
-        recorder.normal(world.about, "Late", "something")
-        assert len(await world.all(LEGACY)) == 25
         await world.pass_time(1)
-        recorder.normal(world.about, "Later", "something")
-        assert len(await world.all(LEGACY)) == 26
-        # Warnings of it are told of their own account.
-        recorder.warning(world.about, "Broken", "something")
-        assert len(await world.all(LEGACY)) == 27
+        # It is a series although the object is another version each time.
+        world.about = {**world.about, "metadata": {**world.about["metadata"], "resourceVersion": "99"}}
+    [event] = await world.all()
+    assert event["series"] == {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
+    assert world.way.methods == ["POST", "PATCH"]
+    assert world.events.filtered == 3
+    await world.pass_time(12 * 60)
+    [event] = await world.all()
+    assert event["series"] == {"count": 5, "lastObservedTime": "2026-01-01T00:00:04.000000Z"}
+    # What comes now is something new.
+    recorder.normal(world.about, "Again", "and again")
+    assert len(await world.all()) == 2
 
-    in_world(test)
 
-
-def test_an_event_waits_for_the_server_and_is_given_up_after_twelve_tries() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x")
-        recorder.normal(world.about, "First", "one")
-        await world.settle()  # the client knows now where events are
-        world.way.methods.clear()
-        world.way.is_cut = True
-        recorder.normal(world.about, "Second", "two")
+async def test_a_series_that_goes_on_is_told_every_half_hour(world: World) -> None:
+    recorder = world.events.recorder("x")
+    for _ in range(31):
+        recorder.normal(world.about, "Again", "and again")
         await world.pass_time(60)
-        assert 5 <= len(world.way.methods) <= 7
-        world.way.is_cut = False
-        await world.pass_time(10)
-        assert len(await world.all()) == 2
-        world.way.is_cut = True
-        world.way.methods.clear()
-        recorder.normal(world.about, "Third", "three")
-        await world.pass_time(200)
-        assert world.way.methods == ["POST"] * 12
-        assert world.events.given_up == 1
-
-    in_world(test)
+    [event] = await world.all()
+    assert event["series"]["count"] == 30
+    assert world.way.methods == ["POST", "PATCH", "PATCH"]
 
 
-def test_beyond_a_thousand_that_wait_events_are_dropped_and_counted() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x")
-        for number in range(1200):
-            recorder.normal(world.about, f"Reason{number}", "much")
-        assert world.events.dropped == 200
-        await world.events.flush()
-        assert len(await world.all()) == 1000
-
-    in_world(test)
+async def test_a_series_whose_event_was_deleted_is_made_anew(world: World) -> None:
+    recorder = world.events.recorder("x")
+    recorder.normal(world.about, "Again", "and again")
+    [event] = await world.all()
+    await world.client.delete(event)
+    recorder.normal(world.about, "Again", "and again")
+    [event] = await world.all()
+    assert event["series"]["count"] == 2
 
 
-def test_what_the_server_refuses_is_counted_and_not_tried_again() -> None:
-    async def test(world: World) -> None:
-        recorder = world.events.recorder("x")
-        gone = {**world.about, "metadata": {"name": "thing", "namespace": "nowhere"}}
-        recorder.normal(gone, "Lost", "its namespace is not there")
-        await world.settle()
-        assert world.events.rejected == 1
-        assert world.way.methods == ["POST"]
-
-    in_world(test)
-
-
-def test_what_is_no_object_is_said_in_the_log_and_does_no_harm() -> None:
-    async def test(world: World) -> None:
-        world.events.recorder("x").normal({"metadata": {}}, "Odd", "of nothing")
-        assert await world.all() == []
-
-    in_world(test)
+async def test_the_same_legacy_event_is_counted_up(world: World) -> None:
+    recorder = world.events.recorder("x", legacy=True)
+    for _ in range(3):
+        recorder.normal(world.about, "Pulled", "the image is there")
+        await world.pass_time(1)
+    [event] = await world.all(LEGACY)
+    assert event["count"] == 3
+    assert event["firstTimestamp"] == "2026-01-01T00:00:00Z"
+    assert event["lastTimestamp"] == "2026-01-01T00:00:02Z"
+    assert event["source"] == {"component": "x", "host": "host"}
+    assert world.way.methods == ["POST", "PATCH", "PATCH"]
 
 
-def test_texts_that_are_too_long_are_cut_to_what_the_api_takes() -> None:
-    async def test(world: World) -> None:
+@pytest.mark.feature("E77")
+async def test_ten_legacy_events_that_differ_in_their_text_are_combined(world: World) -> None:
+    recorder = world.events.recorder("x", legacy=True)
+    for number in range(13):
+        recorder.normal(world.about, "Failed", f"attempt {number}")
+        await world.pass_time(1)
+    events = await world.all(LEGACY)
+    texts = sorted(event["message"] for event in events)
+    assert texts == sorted([*(f"attempt {number}" for number in range(9)), texts[0]])
+    [combined] = [event for event in events if event["message"] == "(combined from similar events): attempt 12"]
+    assert combined["count"] == 4
+    # After ten quiet minutes it is told on its own again.
+    await world.pass_time(601)
+    recorder.normal(world.about, "Failed", "attempt 13")
+    assert "attempt 13" in [event["message"] for event in await world.all(LEGACY)]
+
+
+@pytest.mark.feature("E77")
+async def test_of_one_object_no_more_than_25_legacy_events_are_told_at_once_and_one_in_five_minutes_later(
+    world: World,
+) -> None:
+    recorder = world.events.recorder("x", legacy=True)
+    for number in range(40):
+        recorder.normal(world.about, f"Reason{number}", "something")
+    assert len(await world.all(LEGACY)) == 25
+    assert world.events.filtered == 15
+    await world.pass_time(299)
+    recorder.normal(world.about, "Late", "something")
+    assert len(await world.all(LEGACY)) == 25
+    await world.pass_time(1)
+    recorder.normal(world.about, "Later", "something")
+    assert len(await world.all(LEGACY)) == 26
+    # Warnings of it are told of their own account.
+    recorder.warning(world.about, "Broken", "something")
+    assert len(await world.all(LEGACY)) == 27
+
+
+async def test_an_event_waits_for_the_server_and_is_given_up_after_twelve_tries(world: World) -> None:
+    recorder = world.events.recorder("x")
+    recorder.normal(world.about, "First", "one")
+    await world.settle()  # the client knows now where events are
+    world.way.methods.clear()
+    world.way.is_cut = True
+    recorder.normal(world.about, "Second", "two")
+    await world.pass_time(60)
+    assert 5 <= len(world.way.methods) <= 7
+    world.way.is_cut = False
+    await world.pass_time(10)
+    assert len(await world.all()) == 2
+    world.way.is_cut = True
+    world.way.methods.clear()
+    recorder.normal(world.about, "Third", "three")
+    await world.pass_time(200)
+    assert world.way.methods == ["POST"] * 12
+    assert world.events.given_up == 1
+
+
+async def test_beyond_a_thousand_that_wait_events_are_dropped_and_counted(world: World) -> None:
+    recorder = world.events.recorder("x")
+    for number in range(1200):
+        recorder.normal(world.about, f"Reason{number}", "much")
+    assert world.events.dropped == 200
+    await world.events.flush()
+    assert len(await world.all()) == 1000
+
+
+async def test_what_the_server_refuses_is_counted_and_not_tried_again(world: World) -> None:
+    recorder = world.events.recorder("x")
+    gone = {**world.about, "metadata": {"name": "thing", "namespace": "nowhere"}}
+    recorder.normal(gone, "Lost", "its namespace is not there")
+    await world.settle()
+    assert world.events.rejected == 1
+    assert world.way.methods == ["POST"]
+
+
+async def test_what_is_no_object_is_said_in_the_log_and_does_no_harm(world: World) -> None:
+    world.events.recorder("x").normal({"metadata": {}}, "Odd", "of nothing")
+    assert await world.all() == []
+
+
+async def test_texts_that_are_too_long_are_cut_to_what_the_api_takes() -> None:
+    async with new_world(host="h" * 100) as world:
         recorder = world.events.recorder(f"example.com/{'x' * 63}")
         recorder.normal(world.about, "R" * 200, "ä" * 2000, action="A" * 200)
         [event] = await world.all()
@@ -306,29 +276,21 @@ def test_texts_that_are_too_long_are_cut_to_what_the_api_takes() -> None:
         with pytest.raises(ValueError, match="no more than 63"):
             world.events.recorder("x" * 64)
 
-    in_world(test, host="h" * 100)
+
+async def test_at_the_end_what_waits_is_written_and_series_are_told_as_they_stand(world: World) -> None:
+    await world.end()
+    recorder = world.events.recorder("x")
+    for _ in range(4):
+        recorder.normal(world.about, "Again", "and again")
+    await world.events.flush()
+    [event] = await world.all()
+    assert event["series"]["count"] == 4
 
 
-def test_at_the_end_what_waits_is_written_and_series_are_told_as_they_stand() -> None:
-    async def test(world: World) -> None:
-        await world.end()
-        recorder = world.events.recorder("x")
-        for _ in range(4):
-            recorder.normal(world.about, "Again", "and again")
-        await world.events.flush()
-        [event] = await world.all()
-        assert event["series"]["count"] == 4
-
-    in_world(test)
-
-
-def test_an_event_of_an_object_with_a_name_that_no_event_may_have_gets_one_of_its_own() -> None:
-    async def test(world: World) -> None:
-        metadata = {"name": "system:x", "namespace": "default"}
-        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata}
-        world.events.recorder("x").normal(await world.client.create(role), "Made", "with a colon")
-        [event] = await world.all()
-        assert ":" not in event["metadata"]["name"]
-        assert event["regarding"]["name"] == "system:x"
-
-    in_world(test)
+async def test_an_event_of_an_object_with_a_name_that_no_event_may_have_gets_one_of_its_own(world: World) -> None:
+    metadata = {"name": "system:x", "namespace": "default"}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata}
+    world.events.recorder("x").normal(await world.client.create(role), "Made", "with a colon")
+    [event] = await world.all()
+    assert ":" not in event["metadata"]["name"]
+    assert event["regarding"]["name"] == "system:x"

@@ -5,23 +5,21 @@ import builtins
 from typing import Any
 
 import pytest
-from tests.controller.manager.worlds import CONFIG_MAP, config_map, on_a_plane, running, until
+from tests.controller.manager.worlds import CONFIG_MAP, config_map, new_plane, running, until
 
-from setpoint.client.client import Client
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.request import Request
 from setpoint.controller.tracing import find_tracer
-from setpoint.plane import ControlPlane
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="OpenTelemetry is not installed")
 export = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
 
 
 @pytest.mark.feature("E22", "E79")
-def test_a_reconcile_is_a_span_with_its_wait_and_its_requests_inside() -> None:
-    async def test(plane: ControlPlane, client: Client) -> None:
+async def test_a_reconcile_is_a_span_with_its_wait_and_its_requests_inside() -> None:
+    async with new_plane() as (_, client):
         kept = export.InMemorySpanExporter()
         provider = sdk.TracerProvider()
         provider.add_span_processor(sdk.export.SimpleSpanProcessor(kept))
@@ -49,8 +47,6 @@ def test_a_reconcile_is_a_span_with_its_wait_and_its_requests_inside() -> None:
         bad = next(span for span in runs if span.attributes["reconcile.key"] == "default/bad")
         assert bad.status.description == "no good"
         assert bad.parent is None
-
-    on_a_plane(test)
 
 
 def test_without_opentelemetry_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,6 @@ from setpoint.server.edge.certificates import Authority
 from setpoint.server.edge.tls import Certificates
 
 SITE = "example.com/v1/Site"
-Test = Callable[[Client], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -60,32 +59,19 @@ async def _until_installed(client: Client) -> None:
 
 
 @pytest.fixture(params=[asked_in_process, asked_over_https], ids=["in process", "over HTTPS"])
-def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
-    """Runs a test with functions that are asked in either way."""
-
-    def runs(test: Test) -> None:
-        async def main() -> None:
-            async with request.param() as client:
-                await test(client)
-
-        asyncio.run(main())
-
-    return runs
-
-
-Run = Callable[[Test], None]
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """Provides a client of a server whose functions are asked in either way."""
+    async with request.param() as client:
+        yield client
 
 
 @pytest.mark.feature("E83")
-def test_a_function_completes_what_is_written_and_leaves_the_rest(run: Run) -> None:
-    async def test(client: Client) -> None:
-        made = await client.create(site("a", size=2))
-        assert made["spec"] == {"size": 2, "color": "red"}
-        assert made["metadata"]["labels"] == {"a": "b"}
-        made = await client.create(site("b", size=2, color="blue"))
-        assert made["spec"]["color"] == "blue"
-
-    run(test)
+async def test_a_function_completes_what_is_written_and_leaves_the_rest(client: Client) -> None:
+    made = await client.create(site("a", size=2))
+    assert made["spec"] == {"size": 2, "color": "red"}
+    assert made["metadata"]["labels"] == {"a": "b"}
+    made = await client.create(site("b", size=2, color="blue"))
+    assert made["spec"]["color"] == "blue"
 
 
 @pytest.mark.feature("E83")
@@ -98,53 +84,43 @@ def test_a_function_completes_what_is_written_and_leaves_the_rest(run: Run) -> N
         (8, 500, "InternalError", "KeyError: 'a mistake'"),
     ],
 )
-def test_what_a_function_raises_refuses_the_write(run: Run, size: int, code: int, reason: str, message: str) -> None:
-    async def test(client: Client) -> None:
-        with pytest.raises(APIError, match=message) as refused:
-            await client.create(site("a", size=size))
-        status = refused.value.to_status()
-        assert (status["code"], status["reason"]) == (code, reason)
-        assert 'admission webhook "validate.site.example.com" denied the request' in status["message"]
+async def test_what_a_function_raises_refuses_the_write(
+    client: Client, size: int, code: int, reason: str, message: str
+) -> None:
+    with pytest.raises(APIError, match=message) as refused:
+        await client.create(site("a", size=size))
+    status = refused.value.to_status()
+    assert (status["code"], status["reason"]) == (code, reason)
+    assert 'admission webhook "validate.site.example.com" denied the request' in status["message"]
 
-    run(test)
 
-
-def test_a_function_sees_what_was_and_who_asks_and_is_asked_about_deletions(run: Run) -> None:
-    async def test(client: Client) -> None:
-        made = await client.create(site("a", size=5, color="red"))
-        made["spec"]["size"] = 4
-        with pytest.raises(APIError, match="may not shrink it"):
-            await client.update(made)
-        with pytest.raises(APIError, match="5 stays"):
-            await client.delete(SITE, "a", "default")
-        made["spec"]["size"] = 6
+async def test_a_function_sees_what_was_and_who_asks_and_is_asked_about_deletions(client: Client) -> None:
+    made = await client.create(site("a", size=5, color="red"))
+    made["spec"]["size"] = 4
+    with pytest.raises(APIError, match="may not shrink it"):
         await client.update(made)
+    with pytest.raises(APIError, match="5 stays"):
         await client.delete(SITE, "a", "default")
-
-    run(test)
-
-
-def test_what_a_function_returns_is_a_warning(run: Run) -> None:
-    async def test(client: Client) -> None:
-        heard: list[str] = []
-        client.on_warning = heard.append
-        await client.create(site("a", size=4))
-        assert heard == []
-        await client.create(site("b", size=5))
-        assert heard == ["it is large"]
-
-    run(test)
+    made["spec"]["size"] = 6
+    await client.update(made)
+    await client.delete(SITE, "a", "default")
 
 
-def test_kinds_without_a_class_are_trees(run: Run) -> None:
-    async def test(client: Client) -> None:
-        tree: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+async def test_what_a_function_returns_is_a_warning(client: Client) -> None:
+    heard: list[str] = []
+    client.on_warning = heard.append
+    await client.create(site("a", size=4))
+    assert heard == []
+    await client.create(site("b", size=5))
+    assert heard == ["it is large"]
+
+
+async def test_kinds_without_a_class_are_trees(client: Client) -> None:
+    tree: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    await client.create(tree)
+    tree = {**tree, "metadata": {"name": "b", "namespace": "default"}, "data": {"password": "x"}}
+    with pytest.raises(APIError, match="no passwords here"):
         await client.create(tree)
-        tree = {**tree, "metadata": {"name": "b", "namespace": "default"}, "data": {"password": "x"}}
-        with pytest.raises(APIError, match="no passwords here"):
-            await client.create(tree)
-
-    run(test)
 
 
 def test_paths_and_names_are_those_of_controller_runtime() -> None:
@@ -180,67 +156,55 @@ async def _old_and_new(client: Client) -> None:
     assert (await client.get(SITE, "a", "default"))["spec"] == {"size": 4, "color": "red"}
 
 
-def test_a_hub_and_its_spokes_convert_in_process() -> None:
-    async def main() -> None:
-        functions = {conversion.crd: conversion.function}
-        async with ControlPlane(system=False, conversions=functions) as plane, plane.client() as client:
-            await client.create(crd_of(Site, OldSite))
+async def test_a_hub_and_its_spokes_convert_in_process() -> None:
+    functions = {conversion.crd: conversion.function}
+    async with ControlPlane(system=False, conversions=functions) as plane, plane.client() as client:
+        await client.create(crd_of(Site, OldSite))
+        await _old_and_new(client)
+
+
+async def test_the_same_converts_over_https_and_the_definition_is_told_of_it() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        crd = await client.create(crd_of(Site, OldSite))
+        server = WebhookServer(client, conversions=[conversion], address="127.0.0.1:0")
+        async with running(Manager(client, webhooks=server, health="127.0.0.1:0")) as task:
+            await until(lambda: server.is_serving or task.done())
+            async with asyncio.timeout(5):
+                while crd["spec"].get("conversion", {}).get("strategy") != "Webhook":
+                    crd = await client.get("apiextensions.k8s.io/v1/CustomResourceDefinition", conversion.crd)
+                    await asyncio.sleep(0.01)
+            config = crd["spec"]["conversion"]["webhook"]["clientConfig"]
+            assert config["url"] == f"{server.url}/convert"
+            assert b64decode(config["caBundle"]).startswith(b"-----BEGIN CERTIFICATE-----")
             await _old_and_new(client)
 
-    asyncio.run(main())
+
+async def test_a_version_that_nobody_converts_is_told_at_the_start() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        await client.create(crd_of(Site, OldSite))
+        partial = ConversionWebhook(conversion.crd, conversion.function, ["v1"])
+        server = WebhookServer(client, conversions=[partial], address="127.0.0.1:0")
+        with pytest.raises(ValueError, match=r"no conversion of .* for version v1beta1"):
+            await Manager(client, webhooks=server).run()
+        assert not server.is_serving
 
 
-def test_the_same_converts_over_https_and_the_definition_is_told_of_it() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            crd = await client.create(crd_of(Site, OldSite))
-            server = WebhookServer(client, conversions=[conversion], address="127.0.0.1:0")
-            async with running(Manager(client, webhooks=server, health="127.0.0.1:0")) as task:
-                await until(lambda: server.is_serving or task.done())
-                async with asyncio.timeout(5):
-                    while crd["spec"].get("conversion", {}).get("strategy") != "Webhook":
-                        crd = await client.get("apiextensions.k8s.io/v1/CustomResourceDefinition", conversion.crd)
-                        await asyncio.sleep(0.01)
-                config = crd["spec"]["conversion"]["webhook"]["clientConfig"]
-                assert config["url"] == f"{server.url}/convert"
-                assert b64decode(config["caBundle"]).startswith(b"-----BEGIN CERTIFICATE-----")
-                await _old_and_new(client)
-
-    asyncio.run(main())
-
-
-def test_a_version_that_nobody_converts_is_told_at_the_start() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            await client.create(crd_of(Site, OldSite))
-            partial = ConversionWebhook(conversion.crd, conversion.function, ["v1"])
-            server = WebhookServer(client, conversions=[partial], address="127.0.0.1:0")
-            with pytest.raises(ValueError, match=r"no conversion of .* for version v1beta1"):
-                await Manager(client, webhooks=server).run()
-            assert not server.is_serving
-
-    asyncio.run(main())
-
-
-def test_what_a_conversion_raises_is_said_to_who_asks() -> None:
+async def test_what_a_conversion_raises_is_said_to_who_asks() -> None:
     @convert("sites.example.com")
     def broken(tree: Object, from_version: str, to_version: str) -> Object:
         raise ValueError(f"no way to {to_version}")
 
-    async def main() -> None:
-        async with asking(conversions=[broken]) as (client, send):
-            await client.create(site("a"))
-            review = {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "ConversionReview",
-                "request": {"uid": "1", "desiredAPIVersion": OLD, "objects": [site("a")]},
-            }
-            answer = await send("/convert", review)
-            response = msgspec.json.decode(answer.body)["response"]
-            assert response["uid"] == "1"
-            assert response["result"] == {"status": "Failure", "message": f"no way to {OLD}"}
-
-    asyncio.run(main())
+    async with asking(conversions=[broken]) as (client, send):
+        await client.create(site("a"))
+        review = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "ConversionReview",
+            "request": {"uid": "1", "desiredAPIVersion": OLD, "objects": [site("a")]},
+        }
+        answer = await send("/convert", review)
+        response = msgspec.json.decode(answer.body)["response"]
+        assert response["uid"] == "1"
+        assert response["result"] == {"status": "Failure", "message": f"no way to {OLD}"}
 
 
 # Requests that are none
@@ -279,54 +243,45 @@ def review(version: str, tree: Object) -> Object:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_both_versions_of_the_review_are_answered_in_kind(version: str) -> None:
-    async def main() -> None:
-        async with asking(webhooks=[checked, filled]) as (_, send):
-            answer = msgspec.json.decode((await send(filled.path, review(version, site("a")))).body)
-            assert answer["apiVersion"] == f"admission.k8s.io/{version}"
-            response = answer["response"]
-            assert (response["uid"], response["allowed"], response["patchType"]) == ("17", True, "JSONPatch")
-            patch = msgspec.json.decode(b64decode(response["patch"]))
-            assert patch == [{"op": "add", "path": "/spec/color", "value": "red"}]
-            # Nothing to change is no patch.
-            answer = msgspec.json.decode((await send(filled.path, review(version, site("a", color="blue")))).body)
-            assert "patch" not in answer["response"]
-
-    asyncio.run(main())
+async def test_both_versions_of_the_review_are_answered_in_kind(version: str) -> None:
+    async with asking(webhooks=[checked, filled]) as (_, send):
+        answer = msgspec.json.decode((await send(filled.path, review(version, site("a")))).body)
+        assert answer["apiVersion"] == f"admission.k8s.io/{version}"
+        response = answer["response"]
+        assert (response["uid"], response["allowed"], response["patchType"]) == ("17", True, "JSONPatch")
+        patch = msgspec.json.decode(b64decode(response["patch"]))
+        assert patch == [{"op": "add", "path": "/spec/color", "value": "red"}]
+        # Nothing to change is no patch.
+        answer = msgspec.json.decode((await send(filled.path, review(version, site("a", color="blue")))).body)
+        assert "patch" not in answer["response"]
 
 
-def test_what_is_no_review_is_refused_in_plain_words() -> None:
-    async def main() -> None:
-        async with asking(webhooks=[checked]) as (_, send):
-            for body, kind in ((b"{", "application/json"), (b"{}", "application/json"), (b"{}", "text/plain")):
-                response = msgspec.json.decode((await send(checked.path, body, kind=kind)).body)["response"]
-                assert (response["allowed"], response["status"]["code"]) == (False, 400)
-            assert (await send(checked.path, b"", method="GET")).status == 405
-            assert (await send("/elsewhere", b"{}")).status == 404
-            assert (await send(checked.path, b" " * (7 << 20) + b"{}")).status == 413
-
-    asyncio.run(main())
+async def test_what_is_no_review_is_refused_in_plain_words() -> None:
+    async with asking(webhooks=[checked]) as (_, send):
+        for body, kind in ((b"{", "application/json"), (b"{}", "application/json"), (b"{}", "text/plain")):
+            response = msgspec.json.decode((await send(checked.path, body, kind=kind)).body)["response"]
+            assert (response["allowed"], response["status"]["code"]) == (False, 400)
+        assert (await send(checked.path, b"", method="GET")).status == 405
+        assert (await send("/elsewhere", b"{}")).status == 404
+        assert (await send(checked.path, b" " * (7 << 20) + b"{}")).status == 413
 
 
-def test_webhooks_are_counted() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            await client.create(Site.crd())
-            server = WebhookServer(client, [checked], address="127.0.0.1:0")
-            manager = Manager(client, webhooks=server, metrics="127.0.0.1:0", health="127.0.0.1:0")
-            async with running(manager):
-                await until(lambda: server.is_serving)
-                await _until_installed(client)
-                with pytest.raises(APIError):
-                    await client.create(site("a", size=8))
-                page = (await fetch(manager.url_of("metrics"), "/metrics")).body.decode()
-                path = "/validate-example-com-v1-site"
-                assert f'controller_runtime_webhook_requests_total{{code="200",webhook="{path}"}} 1\n' in page
-                assert f'controller_runtime_webhook_panics_total{{webhook="{path}"}} 1\n' in page
-                assert f'controller_runtime_webhook_requests_in_flight{{webhook="{path}"}} 0\n' in page
-                assert (await fetch(manager.url_of("health"), "/readyz/webhooks")).body == b"ok"
-
-    asyncio.run(main())
+async def test_webhooks_are_counted() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        await client.create(Site.crd())
+        server = WebhookServer(client, [checked], address="127.0.0.1:0")
+        manager = Manager(client, webhooks=server, metrics="127.0.0.1:0", health="127.0.0.1:0")
+        async with running(manager):
+            await until(lambda: server.is_serving)
+            await _until_installed(client)
+            with pytest.raises(APIError):
+                await client.create(site("a", size=8))
+            page = (await fetch(manager.url_of("metrics"), "/metrics")).body.decode()
+            path = "/validate-example-com-v1-site"
+            assert f'controller_runtime_webhook_requests_total{{code="200",webhook="{path}"}} 1\n' in page
+            assert f'controller_runtime_webhook_panics_total{{webhook="{path}"}} 1\n' in page
+            assert f'controller_runtime_webhook_requests_in_flight{{webhook="{path}"}} 0\n' in page
+            assert (await fetch(manager.url_of("health"), "/readyz/webhooks")).body == b"ok"
 
 
 # Certificates
@@ -335,71 +290,60 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.feature("E83")
-def test_replicas_share_an_authority_by_a_secret_and_replace_it_in_time() -> None:
-    async def main() -> None:
-        clock = ManualClock(START)
-        async with ControlPlane(system=False, clock=clock) as plane, plane.client() as client:
-            first, second = (OwnCertificates(["w.default.svc"], clock, "default/webhooks") for _ in range(2))
-            await asyncio.gather(first.look(client), second.look(client))
-            assert first.bundle == second.bundle != b""
-            assert not await first.look(client)
-            # The serving certificate lasts a year, and is replaced in its last quarter; the authority stays.
-            clock.advance(timedelta(days=300).total_seconds())
-            before = first.bundle
-            assert await first.look(client)
-            assert first.bundle == before
-            # The authority lasts ten years. Whoever replaces it, both are trusted.
-            clock.advance(timedelta(days=3200).total_seconds())
-            assert await second.look(client)
-            assert second.bundle != before
-            assert second.bundle.endswith(before)
-            assert await first.look(client)
-            assert first.bundle == second.bundle
-
-    asyncio.run(main())
+async def test_replicas_share_an_authority_by_a_secret_and_replace_it_in_time() -> None:
+    clock = ManualClock(START)
+    async with ControlPlane(system=False, clock=clock) as plane, plane.client() as client:
+        first, second = (OwnCertificates(["w.default.svc"], clock, "default/webhooks") for _ in range(2))
+        await asyncio.gather(first.look(client), second.look(client))
+        assert first.bundle == second.bundle != b""
+        assert not await first.look(client)
+        # The serving certificate lasts a year, and is replaced in its last quarter; the authority stays.
+        clock.advance(timedelta(days=300).total_seconds())
+        before = first.bundle
+        assert await first.look(client)
+        assert first.bundle == before
+        # The authority lasts ten years. Whoever replaces it, both are trusted.
+        clock.advance(timedelta(days=3200).total_seconds())
+        assert await second.look(client)
+        assert second.bundle != before
+        assert second.bundle.endswith(before)
+        assert await first.look(client)
+        assert first.bundle == second.bundle
 
 
-def test_a_secret_that_holds_nonsense_is_filled_anew() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            metadata = {"name": "webhooks", "namespace": "default"}
-            await client.create(
-                {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"ca.crt": "eA=="}}
-            )
-            own = OwnCertificates(["w"], client.clock, "default/webhooks")
-            assert await own.look(client)
-            assert own.bundle.startswith(b"-----BEGIN CERTIFICATE-----")
-
-    asyncio.run(main())
+async def test_a_secret_that_holds_nonsense_is_filled_anew() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        metadata = {"name": "webhooks", "namespace": "default"}
+        await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"ca.crt": "eA=="}})
+        own = OwnCertificates(["w"], client.clock, "default/webhooks")
+        assert await own.look(client)
+        assert own.bundle.startswith(b"-----BEGIN CERTIFICATE-----")
 
 
 @pytest.mark.feature("E83")
-def test_the_files_of_somebody_else_are_followed(tmp_path: Path) -> None:
-    async def main() -> None:
-        files = Certificates(tmp_path / "tls.crt", tmp_path / "tls.key")
+async def test_the_files_of_somebody_else_are_followed(tmp_path: Path) -> None:
+    files = Certificates(tmp_path / "tls.crt", tmp_path / "tls.key")
 
-        def write(name: str) -> None:
-            pair = Authority.create(datetime.now(UTC), name).issue_server([name], datetime.now(UTC))
-            files.certificate.write_bytes(pair.certificate)
-            files.key.write_bytes(pair.key)
+    def write(name: str) -> None:
+        pair = Authority.create(datetime.now(UTC), name).issue_server([name], datetime.now(UTC))
+        files.certificate.write_bytes(pair.certificate)
+        files.key.write_bytes(pair.key)
 
-        write("one.example.com")
-        clock = ManualClock(START)
-        async with ControlPlane(system=False, clock=clock) as plane, plane.client() as client:
-            server = WebhookServer(client, [checked], address="127.0.0.1:0", certificates=files)
-            await server.start()
-            try:
-                first = await asyncio.to_thread(_certificate, server.url)
-                write("two.example.com")
-                clock.advance(60)
-                await asyncio.sleep(0.01)
-                assert await asyncio.to_thread(_certificate, server.url) != first
-                # Configurations are left to whoever keeps the certificates.
-                assert not (await client.list("admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration")).items
-            finally:
-                await server.stop(1)
-
-    asyncio.run(main())
+    write("one.example.com")
+    clock = ManualClock(START)
+    async with ControlPlane(system=False, clock=clock) as plane, plane.client() as client:
+        server = WebhookServer(client, [checked], address="127.0.0.1:0", certificates=files)
+        await server.start()
+        try:
+            first = await asyncio.to_thread(_certificate, server.url)
+            write("two.example.com")
+            clock.advance(60)
+            await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(_certificate, server.url) != first
+            # Configurations are left to whoever keeps the certificates.
+            assert not (await client.list("admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration")).items
+        finally:
+            await server.stop(1)
 
 
 def _certificate(url: str) -> str:
@@ -407,34 +351,31 @@ def _certificate(url: str) -> str:
     return ssl.get_server_certificate((host, int(port)))
 
 
-def test_behind_a_service_the_configuration_names_it() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane, plane.client() as client:
-            await client.create(Site.crd())
-            server = WebhookServer(client, [checked], name="sites", address="127.0.0.1:0", service="default/hooks")
-            await server.start()
-            try:
-                found = await client.get("admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration", "sites")
-                [entry] = found["webhooks"]
-                assert entry["clientConfig"]["service"] == {
-                    "namespace": "default",
-                    "name": "hooks",
-                    "path": checked.path,
-                    "port": 443,
+async def test_behind_a_service_the_configuration_names_it() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        await client.create(Site.crd())
+        server = WebhookServer(client, [checked], name="sites", address="127.0.0.1:0", service="default/hooks")
+        await server.start()
+        try:
+            found = await client.get("admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration", "sites")
+            [entry] = found["webhooks"]
+            assert entry["clientConfig"]["service"] == {
+                "namespace": "default",
+                "name": "hooks",
+                "path": checked.path,
+                "port": 443,
+            }
+            assert entry["rules"] == [
+                {
+                    "apiGroups": ["example.com"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE", "DELETE"],
+                    "resources": ["sites"],
+                    "scope": "*",
                 }
-                assert entry["rules"] == [
-                    {
-                        "apiGroups": ["example.com"],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE", "UPDATE", "DELETE"],
-                        "resources": ["sites"],
-                        "scope": "*",
-                    }
-                ]
-                secret = await client.get("v1/Secret", "hooks", "default")
-                bundle = b64decode(entry["clientConfig"]["caBundle"])
-                assert bundle == b64decode(secret["data"]["ca.crt"])
-            finally:
-                await server.stop(1)
-
-    asyncio.run(main())
+            ]
+            secret = await client.get("v1/Secret", "hooks", "default")
+            bundle = b64decode(entry["clientConfig"]["caBundle"])
+            assert bundle == b64decode(secret["data"]["ca.crt"])
+        finally:
+            await server.stop(1)
