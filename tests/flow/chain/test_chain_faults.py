@@ -105,25 +105,7 @@ async def makes(direct: Client, name: str) -> None:
 
 @pytest.mark.feature("E7", "E89")
 @pytest.mark.parametrize("does_last", [True, False], ids=["done", "not-done"])
-def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
-    async def main() -> None:
-        crashes = 0
-        for after in range(1, 12):
-            async with ControlPlane(system=False) as plane, plane.client() as direct:
-                books: dict[str, str] = {}
-                requests = Faults(direct)
-                requests.crash_after(after, done=does_last)
-                for name in "ab":
-                    await makes(direct, name)
-                async with working(requests, books):
-                    crashes += await has_crashed(direct, requests)
-                with suppress(NotFound):
-                    await direct.delete(CONFIG_MAP, "a", "default")
-                async with working(direct.transport, books):
-                    await makes(direct, "b")
-                    await becomes_right(direct, {"b"}, books)
-        assert crashes >= 8
-
+async def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
     async def has_crashed(direct: Client, requests: Faults) -> bool:
         """Has one deleted once both have their children; False if nothing happened until that was done."""
         is_deleted = False
@@ -137,50 +119,62 @@ def test_a_crash_after_any_write_converges_to_the_same(does_last: bool) -> None:
                 await asyncio.sleep(0.002)
         return True
 
-    asyncio.run(main())
-
-
-def run(upset: Callable[[Faults], None]) -> None:
-    async def main() -> None:
+    crashes = 0
+    for after in range(1, 12):
         async with ControlPlane(system=False) as plane, plane.client() as direct:
             books: dict[str, str] = {}
-            faults = Faults(direct, ids=SeededIds(7))
-            names = {f"n{number}" for number in range(6)}
-            upset(faults)
-            async with working(faults, books) as chain:
-                for name in sorted(names):
-                    await makes(direct, name)
-                await becomes_right(direct, names, books)
-                for name in sorted(names)[:3]:
-                    await direct.delete(CONFIG_MAP, name, "default")
-                await becomes_right(direct, {*sorted(names)[3:]}, books)
-                await until(lambda: not chain.queue.working())
-            assert faults.hits, "nothing went wrong: the test shows nothing"
+            requests = Faults(direct)
+            requests.crash_after(after, done=does_last)
+            for name in "ab":
+                await makes(direct, name)
+            async with working(requests, books):
+                crashes += await has_crashed(direct, requests)
+            with suppress(NotFound):
+                await direct.delete(CONFIG_MAP, "a", "default")
+            async with working(direct.transport, books):
+                await makes(direct, "b")
+                await becomes_right(direct, {"b"}, books)
+    assert crashes >= 8
 
-    asyncio.run(main())
+
+async def survive(upset: Callable[[Faults], None]) -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as direct:
+        books: dict[str, str] = {}
+        faults = Faults(direct, ids=SeededIds(7))
+        names = {f"n{number}" for number in range(6)}
+        upset(faults)
+        async with working(faults, books) as chain:
+            for name in sorted(names):
+                await makes(direct, name)
+            await becomes_right(direct, names, books)
+            for name in sorted(names)[:3]:
+                await direct.delete(CONFIG_MAP, name, "default")
+            await becomes_right(direct, {*sorted(names)[3:]}, books)
+            await until(lambda: not chain.queue.working())
+        assert faults.hits, "nothing went wrong: the test shows nothing"
 
 
 @pytest.mark.feature("E7", "E31", "E89")
-def test_storms_of_conflicts_end_the_same() -> None:
+async def test_storms_of_conflicts_end_the_same() -> None:
     def upset(faults: Faults) -> None:
         faults.fail("write", error=Conflict, times=None, chance=0.4)
 
-    run(upset)
+    await survive(upset)
 
 
 @pytest.mark.feature("E7", "E89")
-def test_writes_that_are_done_and_yet_answered_with_an_error_end_the_same() -> None:
+async def test_writes_that_are_done_and_yet_answered_with_an_error_end_the_same() -> None:
     def upset(faults: Faults) -> None:
         faults.fail("write", error=500, done=True, times=None, chance=0.3)
 
-    run(upset)
+    await survive(upset)
 
 
 @pytest.mark.feature("E7", "E32", "E89")
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_view_that_is_old_again_and_again_ends_the_same(after: int) -> None:
+async def test_a_view_that_is_old_again_and_again_ends_the_same(after: int) -> None:
     def upset(faults: Faults) -> None:
         faults.break_watches(after=after)
         faults.break_watches(after=1, expired=True, chance=0.2)
 
-    run(upset)
+    await survive(upset)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from tests.flow.chain.worlds import World, in_world, settle, until
+from tests.flow.chain.worlds import World, settle, until
 
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, TransportError
@@ -68,81 +68,71 @@ def is_ours(kind: GroupVersionKind) -> bool:
 
 
 @pytest.mark.feature("E21")
-def test_kinds_that_match_are_followed_from_when_they_appear_until_they_disappear() -> None:
-    async def test(world: World) -> None:
-        calls: list[str] = []
-        each = EachKind(world.manager, following(calls), match=is_ours, debounce=0.001)
-        await install(world.client, "Apple")
-        await world.client.create(thing("Apple", "first"))
-        world.manager.add(each)
-        await until(lambda: calls == ["Apple first"])
-        await install(world.client, "Pear")
-        await install(world.client, "Plum", "example.org")
-        await until(lambda: {kind.kind for kind in each.kinds} == {"Apple", "Pear"})
-        await world.client.create(thing("Pear", "second"))
-        await until(lambda: "Pear second" in calls)
-        await world.client.delete(CRD, "apples.example.com")
-        await until(lambda: {kind.kind for kind in each.kinds} == {"Pear"})
-        # The last of it is told, and nothing of the kind is left.
-        assert "Apple first gone" in calls
-        assert {controller.name for controller in world.manager.controllers} == {"each-kind", "follow-pear"}
-        # It may come again.
-        await install(world.client, "Apple")
-        await until(lambda: len(each.kinds) == 2)
-        await world.client.create(thing("Apple", "third"))
-        await until(lambda: "Apple third" in calls)
-        await world.manager.remove(each)
-        assert world.manager.controllers == []
-
-    in_world(test)
+async def test_kinds_that_match_are_followed_from_when_they_appear_until_they_disappear(world: World) -> None:
+    calls: list[str] = []
+    each = EachKind(world.manager, following(calls), match=is_ours, debounce=0.001)
+    await install(world.client, "Apple")
+    await world.client.create(thing("Apple", "first"))
+    world.manager.add(each)
+    await until(lambda: calls == ["Apple first"])
+    await install(world.client, "Pear")
+    await install(world.client, "Plum", "example.org")
+    await until(lambda: {kind.kind for kind in each.kinds} == {"Apple", "Pear"})
+    await world.client.create(thing("Pear", "second"))
+    await until(lambda: "Pear second" in calls)
+    await world.client.delete(CRD, "apples.example.com")
+    await until(lambda: {kind.kind for kind in each.kinds} == {"Pear"})
+    # The last of it is told, and nothing of the kind is left.
+    assert "Apple first gone" in calls
+    assert {controller.name for controller in world.manager.controllers} == {"each-kind", "follow-pear"}
+    # It may come again.
+    await install(world.client, "Apple")
+    await until(lambda: len(each.kinds) == 2)
+    await world.client.create(thing("Apple", "third"))
+    await until(lambda: "Apple third" in calls)
+    await world.manager.remove(each)
+    assert world.manager.controllers == []
 
 
 @pytest.mark.feature("E21")
-def test_any_controller_can_follow_and_hears_that_the_last_object_is_gone() -> None:
-    async def test(world: World) -> None:
-        seen: list[object] = []
+async def test_any_controller_can_follow_and_hears_that_the_last_object_is_gone(world: World) -> None:
+    seen: list[object] = []
 
-        def make(kind: GroupVersionKind) -> Controller | None:
-            async def reconcile(ctx: Context, request: Request) -> None:
-                found = await ctx.object()
-                seen.append(None if found is None else found["metadata"]["name"])
-
-            return None if kind.kind == "Pear" else Controller("plain", reconcile, kind=kind)
-
-        each = EachKind(world.manager, make, match=is_ours, debounce=0.001)
-        world.manager.add(each)
-        for kind in ("Apple", "Pear"):
-            await install(world.client, kind)
-            await world.client.create(thing(kind, "a"))
-        await until(lambda: seen == ["a"])
-        await world.client.delete(CRD, "apples.example.com")
-        await until(lambda: not each.kinds)
-        assert seen[-1] is None
-
-    in_world(test)
-
-
-def test_an_object_whose_definition_is_gone_is_not_found() -> None:
-    """The cache knows that the object is gone; discovery knows no kind to name in the error."""
-
-    async def test(world: World) -> None:
-        seen: list[object] = []
-
+    def make(kind: GroupVersionKind) -> Controller | None:
         async def reconcile(ctx: Context, request: Request) -> None:
-            if seen:
-                await world.client.wait_for(CRD, "apples.example.com", "", "delete")
-                ctx.client.mapper.forget(GroupVersionKind("example.com", "v1", "Apple"))
             found = await ctx.object()
             seen.append(None if found is None else found["metadata"]["name"])
 
-        await install(world.client, "Apple")
-        await world.client.create(thing("Apple", "a"))
-        world.manager.add(Controller("plain", reconcile, kind="example.com/v1/Apple"))
-        await until(lambda: seen == ["a"])
-        await world.client.delete(CRD, "apples.example.com")
-        await until(lambda: seen == ["a", None])
+        return None if kind.kind == "Pear" else Controller("plain", reconcile, kind=kind)
 
-    in_world(test)
+    each = EachKind(world.manager, make, match=is_ours, debounce=0.001)
+    world.manager.add(each)
+    for kind in ("Apple", "Pear"):
+        await install(world.client, kind)
+        await world.client.create(thing(kind, "a"))
+    await until(lambda: seen == ["a"])
+    await world.client.delete(CRD, "apples.example.com")
+    await until(lambda: not each.kinds)
+    assert seen[-1] is None
+
+
+async def test_an_object_whose_definition_is_gone_is_not_found(world: World) -> None:
+    """The cache knows that the object is gone; discovery knows no kind to name in the error."""
+    seen: list[object] = []
+
+    async def reconcile(ctx: Context, request: Request) -> None:
+        if seen:
+            await world.client.wait_for(CRD, "apples.example.com", "", "delete")
+            ctx.client.mapper.forget(GroupVersionKind("example.com", "v1", "Apple"))
+        found = await ctx.object()
+        seen.append(None if found is None else found["metadata"]["name"])
+
+    await install(world.client, "Apple")
+    await world.client.create(thing("Apple", "a"))
+    world.manager.add(Controller("plain", reconcile, kind="example.com/v1/Apple"))
+    await until(lambda: seen == ["a"])
+    await world.client.delete(CRD, "apples.example.com")
+    await until(lambda: seen == ["a", None])
 
 
 class Flaky:
@@ -165,68 +155,59 @@ class Flaky:
 
 
 @pytest.mark.feature("E21", "G23")
-def test_looking_for_kinds_is_tried_again_until_it_succeeds() -> None:
-    async def test(world: World) -> None:
-        calls: list[str] = []
-        flaky = Flaky(world.client)
-        client = Client(flaky, clock=world.client.clock)
-        async with Manager(client, graceful=0, preflight=False) as manager:
-            each = EachKind(manager, following(calls), match=is_ours, debounce=0.001)
-            manager.add(each)
-            await until(lambda: each.working and bool(each.runs))
-            await settle(each)
-            flaky.failing = True
-            await install(world.client, "Apple")
-            await until(lambda: flaky.failed > 2)
-            assert each.kinds == []
-            # No definition changes any more, and yet it is found.
-            flaky.failing = False
-            await until(lambda: [kind.kind for kind in each.kinds] == ["Apple"])
-
-    in_world(test)
+async def test_looking_for_kinds_is_tried_again_until_it_succeeds(world: World) -> None:
+    calls: list[str] = []
+    flaky = Flaky(world.client)
+    client = Client(flaky, clock=world.client.clock)
+    async with Manager(client, graceful=0, preflight=False) as manager:
+        each = EachKind(manager, following(calls), match=is_ours, debounce=0.001)
+        manager.add(each)
+        await until(lambda: each.working and bool(each.runs))
+        await settle(each)
+        flaky.failing = True
+        await install(world.client, "Apple")
+        await until(lambda: flaky.failed > 2)
+        assert each.kinds == []
+        # No definition changes any more, and yet it is found.
+        flaky.failing = False
+        await until(lambda: [kind.kind for kind in each.kinds] == ["Apple"])
 
 
 @pytest.mark.feature("E21")
-def test_a_controller_that_cannot_be_made_keeps_no_other_kind_from_its_own() -> None:
-    async def test(world: World) -> None:
-        calls: list[str] = []
-        make, broken = following(calls), True
+async def test_a_controller_that_cannot_be_made_keeps_no_other_kind_from_its_own(world: World) -> None:
+    calls: list[str] = []
+    make, broken = following(calls), True
 
-        def made(kind: GroupVersionKind) -> Chain[Object]:
-            if broken and kind.kind == "Apple":
-                raise RuntimeError("not yet")
-            return make(kind)
+    def made(kind: GroupVersionKind) -> Chain[Object]:
+        if broken and kind.kind == "Apple":
+            raise RuntimeError("not yet")
+        return make(kind)
 
-        each = EachKind(world.manager, made, match=is_ours, debounce=0.001)
-        for kind in ("Apple", "Pear"):
-            await install(world.client, kind)
-        world.manager.add(each)
-        await until(lambda: [kind.kind for kind in each.kinds] == ["Pear"])
-        broken = False
-        await until(lambda: {kind.kind for kind in each.kinds} == {"Apple", "Pear"})
-
-    in_world(test)
+    each = EachKind(world.manager, made, match=is_ours, debounce=0.001)
+    for kind in ("Apple", "Pear"):
+        await install(world.client, kind)
+    world.manager.add(each)
+    await until(lambda: [kind.kind for kind in each.kinds] == ["Pear"])
+    broken = False
+    await until(lambda: {kind.kind for kind in each.kinds} == {"Apple", "Pear"})
 
 
 @pytest.mark.feature("E21", "E17")
-def test_an_index_is_over_all_kinds_that_there_are_and_come() -> None:
-    async def test(world: World) -> None:
-        def color(obj: Object) -> list[str]:
-            return [obj["spec"]["color"]]
+async def test_an_index_is_over_all_kinds_that_there_are_and_come(world: World) -> None:
+    def color(obj: Object) -> list[str]:
+        return [obj["spec"]["color"]]
 
-        each = EachKind(world.manager, following([]), match=is_ours, debounce=0.001, indexes={"color": color})
-        world.manager.add(each)
-        await install(world.client, "Apple")
-        await world.client.create(thing("Apple", "a", color="red"))
-        await install(world.client, "Pear")
-        await world.client.create(thing("Pear", "p", color="red"))
-        await world.client.create(thing("Pear", "q", color="green"))
-        await until(lambda: len(list(each.by_index("color", "red"))) == 2)
-        assert [obj["metadata"]["name"] for obj in each.by_index("color", "green")] == ["q"]
-        each.add_index("name", lambda obj: [obj["metadata"]["name"]])
-        assert [obj["kind"] for obj in each.by_index("name", "a")] == ["Apple"]
-        with pytest.raises(KeyError, match="known indexes: color, name"):
-            next(each.by_index("size", 1))
-        await asyncio.sleep(0)
-
-    in_world(test)
+    each = EachKind(world.manager, following([]), match=is_ours, debounce=0.001, indexes={"color": color})
+    world.manager.add(each)
+    await install(world.client, "Apple")
+    await world.client.create(thing("Apple", "a", color="red"))
+    await install(world.client, "Pear")
+    await world.client.create(thing("Pear", "p", color="red"))
+    await world.client.create(thing("Pear", "q", color="green"))
+    await until(lambda: len(list(each.by_index("color", "red"))) == 2)
+    assert [obj["metadata"]["name"] for obj in each.by_index("color", "green")] == ["q"]
+    each.add_index("name", lambda obj: [obj["metadata"]["name"]])
+    assert [obj["kind"] for obj in each.by_index("name", "a")] == ["Apple"]
+    with pytest.raises(KeyError, match="known indexes: color, name"):
+        next(each.by_index("size", 1))
+    await asyncio.sleep(0)

@@ -1,7 +1,8 @@
 """Chains on a real server in one process, with the time in the test's hands: what the tests of this room begin with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -65,19 +66,14 @@ def maps(**how: Any) -> Chain[Object]:
     return Chain(CONFIG_MAP, **how)
 
 
-def in_world(test: Callable[[World], Awaitable[None]], *, turned: bool = False) -> None:
-    """Runs a test in a world of its own; `turned` has it say how late it is. Nothing may be left when it is over."""
-
-    async def main() -> None:
-        clock = ManualClock(START) if turned else None
-        async with (
-            asyncio.timeout(PATIENCE * 3),
-            ControlPlane(system=False, clock=clock) as plane,
-            plane.client() as client,
-            Manager(client, graceful=0, preflight=False) as manager,
-        ):
-            await test(World(client, manager, clock))
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        assert not left, f"tasks are left: {left}"
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(*, turned: bool = False) -> AsyncIterator[World]:
+    """Provides a world; `turned` has the test say how late it is."""
+    clock = ManualClock(START) if turned else None
+    async with (
+        asyncio.timeout(PATIENCE * 3),
+        ControlPlane(system=False, clock=clock) as plane,
+        plane.client() as client,
+        Manager(client, graceful=0, preflight=False) as manager,
+    ):
+        yield World(client, manager, clock)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.flow.apply_set.sets import deployment
-from tests.flow.fsm.worlds import Bucket, World, config_map, in_world, settle
+from tests.flow.fsm.worlds import Bucket, World, config_map, new_world, settle
 
 from setpoint.client.patches import merge
 from setpoint.controller.context import Context
@@ -43,26 +43,23 @@ async def report(world: World, ready: int) -> None:
 
 
 @pytest.mark.feature("E71", "E70", "E72")
-def test_a_machine_waits_for_its_children_and_says_why_they_are_not_ready() -> None:
-    async def test(world: World) -> None:
-        world.run(machine(), owns=["v1/ConfigMap", DEPLOYMENT])
-        await world.create()
-        told = await world.is_so("ChildrenReady=False/ChildrenNotReady", "Told=Unknown/NotReached")
-        assert told["ChildrenReady"]["message"].startswith("not ready: Deployment web (")
-        await report(world, 1)
-        await world.client.wait_for(
-            Bucket, "b", "default", lambda found: "1 of 2" in str(found.status.conditions), timeout=5
-        )
-        await report(world, 2)
-        await world.is_so("ChildrenReady=True/Done", "Ready=True/Ready")
-        assert is_ready(await world.client.get(DEPLOYMENT, "web", "default"))
-
-    in_world(test)
+async def test_a_machine_waits_for_its_children_and_says_why_they_are_not_ready(world: World) -> None:
+    world.run(machine(), owns=["v1/ConfigMap", DEPLOYMENT])
+    await world.create()
+    told = await world.is_so("ChildrenReady=False/ChildrenNotReady", "Told=Unknown/NotReached")
+    assert told["ChildrenReady"]["message"].startswith("not ready: Deployment web (")
+    await report(world, 1)
+    await world.client.wait_for(
+        Bucket, "b", "default", lambda found: "1 of 2" in str(found.status.conditions), timeout=5
+    )
+    await report(world, 2)
+    await world.is_so("ChildrenReady=True/Done", "Ready=True/Ready")
+    assert is_ready(await world.client.get(DEPLOYMENT, "web", "default"))
 
 
 @pytest.mark.feature("E71")
-def test_waiting_too_long_is_told_and_waiting_goes_on() -> None:
-    async def test(world: World) -> None:
+async def test_waiting_too_long_is_told_and_waiting_goes_on() -> None:
+    async with new_world(manual=True) as world:
         controller = world.run(machine(timeout=60), owns=["v1/ConfigMap", DEPLOYMENT])
         await world.create()
         await world.is_so("ChildrenReady=False/ChildrenNotReady")
@@ -73,5 +70,3 @@ def test_waiting_too_long_is_told_and_waiting_goes_on() -> None:
         assert "Deployment web" in told["Ready"]["message"]
         await report(world, 2)
         await world.is_so("Ready=True/Ready")
-
-    in_world(test, manual=True)

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.flow.fsm.worlds import FINALIZER, Bucket, World, bucket, config_map, in_world, settle, until
+from tests.flow.fsm.worlds import FINALIZER, Bucket, World, bucket, config_map, new_world, settle, until
 
 from setpoint import testing
 from setpoint.controller.context import Context
@@ -38,67 +38,55 @@ def answering(answers: list[Any], *, finalizer: str = "") -> FSM:
 
 @pytest.mark.feature("G1", "G2", "E5")
 @pytest.mark.parametrize("wait", [Wait(), Wait(0), Wait(0.001)], ids=["backoff", "zero", "soon"])
-def test_g01_and_g02_a_wait_without_message_or_delay_comes_again(wait: Wait) -> None:
-    async def test(world: World) -> None:
-        controller = world.run(answering([wait]))
-        await world.create()
-        await until(lambda: len(controller.runs) > 3)
-
-    in_world(test)
+async def test_g01_and_g02_a_wait_without_message_or_delay_comes_again(world: World, wait: Wait) -> None:
+    controller = world.run(answering([wait]))
+    await world.create()
+    await until(lambda: len(controller.runs) > 3)
 
 
 @pytest.mark.feature("G2")
-def test_g02_done_with_zero_delay_comes_again() -> None:
-    async def test(world: World) -> None:
-        controller = world.run(answering([Done(requeue_after=0)]))
-        await world.create()
-        await until(lambda: len(controller.runs) > 3)
-
-    in_world(test)
+async def test_g02_done_with_zero_delay_comes_again(world: World) -> None:
+    controller = world.run(answering([Done(requeue_after=0)]))
+    await world.create()
+    await until(lambda: len(controller.runs) > 3)
 
 
 @pytest.mark.feature("G3", "E65")
 @pytest.mark.parametrize("answer", [Done(requeue_after=30), Wait(30)], ids=["done and requeue", "wait"])
-def test_g03_only_a_done_without_more_to_come_lets_the_object_go(answer: Any) -> None:
-    async def test(world: World) -> None:
-        answers = [answer]
-        world.run(answering(answers, finalizer=FINALIZER))
-        made = await world.create()
-        await world.is_so("Ready=True/Ready")
-        assert finalizers((await world.client.get(Bucket, "b", "default")).to_json()) == [FINALIZER]
-        await world.client.delete(made)
-        await world.is_so("Ready=False/Deleting", "Stored=Unknown/Deleting")
-        assert not await world.has("farewell")  # nothing new is made for what goes
-        answers[0] = Done()
-        await world.change(lambda found: found.metadata.labels.update(now="yes"))
-        await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
-
-    in_world(test)
+async def test_g03_only_a_done_without_more_to_come_lets_the_object_go(world: World, answer: Any) -> None:
+    answers = [answer]
+    world.run(answering(answers, finalizer=FINALIZER))
+    made = await world.create()
+    await world.is_so("Ready=True/Ready")
+    assert finalizers((await world.client.get(Bucket, "b", "default")).to_json()) == [FINALIZER]
+    await world.client.delete(made)
+    await world.is_so("Ready=False/Deleting", "Stored=Unknown/Deleting")
+    assert not await world.has("farewell")  # nothing new is made for what goes
+    answers[0] = Done()
+    await world.change(lambda found: found.metadata.labels.update(now="yes"))
+    await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
 
 
 @pytest.mark.feature("G4", "E4")
-def test_g04_a_loop_of_states_is_told_by_the_state_that_came_again() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
-        states: dict[str, Any] = {}
+async def test_g04_a_loop_of_states_is_told_by_the_state_that_came_again(world: World) -> None:
+    fsm = FSM(Bucket)
+    states: dict[str, Any] = {}
 
-        @fsm.state("One", then=["Two"])
-        async def one(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            following: Next = states["two"]
-            return following
+    @fsm.state("One", then=["Two"])
+    async def one(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        following: Next = states["two"]
+        return following
 
-        @fsm.state("Two", then=[])
-        async def two(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            following: Next = states["one"]
-            return following
+    @fsm.state("Two", then=[])
+    async def two(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        following: Next = states["one"]
+        return following
 
-        states.update(one=one, two=two)
-        world.run(fsm)
-        await world.create()
-        told = await world.is_so("One=False/Loop", "Ready=False/Loop")
-        assert "One -> Two -> One" in told["Ready"]["message"]
-
-    in_world(test)
+    states.update(one=one, two=two)
+    world.run(fsm)
+    await world.create()
+    told = await world.is_so("One=False/Loop", "Ready=False/Loop")
+    assert "One -> Two -> One" in told["Ready"]["message"]
 
 
 @pytest.mark.feature("G5")
@@ -110,44 +98,38 @@ def test_g05_no_condition_is_without_a_type() -> None:
 
 
 @pytest.mark.feature("G6")
-def test_g06_an_object_without_finalizer_states_says_that_it_is_being_deleted() -> None:
-    async def test(world: World) -> None:
-        world.run(answering([Done()]))
-        made = bucket()
-        made.metadata.finalizers = ["example.com/another"]
-        await world.client.create(made)
-        await world.is_so("Ready=True/Ready")
-        await world.client.delete(made)
-        await world.is_so("Ready=False/Deleting", "Stored=Unknown/Deleting")
-
-    in_world(test)
+async def test_g06_an_object_without_finalizer_states_says_that_it_is_being_deleted(world: World) -> None:
+    world.run(answering([Done()]))
+    made = bucket()
+    made.metadata.finalizers = ["example.com/another"]
+    await world.client.create(made)
+    await world.is_so("Ready=True/Ready")
+    await world.client.delete(made)
+    await world.is_so("Ready=False/Deleting", "Stored=Unknown/Deleting")
 
 
 @pytest.mark.feature("G7", "E69")
-def test_g07_a_state_that_is_not_reached_any_more_is_unknown() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
+async def test_g07_a_state_that_is_not_reached_any_more_is_unknown(world: World) -> None:
+    fsm = FSM(Bucket)
 
-        @fsm.state("One")
-        async def one(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            return Wait(60) if found.spec.wait else two
+    @fsm.state("One")
+    async def one(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        return Wait(60) if found.spec.wait else two
 
-        @fsm.state("Two")
-        async def two(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            return Done()
+    @fsm.state("Two")
+    async def two(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        return Done()
 
-        world.run(fsm)
-        await world.create()
-        await world.is_so("Two=True/Done", "Ready=True/Ready")
-        await world.change(lambda found: setattr(found.spec, "wait", True))
-        await world.is_so("One=False/Waiting", "Two=Unknown/NotReached", "Ready=False/Waiting")
-
-    in_world(test)
+    world.run(fsm)
+    await world.create()
+    await world.is_so("Two=True/Done", "Ready=True/Ready")
+    await world.change(lambda found: setattr(found.spec, "wait", True))
+    await world.is_so("One=False/Waiting", "Two=Unknown/NotReached", "Ready=False/Waiting")
 
 
 @pytest.mark.feature("G8", "E68")
-def test_g08_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
-    async def test(world: World) -> None:
+async def test_g08_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
+    async with new_world(manual=True) as world:
         answers: list[Any] = [Wait(10, reason="First")]
         controller = world.run(answering(answers))
         await world.create()
@@ -160,28 +142,23 @@ def test_g08_the_time_of_a_condition_moves_only_when_its_status_flips() -> None:
         await world.turn(10, controller)
         assert (await world.is_so("Ready=True/Ready"))["Ready"]["lastTransitionTime"] > first
 
-    in_world(test, manual=True)
-
 
 @pytest.mark.feature("G10", "E15")
-def test_g10_an_output_that_is_not_owned_brings_its_machine_back_when_it_changes() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
+async def test_g10_an_output_that_is_not_owned_brings_its_machine_back_when_it_changes(world: World) -> None:
+    fsm = FSM(Bucket)
 
-        @fsm.state("Stored")
-        async def stored(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            out.apply(config_map("loose", {"a": "1"}), owned=False)
-            return Done()
+    @fsm.state("Stored")
+    async def stored(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        out.apply(config_map("loose", {"a": "1"}), owned=False)
+        return Done()
 
-        controller = world.run(fsm)
-        await world.create()
-        await world.is_so("Ready=True/Ready")
-        await settle(controller)
-        await world.client.delete("v1/ConfigMap", "loose", "default")
-        await world.client.wait_for("v1/ConfigMap", "loose", "default", "create", timeout=5)
-        assert "ownerReferences" not in (await world.client.get("v1/ConfigMap", "loose", "default"))["metadata"]
-
-    in_world(test)
+    controller = world.run(fsm)
+    await world.create()
+    await world.is_so("Ready=True/Ready")
+    await settle(controller)
+    await world.client.delete("v1/ConfigMap", "loose", "default")
+    await world.client.wait_for("v1/ConfigMap", "loose", "default", "create", timeout=5)
+    assert "ownerReferences" not in (await world.client.get("v1/ConfigMap", "loose", "default"))["metadata"]
 
 
 @pytest.mark.feature("G15")
@@ -208,21 +185,18 @@ def test_g16_generations_are_compared_as_numbers() -> None:
 
 
 @pytest.mark.feature("G17", "E75")
-def test_g17_nothing_is_measured_of_an_object_that_is_gone() -> None:
-    async def test(world: World) -> None:
-        controller: Any = world.run(answering([Done()]))
-        made = await world.create(suspend=True)
-        await world.is_so("Suspended=True/Suspended")
-        assert len(controller.suspended) == 1
-        await world.client.delete(made)
-        await until(lambda: not controller.suspended)
-
-    in_world(test)
+async def test_g17_nothing_is_measured_of_an_object_that_is_gone(world: World) -> None:
+    controller: Any = world.run(answering([Done()]))
+    made = await world.create(suspend=True)
+    await world.is_so("Suspended=True/Suspended")
+    assert len(controller.suspended) == 1
+    await world.client.delete(made)
+    await until(lambda: not controller.suspended)
 
 
 @pytest.mark.feature("G18")
-def test_g18_a_change_is_looked_at_at_once_however_long_the_backoff_is() -> None:
-    async def test(world: World) -> None:
+async def test_g18_a_change_is_looked_at_at_once_however_long_the_backoff_is() -> None:
+    async with new_world(manual=True) as world:
         answers: list[Any] = [Fail("Broken")]
         controller = world.run(answering(answers))
         await world.create()
@@ -233,38 +207,33 @@ def test_g18_a_change_is_looked_at_at_once_however_long_the_backoff_is() -> None
         await world.change(lambda found: setattr(found.spec, "region", "south"))  # and no time passes
         await world.is_so("Ready=True/Ready")
 
-    in_world(test, manual=True)
-
 
 @pytest.mark.feature("E74")
 @pytest.mark.parametrize("how", ["annotation", "field"])
-def test_suspend_is_total_and_told_and_ends(how: str) -> None:
-    async def test(world: World) -> None:
-        def put(found: Bucket, on: bool) -> None:
-            found.spec.region = "south"
-            if how == "field":
-                found.spec.suspend = on
-            else:
-                found.metadata.annotations[SUSPEND] = "true" if on else "false"
+async def test_suspend_is_total_and_told_and_ends(world: World, how: str) -> None:
+    def put(found: Bucket, on: bool) -> None:
+        found.spec.region = "south"
+        if how == "field":
+            found.spec.suspend = on
+        else:
+            found.metadata.annotations[SUSPEND] = "true" if on else "false"
 
-        controller = world.run(answering([Done()], finalizer=FINALIZER))
-        made = bucket()
-        put(made, True)
-        await world.client.create(made)
-        assert "Ready" not in await world.is_so("Suspended=True/Suspended")
-        assert not (await world.client.get(Bucket, "b", "default")).metadata.finalizers
-        assert not await world.has("place")
-        await world.change(lambda found: put(found, False))
-        assert "Suspended" not in await world.is_so("Ready=True/Ready")
-        await world.change(lambda found: put(found, True))
-        await world.is_so("Suspended=True/Suspended")
-        await world.client.delete(made)
-        await settle(controller)
-        assert (await world.client.get(Bucket, "b", "default")).metadata.finalizers == [FINALIZER]
-        await world.change(lambda found: put(found, False))
-        await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
-
-    in_world(test)
+    controller = world.run(answering([Done()], finalizer=FINALIZER))
+    made = bucket()
+    put(made, True)
+    await world.client.create(made)
+    assert "Ready" not in await world.is_so("Suspended=True/Suspended")
+    assert not (await world.client.get(Bucket, "b", "default")).metadata.finalizers
+    assert not await world.has("place")
+    await world.change(lambda found: put(found, False))
+    assert "Suspended" not in await world.is_so("Ready=True/Ready")
+    await world.change(lambda found: put(found, True))
+    await world.is_so("Suspended=True/Suspended")
+    await world.client.delete(made)
+    await settle(controller)
+    assert (await world.client.get(Bucket, "b", "default")).metadata.finalizers == [FINALIZER]
+    await world.change(lambda found: put(found, False))
+    await world.client.wait_for(Bucket, "b", "default", "delete", timeout=5)
 
 
 @pytest.mark.feature("E3")

@@ -5,6 +5,10 @@ from tests.flow.styles import App, app, machine
 
 from setpoint import testing
 from setpoint.controller.tracing import find_tracer
+from setpoint.testing import plugin
+
+# The fixture of the plugin instead of the one of this package.
+world = plugin.world
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="OpenTelemetry is not installed")
 export = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.flow.fsm.worlds import Bucket, World, bucket, config_map, in_world, settle, until
+from tests.flow.fsm.worlds import Bucket, World, bucket, config_map, new_world, settle, until
 
 from setpoint.client.kinds import tree_of
 from setpoint.controller.context import Context
@@ -39,47 +39,41 @@ def machine(answer: Any) -> FSM:
 
 
 @pytest.mark.feature("E2", "E68", "E69")
-def test_a_walk_to_the_end_makes_every_condition_and_ready_true() -> None:
-    async def test(world: World) -> None:
-        controller = world.run(machine(None))
-        made = await world.create()
-        found = await wait_ready(world.client, made, timeout=5)
-        assert found.status is not None
-        assert await world.conditions() == {
-            "Issued": "True/Done",
-            "Provisioned": "True/Stored",
-            "Checked": "True/Done",
-            "Ready": "True/Ready",
-        }
-        assert {each["observedGeneration"] for each in found.status.conditions} == {found.metadata.generation}
-        assert found.status.url == "store://north"
-        [owner] = (await world.client.get("v1/ConfigMap", "b-place", "default"))["metadata"]["ownerReferences"]
-        assert (owner["kind"], owner["controller"]) == ("Bucket", True)
-        await settle(controller)
-        assert [run.result for run in controller.runs if run.wrote] == ["success"]
-
-    in_world(test)
+async def test_a_walk_to_the_end_makes_every_condition_and_ready_true(world: World) -> None:
+    controller = world.run(machine(None))
+    made = await world.create()
+    found = await wait_ready(world.client, made, timeout=5)
+    assert found.status is not None
+    assert await world.conditions() == {
+        "Issued": "True/Done",
+        "Provisioned": "True/Stored",
+        "Checked": "True/Done",
+        "Ready": "True/Ready",
+    }
+    assert {each["observedGeneration"] for each in found.status.conditions} == {found.metadata.generation}
+    assert found.status.url == "store://north"
+    [owner] = (await world.client.get("v1/ConfigMap", "b-place", "default"))["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["controller"]) == ("Bucket", True)
+    await settle(controller)
+    assert [run.result for run in controller.runs if run.wrote] == ["success"]
 
 
 @pytest.mark.feature("E3", "E52")
-def test_a_walk_that_finds_all_as_it_was_writes_nothing() -> None:
-    async def test(world: World) -> None:
-        controller = world.run(machine(None))
-        await world.create()
-        await world.is_so("Ready=True/Ready")
-        await settle(controller)
-        count = len(controller.runs)
-        await world.change(lambda found: found.metadata.labels.update(touched="yes"))
-        await until(lambda: len(controller.runs) > count)
-        await settle(controller)
-        assert not controller.runs[-1].wrote
-
-    in_world(test)
+async def test_a_walk_that_finds_all_as_it_was_writes_nothing(world: World) -> None:
+    controller = world.run(machine(None))
+    await world.create()
+    await world.is_so("Ready=True/Ready")
+    await settle(controller)
+    count = len(controller.runs)
+    await world.change(lambda found: found.metadata.labels.update(touched="yes"))
+    await until(lambda: len(controller.runs) > count)
+    await settle(controller)
+    assert not controller.runs[-1].wrote
 
 
 @pytest.mark.feature("E5")
-def test_a_wait_stops_the_walk_tells_why_and_forgets_the_outputs_of_its_state() -> None:
-    async def test(world: World) -> None:
+async def test_a_wait_stops_the_walk_tells_why_and_forgets_the_outputs_of_its_state() -> None:
+    async with new_world(manual=True) as world:
         answers: list[Any] = [Wait(30, reason="Pending", message="not yet")]
         controller = world.run(machine(lambda: answers[0]))
         await world.create()
@@ -94,23 +88,18 @@ def test_a_wait_stops_the_walk_tells_why_and_forgets_the_outputs_of_its_state() 
         await world.turn(30, controller)
         await world.is_so("Ready=True/Ready")
 
-    in_world(test, manual=True)
+
+@pytest.mark.feature("E5")
+async def test_a_wait_that_keeps_its_outputs_has_them_applied(world: World) -> None:
+    world.run(machine(Wait(30, keep_outputs=True)))
+    await world.create()
+    await world.is_so("Ready=False/Waiting")
+    assert await world.has("b-place")
 
 
 @pytest.mark.feature("E5")
-def test_a_wait_that_keeps_its_outputs_has_them_applied() -> None:
-    async def test(world: World) -> None:
-        world.run(machine(Wait(30, keep_outputs=True)))
-        await world.create()
-        await world.is_so("Ready=False/Waiting")
-        assert await world.has("b-place")
-
-    in_world(test)
-
-
-@pytest.mark.feature("E5")
-def test_done_with_requeue_after_is_ready_and_looks_again() -> None:
-    async def test(world: World) -> None:
+async def test_done_with_requeue_after_is_ready_and_looks_again() -> None:
+    async with new_world(manual=True) as world:
         controller = world.run(machine(Done(requeue_after=60)))
         await world.create()
         told = await world.is_so("Ready=True/Ready")
@@ -119,8 +108,6 @@ def test_done_with_requeue_after_is_ready_and_looks_again() -> None:
         count = len(controller.runs)
         await world.turn(60, controller)
         await until(lambda: len(controller.runs) > count)
-
-    in_world(test, manual=True)
 
 
 @pytest.mark.feature("E5", "E30", "E31")
@@ -137,39 +124,35 @@ def test_done_with_requeue_after_is_ready_and_looks_again() -> None:
     ],
     ids=["fail", "terminal", "exception", "terminal error", "requeue", "conflict", "timeout of its own"],
 )
-def test_what_a_state_answers_or_raises_is_told_and_ends_the_reconcile(answer: Any, reason: str, result: str) -> None:
-    async def test(world: World) -> None:
-        controller = world.run(machine(answer))
-        await world.create()
-        told = await world.is_so(f"Provisioned=False/{reason}", f"Ready=False/{reason}")
-        assert "no space" in told["Ready"]["message"]
-        assert told["Checked"]["status"] == "Unknown"
-        await until(lambda: bool(controller.runs))
-        assert controller.runs[0].result in (result, "requeue")
-        assert not await world.has("b-place")
-
-    in_world(test)
+async def test_what_a_state_answers_or_raises_is_told_and_ends_the_reconcile(
+    world: World, answer: Any, reason: str, result: str
+) -> None:
+    controller = world.run(machine(answer))
+    await world.create()
+    told = await world.is_so(f"Provisioned=False/{reason}", f"Ready=False/{reason}")
+    assert "no space" in told["Ready"]["message"]
+    assert told["Checked"]["status"] == "Unknown"
+    await until(lambda: bool(controller.runs))
+    assert controller.runs[0].result in (result, "requeue")
+    assert not await world.has("b-place")
 
 
 @pytest.mark.feature("E5")
-def test_a_state_that_answers_nothing_is_told_what_to_return() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
+async def test_a_state_that_answers_nothing_is_told_what_to_return(world: World) -> None:
+    fsm = FSM(Bucket)
 
-        @fsm.state("Forgetful")
-        async def forgetful(ctx: Context, found: Bucket, out: Outputs) -> Any:
-            pass
+    @fsm.state("Forgetful")
+    async def forgetful(ctx: Context, found: Bucket, out: Outputs) -> Any:
+        pass
 
-        world.run(fsm)
-        await world.create()
-        told = await world.is_so("Ready=False/Error")
-        assert "expected the next state, Done, Wait, Fail or Note" in told["Ready"]["message"]
-
-    in_world(test)
+    world.run(fsm)
+    await world.create()
+    told = await world.is_so("Ready=False/Error")
+    assert "expected the next state, Done, Wait, Fail or Note" in told["Ready"]["message"]
 
 
-def test_a_state_that_takes_too_long_is_ended() -> None:
-    async def test(world: World) -> None:
+async def test_a_state_that_takes_too_long_is_ended() -> None:
+    async with new_world(manual=True) as world:
         fsm = FSM(Bucket)
 
         @fsm.state("Slow", timeout=5)
@@ -185,12 +168,10 @@ def test_a_state_that_takes_too_long_is_ended() -> None:
         told = await world.is_so("Slow=False/TimedOut", "Ready=False/TimedOut")
         assert told["Slow"]["message"] == "Slow took longer than 5 s"
 
-    in_world(test, manual=True)
-
 
 @pytest.mark.feature("E71")
-def test_a_wait_beyond_its_deadline_says_so_and_goes_on() -> None:
-    async def test(world: World) -> None:
+async def test_a_wait_beyond_its_deadline_says_so_and_goes_on() -> None:
+    async with new_world(manual=True) as world:
         answers: list[Any] = [Wait(300, reason="Pending")]
         fsm = FSM(Bucket)
 
@@ -211,88 +192,74 @@ def test_a_wait_beyond_its_deadline_says_so_and_goes_on() -> None:
         await world.turn(300, controller)
         await world.is_so("Ready=True/Ready")
 
-    in_world(test, manual=True)
-
 
 @pytest.mark.feature("E6")
-def test_a_note_goes_on_but_ready_is_false_and_a_requeue_comes_at_the_end() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
+async def test_a_note_goes_on_but_ready_is_false_and_a_requeue_comes_at_the_end(world: World) -> None:
+    fsm = FSM(Bucket)
 
-        @fsm.state("Checked")
-        async def checked(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            out.defer_requeue(60)
-            return Note(published, "Degraded", "one of two")
+    @fsm.state("Checked")
+    async def checked(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        out.defer_requeue(60)
+        return Note(published, "Degraded", "one of two")
 
-        @fsm.state("Published")
-        async def published(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            return Done(requeue_after=90)
+    @fsm.state("Published")
+    async def published(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        return Done(requeue_after=90)
 
-        controller = world.run(fsm)
-        await world.create()
-        await world.is_so("Checked=False/Degraded", "Published=True/Done", "Ready=False/Degraded")
-        await settle(controller)
-        assert controller.runs[-1].requeue_after == 60
-
-    in_world(test)
+    controller = world.run(fsm)
+    await world.create()
+    await world.is_so("Checked=False/Degraded", "Published=True/Done", "Ready=False/Degraded")
+    await settle(controller)
+    assert controller.runs[-1].requeue_after == 60
 
 
 @pytest.mark.feature("E71")
-def test_waiting_for_children_names_those_that_are_not_ready() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
+async def test_waiting_for_children_names_those_that_are_not_ready(world: World) -> None:
+    fsm = FSM(Bucket)
 
-        @fsm.state("Made")
-        async def made(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            out.apply(config_map("first"), config_map("second"))
-            return ready
+    @fsm.state("Made")
+    async def made(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        out.apply(config_map("first"), config_map("second"))
+        return ready
 
-        ready = fsm.wait_ready("ChildrenReady", after=30, ready=lambda each: "done" in tree_of(each).get("data", {}))
-        world.run(fsm)
-        await world.create()
-        told = await world.is_so("ChildrenReady=False/ChildrenNotReady")
-        assert told["ChildrenReady"]["message"] == "not ready: ConfigMap first, ConfigMap second"
-        for name in ("first", "second"):
-            await world.client.edit("v1/ConfigMap", name, "default", lambda each: each.update(data={"done": "1"}))
-        await world.is_so("Ready=True/Ready")
-
-    in_world(test)
+    ready = fsm.wait_ready("ChildrenReady", after=30, ready=lambda each: "done" in tree_of(each).get("data", {}))
+    world.run(fsm)
+    await world.create()
+    told = await world.is_so("ChildrenReady=False/ChildrenNotReady")
+    assert told["ChildrenReady"]["message"] == "not ready: ConfigMap first, ConfigMap second"
+    for name in ("first", "second"):
+        await world.client.edit("v1/ConfigMap", name, "default", lambda each: each.update(data={"done": "1"}))
+    await world.is_so("Ready=True/Ready")
 
 
-def test_outputs_that_are_wanted_gone_are_deleted() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM(Bucket)
+async def test_outputs_that_are_wanted_gone_are_deleted(world: World) -> None:
+    fsm = FSM(Bucket)
 
-        @fsm.state("Tidied")
-        async def tidied(ctx: Context, found: Bucket, out: Outputs) -> Next:
-            out.apply(config_map("here"))
-            out.delete("v1/ConfigMap", "old")
-            out.delete(config_map("never-was"))
-            return Done()
+    @fsm.state("Tidied")
+    async def tidied(ctx: Context, found: Bucket, out: Outputs) -> Next:
+        out.apply(config_map("here"))
+        out.delete("v1/ConfigMap", "old")
+        out.delete(config_map("never-was"))
+        return Done()
 
-        await world.client.create(config_map("old"))
-        world.run(fsm)
-        await world.create()
-        await world.is_so("Ready=True/Ready")
-        assert await world.has("here")
-        assert not await world.has("old")
-
-    in_world(test)
+    await world.client.create(config_map("old"))
+    world.run(fsm)
+    await world.create()
+    await world.is_so("Ready=True/Ready")
+    assert await world.has("here")
+    assert not await world.has("old")
 
 
 @pytest.mark.feature("E70", "E71")
-def test_wait_ready_says_what_it_waited_for_and_that_the_object_went() -> None:
-    async def test(world: World) -> None:
-        world.run(machine(Wait(reason="Pending", message="not yet")))
-        made = await world.create()
-        await world.is_so("Ready=False/Pending")
-        with pytest.raises(TimeoutError, match=r"unavailable \[progressing\] Provisioned: not yet"):
-            await wait_ready(world.client, made, timeout=0.02)
-        await world.client.delete(made)
-        with pytest.raises(LookupError, match="b was deleted"):
-            await wait_ready(world.client, made, timeout=1)
-
-    in_world(test)
+async def test_wait_ready_says_what_it_waited_for_and_that_the_object_went(world: World) -> None:
+    world.run(machine(Wait(reason="Pending", message="not yet")))
+    made = await world.create()
+    await world.is_so("Ready=False/Pending")
+    with pytest.raises(TimeoutError, match=r"unavailable \[progressing\] Provisioned: not yet"):
+        await wait_ready(world.client, made, timeout=0.02)
+    await world.client.delete(made)
+    with pytest.raises(LookupError, match="b was deleted"):
+        await wait_ready(world.client, made, timeout=1)
 
 
 @pytest.mark.feature("E70")
@@ -313,20 +280,17 @@ def test_ready_is_what_says_so_of_the_spec_it_has(metadata: Any, status: Any, re
 
 
 @pytest.mark.feature("E2")
-def test_states_can_be_of_objects_without_a_class() -> None:
-    async def test(world: World) -> None:
-        fsm = FSM("storage.example.com/v1/Bucket")
+async def test_states_can_be_of_objects_without_a_class(world: World) -> None:
+    fsm = FSM("storage.example.com/v1/Bucket")
 
-        @fsm.state("Seen")
-        async def seen(ctx: Context, found: Any, out: Outputs) -> Next:
-            found["status"]["url"] = "store://" + found["spec"]["region"]
-            return Done
+    @fsm.state("Seen")
+    async def seen(ctx: Context, found: Any, out: Outputs) -> Next:
+        found["status"]["url"] = "store://" + found["spec"]["region"]
+        return Done
 
-        world.run(fsm)
-        await world.client.create(bucket())
-        await world.is_so("Ready=True/Ready")
-        status = (await world.client.get(Bucket, "b", "default")).status
-        assert status is not None
-        assert status.url == "store://north"
-
-    in_world(test)
+    world.run(fsm)
+    await world.client.create(bucket())
+    await world.is_so("Ready=True/Ready")
+    status = (await world.client.get(Bucket, "b", "default")).status
+    assert status is not None
+    assert status.url == "store://north"

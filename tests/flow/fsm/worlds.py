@@ -1,7 +1,8 @@
 """Machines on a real server in one process: what the tests of this room begin with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -104,15 +105,12 @@ class World:
         await settle(controller, 0.01)
 
 
-def in_world(test: Callable[[World], Awaitable[None]], *, manual: bool = False) -> None:
-    """Runs a test in a world of its own; `manual` has it turn the time itself."""
-
-    async def main() -> None:
-        clock = ManualClock(START) if manual else None
-        how: dict[str, Any] = {"clock": clock} if clock else {}
-        async with asyncio.timeout(PATIENCE), ControlPlane(system=False, **how) as plane, plane.client() as client:
-            await client.install(Bucket)
-            async with Manager(client) as manager:
-                await test(World(client, manager, clock))
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(*, manual: bool = False) -> AsyncIterator[World]:
+    """Provides a world; `manual` has the test turn the time itself."""
+    clock = ManualClock(START) if manual else None
+    how: dict[str, Any] = {"clock": clock} if clock else {}
+    async with asyncio.timeout(PATIENCE), ControlPlane(system=False, **how) as plane, plane.client() as client:
+        await client.install(Bucket)
+        async with Manager(client) as manager:
+            yield World(client, manager, clock)

@@ -13,7 +13,6 @@ from tests.flow.generate.worlds import (
     World,
     app,
     config_map,
-    in_world,
     namespace,
     rendering,
     until,
@@ -34,76 +33,65 @@ def with_namespace(parent: App, status: AppStatus) -> Iterator[Object]:
 
 @pytest.mark.feature("G26")
 @pytest.mark.parametrize("owner_references", [True, False])
-def test_owner_references_are_there_exactly_if_they_are_wanted(owner_references: bool) -> None:
-    async def test(world: World) -> None:
-        world.run(rendering(owner_references=owner_references))
-        await world.client.create(app("a"))
-        await world.is_so("True/Applied")
-        found = await world.client.get(CONFIG_MAP, "a", "default")
-        assert bool(found["metadata"].get("ownerReferences")) is owner_references
-
-    in_world(test)
+async def test_owner_references_are_there_exactly_if_they_are_wanted(world: World, owner_references: bool) -> None:
+    world.run(rendering(owner_references=owner_references))
+    await world.client.create(app("a"))
+    await world.is_so("True/Applied")
+    found = await world.client.get(CONFIG_MAP, "a", "default")
+    assert bool(found["metadata"].get("ownerReferences")) is owner_references
 
 
 @pytest.mark.feature("G26", "E53")
 @pytest.mark.parametrize("cross_namespace", [True, False])
-def test_children_in_another_namespace_are_there_exactly_if_they_are_allowed(cross_namespace: bool) -> None:
-    async def test(world: World) -> None:
-        await namespace(world.client, "other")
-        world.run(rendering(cross_namespace=cross_namespace))
-        await world.client.create(app("a", "other/b"))
-        if cross_namespace:
-            await world.is_so("True/Applied")
-            found = await world.client.get(CONFIG_MAP, "b", "other")
-            assert "ownerReferences" not in found["metadata"]
-            assert await world.names() == {"a"}
-        else:
-            told = (await world.is_so("False/Error"))["message"]
-            assert told == "app returned ConfigMap other/b, but its parent is in default: set cross_namespace=True"
-            assert await world.names() == set(), "nothing is written of what is refused in part"
-
-    in_world(test)
+async def test_children_in_another_namespace_are_there_exactly_if_they_are_allowed(
+    world: World, cross_namespace: bool
+) -> None:
+    await namespace(world.client, "other")
+    world.run(rendering(cross_namespace=cross_namespace))
+    await world.client.create(app("a", "other/b"))
+    if cross_namespace:
+        await world.is_so("True/Applied")
+        found = await world.client.get(CONFIG_MAP, "b", "other")
+        assert "ownerReferences" not in found["metadata"]
+        assert await world.names() == {"a"}
+    else:
+        told = (await world.is_so("False/Error"))["message"]
+        assert told == "app returned ConfigMap other/b, but its parent is in default: set cross_namespace=True"
+        assert await world.names() == set(), "nothing is written of what is refused in part"
 
 
 @pytest.mark.feature("G26", "E53")
 @pytest.mark.parametrize("cluster_scoped", [True, False])
-def test_children_in_no_namespace_are_there_exactly_if_they_are_allowed(cluster_scoped: bool) -> None:
-    async def test(world: World) -> None:
-        world.run(rendering(with_namespace, kinds=["v1/Namespace"], cluster_scoped=cluster_scoped))
-        await world.client.create(app("shop-1"))
-        if cluster_scoped:
-            await world.is_so("True/Applied")
-            assert "ownerReferences" not in (await world.client.get("v1/Namespace", "shop-1"))["metadata"]
-        else:
-            told = (await world.is_so("False/Error"))["message"]
-            assert told.endswith("which is cluster-scoped, but its parent is in default: set cluster_scoped=True")
-            assert not (await world.client.list("v1/Namespace", fields={"metadata.name": "shop-1"})).items
-
-    in_world(test)
-
-
-def test_a_parent_without_namespace_has_children_anywhere_which_it_owns() -> None:
-    async def test(world: World) -> None:
-        await namespace(world.client, "system")
-        controller = world.run(rendering(kind=Site, namespace="system"))
-        await world.client.create(Site(metadata=ObjectMeta(name="s"), spec=AppSpec(children=["a", "default/b"])))
-        await until(lambda: any(run.result == "success" and run.wrote for run in controller.runs))
-        for name, where in (("a", "system"), ("b", "default")):
-            found = await world.client.get(CONFIG_MAP, name, where)
-            assert [each["kind"] for each in found["metadata"]["ownerReferences"]] == ["Site"]
-        assert [each["metadata"]["namespace"] for each in await world.inventories()] == ["system"]
-
-    in_world(test)
-
-
-def test_a_kind_that_was_not_declared_is_refused() -> None:
-    async def test(world: World) -> None:
-        world.run(rendering(kinds=[Secret]))
-        await world.client.create(app("a"))
+async def test_children_in_no_namespace_are_there_exactly_if_they_are_allowed(
+    world: World, cluster_scoped: bool
+) -> None:
+    world.run(rendering(with_namespace, kinds=["v1/Namespace"], cluster_scoped=cluster_scoped))
+    await world.client.create(app("shop-1"))
+    if cluster_scoped:
+        await world.is_so("True/Applied")
+        assert "ownerReferences" not in (await world.client.get("v1/Namespace", "shop-1"))["metadata"]
+    else:
         told = (await world.is_so("False/Error"))["message"]
-        assert told == "app returned a v1/ConfigMap, which is not declared: add it to `kinds`"
+        assert told.endswith("which is cluster-scoped, but its parent is in default: set cluster_scoped=True")
+        assert not (await world.client.list("v1/Namespace", fields={"metadata.name": "shop-1"})).items
 
-    in_world(test)
+
+async def test_a_parent_without_namespace_has_children_anywhere_which_it_owns(world: World) -> None:
+    await namespace(world.client, "system")
+    controller = world.run(rendering(kind=Site, namespace="system"))
+    await world.client.create(Site(metadata=ObjectMeta(name="s"), spec=AppSpec(children=["a", "default/b"])))
+    await until(lambda: any(run.result == "success" and run.wrote for run in controller.runs))
+    for name, where in (("a", "system"), ("b", "default")):
+        found = await world.client.get(CONFIG_MAP, name, where)
+        assert [each["kind"] for each in found["metadata"]["ownerReferences"]] == ["Site"]
+    assert [each["metadata"]["namespace"] for each in await world.inventories()] == ["system"]
+
+
+async def test_a_kind_that_was_not_declared_is_refused(world: World) -> None:
+    world.run(rendering(kinds=[Secret]))
+    await world.client.create(app("a"))
+    told = (await world.is_so("False/Error"))["message"]
+    assert told == "app returned a v1/ConfigMap, which is not declared: add it to `kinds`"
 
 
 GIVEN: list[tuple[Any, str]] = [
@@ -121,24 +109,21 @@ GIVEN: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("given", "says"), GIVEN, ids=[says.partition(":")[0] for _, says in GIVEN])
-def test_what_are_no_children_is_refused_and_removes_nothing(given: Any, says: str) -> None:
+async def test_what_are_no_children_is_refused_and_removes_nothing(world: World, given: Any, says: str) -> None:
     def strange(parent: App, status: AppStatus) -> Any:
         return given if parent.spec.uses else [config_map("a")]
 
-    async def test(world: World) -> None:
-        world.run(rendering(strange))
-        await world.client.create(app())
-        await world.is_so("True/Applied")
-        await world.change(lambda found: setattr(found.spec, "uses", "something strange"))
-        await world.client.wait_for(
-            App,
-            "shop",
-            "default",
-            lambda found: found is not None and says in str(found.status.conditions),
-        )
-        assert await world.names() == {"a"}
-
-    in_world(test)
+    world.run(rendering(strange))
+    await world.client.create(app())
+    await world.is_so("True/Applied")
+    await world.change(lambda found: setattr(found.spec, "uses", "something strange"))
+    await world.client.wait_for(
+        App,
+        "shop",
+        "default",
+        lambda found: found is not None and says in str(found.status.conditions),
+    )
+    assert await world.names() == {"a"}
 
 
 def no_parameters() -> None: ...
@@ -188,66 +173,54 @@ def test_an_option_that_cannot_work_is_refused_with_its_name_and_a_remedy(how: d
 @pytest.mark.parametrize(
     ("adopt", "told"), [(Adopt.NEVER, "False/Refused"), (Adopt.IF_UNMANAGED, "True/Applied")], ids=lambda it: str(it)
 )
-def test_what_is_there_already_is_adopted_by_policy(adopt: Adopt, told: str) -> None:
-    async def test(world: World) -> None:
-        await world.client.create(config_map("default/a", "mine"))
-        world.run(rendering(adopt=adopt))
-        await world.client.create(app("a", "b"))
-        await world.is_so(told)
-        text = (await world.client.get(CONFIG_MAP, "a", "default"))["data"]["text"]
-        assert text == ("mine" if adopt is Adopt.NEVER else "hello")
-        assert "b" in await world.names(), "one that is refused does not keep the others from being written"
-
-    in_world(test)
+async def test_what_is_there_already_is_adopted_by_policy(world: World, adopt: Adopt, told: str) -> None:
+    await world.client.create(config_map("default/a", "mine"))
+    world.run(rendering(adopt=adopt))
+    await world.client.create(app("a", "b"))
+    await world.is_so(told)
+    text = (await world.client.get(CONFIG_MAP, "a", "default"))["data"]["text"]
+    assert text == ("mine" if adopt is Adopt.NEVER else "hello")
+    assert "b" in await world.names(), "one that is refused does not keep the others from being written"
 
 
 @pytest.mark.feature("E11")
-def test_two_handlers_of_one_kind_have_sets_of_their_own() -> None:
+async def test_two_handlers_of_one_kind_have_sets_of_their_own(world: World) -> None:
     def secrets(parent: App, status: AppStatus) -> Iterator[Object]:
         yield {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{parent.metadata.name}-key"}}
 
-    async def test(world: World) -> None:
-        world.run(rendering())
-        world.run(rendering(secrets, name="app-keys", kinds=[Secret], condition="Keyed"))
-        await world.client.create(app("a", "b"))
-        await world.is_so("True/Applied")
-        await world.is_so("True/Applied", condition="Keyed")
-        await world.want("b")
-        await world.is_so("True/Applied")
-        assert (await world.names(), await world.names(kind="v1/Secret")) == ({"b"}, {"shop-key"})
-
-    in_world(test)
+    world.run(rendering())
+    world.run(rendering(secrets, name="app-keys", kinds=[Secret], condition="Keyed"))
+    await world.client.create(app("a", "b"))
+    await world.is_so("True/Applied")
+    await world.is_so("True/Applied", condition="Keyed")
+    await world.want("b")
+    await world.is_so("True/Applied")
+    assert (await world.names(), await world.names(kind="v1/Secret")) == ({"b"}, {"shop-key"})
 
 
 @pytest.mark.feature("E55")
-def test_pruning_can_be_off() -> None:
-    async def test(world: World) -> None:
-        world.run(rendering(prune=False))
-        await world.client.create(app("a", "b"))
-        await world.is_so("True/Applied")
-        await world.want("c")
-        await world.is_so("True/Applied")
-        assert await world.names() == {"a", "b", "c"}
-
-    in_world(test)
+async def test_pruning_can_be_off(world: World) -> None:
+    world.run(rendering(prune=False))
+    await world.client.create(app("a", "b"))
+    await world.is_so("True/Applied")
+    await world.want("c")
+    await world.is_so("True/Applied")
+    assert await world.names() == {"a", "b", "c"}
 
 
 @pytest.mark.feature("E55")
-def test_more_than_the_limit_is_not_pruned_and_the_condition_says_so() -> None:
-    async def test(world: World) -> None:
-        world.run(rendering(prune=Prune(limit=1)))
-        await world.client.create(app("a", "b", "c"))
-        await world.is_so("True/Applied")
-        await world.want("a")
-        told = await world.is_so("False/PruneWithheld")
-        assert "more than the limit of 1" in told["message"]
-        assert await world.names() == {"a", "b", "c"}
-
-    in_world(test)
+async def test_more_than_the_limit_is_not_pruned_and_the_condition_says_so(world: World) -> None:
+    world.run(rendering(prune=Prune(limit=1)))
+    await world.client.create(app("a", "b", "c"))
+    await world.is_so("True/Applied")
+    await world.want("a")
+    told = await world.is_so("False/PruneWithheld")
+    assert "more than the limit of 1" in told["message"]
+    assert await world.names() == {"a", "b", "c"}
 
 
 @pytest.mark.feature("E59", "E58", "E61")
-def test_fields_are_ignored_objects_replaced_and_children_transformed_as_the_options_say() -> None:
+async def test_fields_are_ignored_objects_replaced_and_children_transformed_as_the_options_say(world: World) -> None:
     def sealed(parent: App, status: AppStatus) -> Iterator[Object]:
         yield {**config_map("sealed", parent.spec.text), "immutable": True}
         yield config_map("shared", parent.spec.text)
@@ -255,19 +228,16 @@ def test_fields_are_ignored_objects_replaced_and_children_transformed_as_the_opt
     def with_label(tree: Object) -> None:
         tree["metadata"].setdefault("labels", {})["team"] = "shop"
 
-    async def test(world: World) -> None:
-        how = {"ignore": {CONFIG_MAP: ["/data/extra"]}, "replace": {CONFIG_MAP: Replace.LATER}}
-        world.run(rendering(sealed, transforms=[with_label], **how))
-        await world.client.create(app())
-        await world.is_so("True/Applied")
-        before = await world.client.get(CONFIG_MAP, "sealed", "default")
-        assert before["metadata"]["labels"]["team"] == "shop"
-        await world.client.edit(CONFIG_MAP, "shared", "default", lambda found: found["data"].update(extra="theirs"))
-        await world.change(lambda found: setattr(found.spec, "text", "bye"))
-        await world.client.wait_for(CONFIG_MAP, "sealed", "default", "jsonpath={.data.text}=bye")
-        await world.is_so("True/Applied")
-        after = await world.client.get(CONFIG_MAP, "sealed", "default")
-        assert after["metadata"]["uid"] != before["metadata"]["uid"]
-        assert (await world.client.get(CONFIG_MAP, "shared", "default"))["data"] == {"text": "bye", "extra": "theirs"}
-
-    in_world(test)
+    how = {"ignore": {CONFIG_MAP: ["/data/extra"]}, "replace": {CONFIG_MAP: Replace.LATER}}
+    world.run(rendering(sealed, transforms=[with_label], **how))
+    await world.client.create(app())
+    await world.is_so("True/Applied")
+    before = await world.client.get(CONFIG_MAP, "sealed", "default")
+    assert before["metadata"]["labels"]["team"] == "shop"
+    await world.client.edit(CONFIG_MAP, "shared", "default", lambda found: found["data"].update(extra="theirs"))
+    await world.change(lambda found: setattr(found.spec, "text", "bye"))
+    await world.client.wait_for(CONFIG_MAP, "sealed", "default", "jsonpath={.data.text}=bye")
+    await world.is_so("True/Applied")
+    after = await world.client.get(CONFIG_MAP, "sealed", "default")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert (await world.client.get(CONFIG_MAP, "shared", "default"))["data"] == {"text": "bye", "extra": "theirs"}

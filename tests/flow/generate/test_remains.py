@@ -11,8 +11,8 @@ from tests.flow.generate.worlds import (
     app,
     children_of,
     config_map,
-    in_world,
     namespace,
+    new_world,
     rendering,
 )
 
@@ -29,8 +29,8 @@ async def while_it_runs(world: World, handler: GeneratingHandler, *children: str
 
 
 @pytest.mark.feature("E53")
-def test_children_go_with_their_parent_by_owner_reference() -> None:
-    async def test(world: World) -> None:
+async def test_children_go_with_their_parent_by_owner_reference() -> None:
+    async with new_world(system=True) as world:
         world.run(rendering())
         await world.client.create(app("a", "b"))
         await world.is_so("True/Applied")
@@ -40,13 +40,11 @@ def test_children_go_with_their_parent_by_owner_reference() -> None:
             while await world.inventories():
                 await asyncio.sleep(0.005)
 
-    in_world(test, system=True)
-
 
 @pytest.mark.feature("E53", "E54", "E62")
 @pytest.mark.parametrize("was_down", [False, True], ids=["running", "down"])
-def test_children_in_other_namespaces_go_by_inventory_also_if_nobody_was_there_to_see_it(was_down: bool) -> None:
-    async def test(world: World) -> None:
+async def test_children_in_other_namespaces_go_by_inventory_also_if_nobody_was_there_to_see_it(was_down: bool) -> None:
+    async with new_world(system=True) as world:
         await namespace(world.client, "other")
         handler = rendering(cross_namespace=True)
         await world.client.create(config_map("other/bystander"))
@@ -64,41 +62,34 @@ def test_children_in_other_namespaces_go_by_inventory_also_if_nobody_was_there_t
                 await asyncio.sleep(0.005)
         await world.client.get(CONFIG_MAP, "bystander", "other")
 
-    in_world(test, system=True)
-
 
 @pytest.mark.feature("E53", "E62")
-def test_children_in_no_namespace_go_by_inventory() -> None:
-    async def test(world: World) -> None:
+async def test_children_in_no_namespace_go_by_inventory() -> None:
+    async with new_world(system=True) as world:
         world.run(rendering(with_namespace, kinds=["v1/Namespace"], cluster_scoped=True))
         await world.client.create(app("shop-1"))
         await world.is_so("True/Applied")
         await world.client.delete(App, "shop", "default")
         await world.client.wait_for("v1/Namespace", "shop-1", "", "delete")
 
-    in_world(test, system=True)
-
 
 @pytest.mark.feature("E62")
-def test_children_without_owner_references_go_by_inventory_and_those_that_must_stay_do() -> None:
-    async def test(world: World) -> None:
-        world.run(rendering(owner_references=False))
-        await world.client.create(app("a", "b"))
-        await world.is_so("True/Applied")
-        await world.client.edit(
-            CONFIG_MAP,
-            "b",
-            "default",
-            lambda found: found["metadata"]["labels"].update({"setpoint.dev/prune": "false"}),
-        )
-        await world.client.delete(App, "shop", "default")
-        await world.has("b")
-
-    in_world(test)
+async def test_children_without_owner_references_go_by_inventory_and_those_that_must_stay_do(world: World) -> None:
+    world.run(rendering(owner_references=False))
+    await world.client.create(app("a", "b"))
+    await world.is_so("True/Applied")
+    await world.client.edit(
+        CONFIG_MAP,
+        "b",
+        "default",
+        lambda found: found["metadata"]["labels"].update({"setpoint.dev/prune": "false"}),
+    )
+    await world.client.delete(App, "shop", "default")
+    await world.has("b")
 
 
-def test_who_deletes_the_parent_alone_keeps_what_it_owned() -> None:
-    async def test(world: World) -> None:
+async def test_who_deletes_the_parent_alone_keeps_what_it_owned() -> None:
+    async with new_world(system=True) as world:
         controller = world.run(rendering())
         await world.client.create(app("a", "b"))
         await world.is_so("True/Applied")
@@ -111,37 +102,28 @@ def test_who_deletes_the_parent_alone_keeps_what_it_owned() -> None:
         await world.settle(controller)
         assert await world.names() == {"a", "b"}
 
-    in_world(test, system=True)
 
-
-def test_a_parent_that_is_only_missing_in_the_cache_loses_nothing() -> None:
+async def test_a_parent_that_is_only_missing_in_the_cache_loses_nothing(world: World) -> None:
     """A look at an object that was not there yet must not be taken for its end."""
-
-    async def test(world: World) -> None:
-        await namespace(world.client, "other")
-        handler = rendering(cross_namespace=True)
-        await while_it_runs(world, handler, "other/b")
-        controller = world.run(rendering(cross_namespace=True, namespaces=["other"]))
-        await world.settle(controller)
-        assert controller.runs, "the inventory is heard of, and the parent is not in this cache"
-        assert await world.names("other") == {"b"}
-
-    in_world(test)
+    await namespace(world.client, "other")
+    handler = rendering(cross_namespace=True)
+    await while_it_runs(world, handler, "other/b")
+    controller = world.run(rendering(cross_namespace=True, namespaces=["other"]))
+    await world.settle(controller)
+    assert controller.runs, "the inventory is heard of, and the parent is not in this cache"
+    assert await world.names("other") == {"b"}
 
 
 @pytest.mark.feature("G29")
-def test_children_of_a_kind_that_is_not_declared_any_more_are_pruned() -> None:
+async def test_children_of_a_kind_that_is_not_declared_any_more_are_pruned(world: World) -> None:
     def with_secret(parent: App, status: object) -> list[object]:
         return [config_map("a"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}]
 
-    async def test(world: World) -> None:
-        await while_it_runs(world, rendering(with_secret, kinds=[CONFIG_MAP, "v1/Secret"]))
-        assert await world.names(kind="v1/Secret") == {"s"}
-        world.run(rendering(children_of))
-        await world.want("a")
-        await world.is_so("True/Applied")
-        with pytest.raises(NotFound):
-            await world.client.get("v1/Secret", "s", "default")
-        assert await world.names() == {"a"}
-
-    in_world(test)
+    await while_it_runs(world, rendering(with_secret, kinds=[CONFIG_MAP, "v1/Secret"]))
+    assert await world.names(kind="v1/Secret") == {"s"}
+    world.run(rendering(children_of))
+    await world.want("a")
+    await world.is_so("True/Applied")
+    with pytest.raises(NotFound):
+        await world.client.get("v1/Secret", "s", "default")
+    assert await world.names() == {"a"}

@@ -1,7 +1,8 @@
 """Apps, whose children are what their spec says, on a real server in one process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -150,18 +151,15 @@ async def namespace(client: Client, name: str) -> None:
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
-def in_world(test: Callable[[World], Awaitable[None]], *, system: bool = False) -> None:
-    """Runs a test in a world of its own; `system` has the garbage collector work in it."""
-
-    async def main() -> None:
-        async with (
-            asyncio.timeout(PATIENCE * 2),
-            ControlPlane(system=system) as plane,
-            plane.client() as client,
-        ):
-            await client.install(App)
-            await client.install(Site)
-            async with Manager(client) as manager:
-                await test(World(plane, client, manager))
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(*, system: bool = False) -> AsyncIterator[World]:
+    """Provides a world; `system` has the garbage collector work in it."""
+    async with (
+        asyncio.timeout(PATIENCE * 2),
+        ControlPlane(system=system) as plane,
+        plane.client() as client,
+    ):
+        await client.install(App)
+        await client.install(Site)
+        async with Manager(client) as manager:
+            yield World(plane, client, manager)

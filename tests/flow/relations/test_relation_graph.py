@@ -1,8 +1,10 @@
 """The graph of relations: among given objects, and of what a server or a cache has."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
+
+import pytest
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
@@ -133,12 +135,10 @@ def test_a_circle_of_owners_has_an_end() -> None:
     assert len(graph([one, two]).render(ref_of(one), 100).splitlines()) < 6
 
 
-def with_client(test: Callable[[Client], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(30), ControlPlane() as plane, plane.client() as client:
-            await test(client)
-
-    asyncio.run(main())
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with asyncio.timeout(30), ControlPlane() as plane, plane.client() as client:
+        yield client
 
 
 async def fill(client: Client) -> Object:
@@ -149,36 +149,27 @@ async def fill(client: Client) -> Object:
     return made
 
 
-def test_the_relations_of_an_object_are_read_from_a_server() -> None:
-    async def test(client: Client) -> None:
-        pod = await fill(client)
-        found = await read_graph_around(client, pod)
-        assert found.owned(ref_of(pod)) == [ref("v1/ConfigMap", "notes")]
-        assert ref("v1/Service", "web") in [edge.source for edge in found.incoming(ref_of(pod))]
-        assert found.nodes[ref("v1/ConfigMap", "settings")].missing
-        assert not found.unread
-
-    with_client(test)
+async def test_the_relations_of_an_object_are_read_from_a_server(client: Client) -> None:
+    pod = await fill(client)
+    found = await read_graph_around(client, pod)
+    assert found.owned(ref_of(pod)) == [ref("v1/ConfigMap", "notes")]
+    assert ref("v1/Service", "web") in [edge.source for edge in found.incoming(ref_of(pod))]
+    assert found.nodes[ref("v1/ConfigMap", "settings")].missing
+    assert not found.unread
 
 
-def test_a_cache_is_asked_for_what_it_holds() -> None:
-    async def test(client: Client) -> None:
-        pod = await fill(client)
-        async with Cache(client) as cache, cache.use("v1/Pod"), cache.use("v1/Service"):
-            found = await read_graph_around(cache, pod)
-            assert cache.counts.live == 0
-        assert ref("v1/Service", "web") in found.nodes
-        assert not found.nodes[ref("v1/ConfigMap", "settings")].missing
-        assert ref("v1/ConfigMap", "notes") not in found.nodes
-
-    with_client(test)
+async def test_a_cache_is_asked_for_what_it_holds(client: Client) -> None:
+    pod = await fill(client)
+    async with Cache(client) as cache, cache.use("v1/Pod"), cache.use("v1/Service"):
+        found = await read_graph_around(cache, pod)
+        assert cache.counts.live == 0
+    assert ref("v1/Service", "web") in found.nodes
+    assert not found.nodes[ref("v1/ConfigMap", "settings")].missing
+    assert ref("v1/ConfigMap", "notes") not in found.nodes
 
 
-def test_a_kind_that_cannot_be_read_is_named() -> None:
-    async def test(client: Client) -> None:
-        pod = await fill(client)
-        found = await read_graph(client, "default", kinds=["v1/Pod", "example.com/v1/Website"])
-        assert [reason.split(":")[0] for reason in found.unread] == ["example.com/v1/Website"]
-        assert "not read: example.com/v1/Website" in found.render(ref_of(pod))
-
-    with_client(test)
+async def test_a_kind_that_cannot_be_read_is_named(client: Client) -> None:
+    pod = await fill(client)
+    found = await read_graph(client, "default", kinds=["v1/Pod", "example.com/v1/Website"])
+    assert [reason.split(":")[0] for reason in found.unread] == ["example.com/v1/Website"]
+    assert "not read: example.com/v1/Website" in found.render(ref_of(pod))
