@@ -74,17 +74,16 @@ class FaultyHome(Home):
         return Client(Faulty(transport, self._chance, self._rate), clock=self.clock)
 
 
-def with_faults(test: Callable[[World, System], Awaitable[None]], seed: int = 0, rate: float = 0.1) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE), ControlPlane(system=False) as plane, plane.client() as client:
-            system = System(FaultyHome(plane, seed, rate), NAMES)
-            await system.start()
-            try:
-                await test(World(plane, client), system)
-            finally:
-                await system.stop()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_faulty(seed: int = 0, rate: float = 0.1) -> AsyncIterator[tuple[World, System]]:
+    """Provides system controllers, a share of whose requests fails."""
+    async with asyncio.timeout(PATIENCE), ControlPlane(system=False) as plane, plane.client() as client:
+        system = System(FaultyHome(plane, seed, rate), NAMES)
+        await system.start()
+        try:
+            yield World(plane, client), system
+        finally:
+            await system.stop()
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -112,8 +111,8 @@ KEPT = {"kept", "shared", *(f"kept-{at}" for at in range(4)), *(f"kept-{at}-leaf
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_lost_on_the_way_is_done_again(seed: int, propagation: str) -> None:
-    async def test(world: World, system: System) -> None:
+async def test_what_is_lost_on_the_way_is_done_again(seed: int, propagation: str) -> None:
+    async with new_faulty(seed) as (world, _):
         await family(world)
         await world.delete("gone", propagation)
 
@@ -124,12 +123,10 @@ def test_what_is_lost_on_the_way_is_done_again(seed: int, propagation: str) -> N
 
         await until(is_done)
 
-    with_faults(test, seed)
-
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_namespace_goes_though_much_is_lost(seed: int) -> None:
-    async def test(world: World, system: System) -> None:
+async def test_a_namespace_goes_though_much_is_lost(seed: int) -> None:
+    async with new_faulty(seed, rate=0.01) as (world, _):
         await world.namespace("n")
         await world.make("a", namespace="n")
         await world.client.delete("v1/Namespace", "n")
@@ -139,35 +136,30 @@ def test_a_namespace_goes_though_much_is_lost(seed: int) -> None:
 
         await until(is_gone)
 
-    with_faults(test, seed, rate=0.01)
-
 
 @pytest.mark.parametrize("turns", [0, 1, 5, 20, 60])
-def test_controllers_that_are_started_anew_go_on(turns: int) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE), ControlPlane(system=False) as plane, plane.client() as client:
-            world = World(plane, client)
-            await family(world)
-            await world.namespace("n")
-            await world.make("a", namespace="n")
-            await world.delete("gone", "Foreground")
-            await client.delete("v1/Namespace", "n")
-            for _ in range(3):
-                system = System(Home(plane._started), NAMES)
-                await system.start()
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                await system.stop()
-            plane.start_system()
-            await plane.settle()
-            assert await left(world) == KEPT
-            assert not await world.is_there("v1/Namespace", "n")
-
-    asyncio.run(main())
+async def test_controllers_that_are_started_anew_go_on(turns: int) -> None:
+    async with asyncio.timeout(PATIENCE), ControlPlane(system=False) as plane, plane.client() as client:
+        world = World(plane, client)
+        await family(world)
+        await world.namespace("n")
+        await world.make("a", namespace="n")
+        await world.delete("gone", "Foreground")
+        await client.delete("v1/Namespace", "n")
+        for _ in range(3):
+            system = System(Home(plane._started), NAMES)
+            await system.start()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await system.stop()
+        plane.start_system()
+        await plane.settle()
+        assert await left(world) == KEPT
+        assert not await world.is_there("v1/Namespace", "n")
 
 
-def test_an_object_that_changes_all_the_time_goes_all_the_same() -> None:
-    async def test(world: World, system: System) -> None:
+async def test_an_object_that_changes_all_the_time_goes_all_the_same() -> None:
+    async with new_faulty(rate=0) as (world, _):
         owner = await world.make("owner")
         await world.make("child", reference(owner))
 
@@ -188,23 +180,18 @@ def test_an_object_that_changes_all_the_time_goes_all_the_same() -> None:
 
         await until(is_gone)
 
-    with_faults(test, rate=0)
 
-
-def test_owners_that_went_while_nobody_looked_are_missed() -> None:
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE), ControlPlane() as plane, plane.client() as client:
-            world = World(plane, client)
-            await family(world)
-            await plane.settle()
-            # The log forgets what happened while the feed was away: it has to begin anew.
-            assert plane._system is not None
-            await plane._stop_system()
-            await world.delete("gone")
-            store = plane._started.services.store
-            await store.compact(await store.revision())
-            plane.start_system()
-            await plane.settle()
-            assert await left(world) == KEPT
-
-    asyncio.run(main())
+async def test_owners_that_went_while_nobody_looked_are_missed() -> None:
+    async with asyncio.timeout(PATIENCE), ControlPlane() as plane, plane.client() as client:
+        world = World(plane, client)
+        await family(world)
+        await plane.settle()
+        # The log forgets what happened while the feed was away: it has to begin anew.
+        assert plane._system is not None
+        await plane._stop_system()
+        await world.delete("gone")
+        store = plane._started.services.store
+        await store.compact(await store.revision())
+        plane.start_system()
+        await plane.settle()
+        assert await left(world) == KEPT

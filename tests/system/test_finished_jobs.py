@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from tests.system.worlds import World, in_world
+from tests.system.worlds import World, new_world
 
 from setpoint.client.patches import merge
 from setpoint.objects.clock import ManualClock
@@ -34,10 +34,9 @@ async def end_job(world: World, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Complete", "Failed"])
-def test_a_job_that_has_ended_goes_after_its_time_and_not_before(kind: str) -> None:
+async def test_a_job_that_has_ended_goes_after_its_time_and_not_before(kind: str) -> None:
     clock = ManualClock(START)
-
-    async def test(world: World) -> None:
+    async with new_world(clock=clock) as world:
         await make_job(world, 100)
         await end_job(world, kind)
         await world.plane.settle()
@@ -48,13 +47,10 @@ def test_a_job_that_has_ended_goes_after_its_time_and_not_before(kind: str) -> N
         await world.plane.settle()
         assert not await world.is_there(JOB, "j", "default")
 
-    in_world(test, clock=clock)
 
-
-def test_a_job_that_runs_or_says_nothing_stays() -> None:
+async def test_a_job_that_runs_or_says_nothing_stays() -> None:
     clock = ManualClock(START)
-
-    async def test(world: World) -> None:
+    async with new_world(clock=clock) as world:
         await make_job(world, 0)
         clock.advance(1000)
         await world.plane.settle()
@@ -65,13 +61,10 @@ def test_a_job_that_runs_or_says_nothing_stays() -> None:
         await world.plane.settle()
         assert await world.is_there(JOB, "j", "default"), "it does not say for how long it is needed"
 
-    in_world(test, clock=clock)
 
-
-def test_a_time_that_is_made_longer_counts() -> None:
+async def test_a_time_that_is_made_longer_counts() -> None:
     clock = ManualClock(START)
-
-    async def test(world: World) -> None:
+    async with new_world(clock=clock) as world:
         await make_job(world, 10)
         await end_job(world, "Complete")
         await world.plane.settle()
@@ -79,5 +72,3 @@ def test_a_time_that_is_made_longer_counts() -> None:
         clock.advance(50)
         await world.plane.settle()
         assert await world.is_there(JOB, "j", "default")
-
-    in_world(test, clock=clock)

@@ -1,6 +1,6 @@
 """The end of namespaces: their content goes, and they say what they wait for."""
 
-from tests.system.worlds import CONFIG_MAP, World, in_world
+from tests.system.worlds import CONFIG_MAP, World
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
@@ -22,91 +22,76 @@ def pod(name: str, **spec: object) -> Object:
     }
 
 
-def test_a_namespace_goes_with_all_that_is_in_it() -> None:
-    async def test(world: World) -> None:
+async def test_a_namespace_goes_with_all_that_is_in_it(world: World) -> None:
+    await world.namespace("n")
+    await world.make("a", namespace="n")
+    await world.client.create(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"}, "data": {}}
+    )
+    await world.client.create(pod("p"))
+    await world.plane.settle()
+    await world.client.delete(NAMESPACE, "n")
+    await world.plane.settle()
+    assert not await world.is_there(NAMESPACE, "n")
+    for kind in (CONFIG_MAP, "v1/Secret", "v1/Pod", "v1/ServiceAccount"):
+        assert not (await world.client.list(kind, "n")).items
+
+
+async def test_it_waits_for_finalizers_and_says_so_and_goes_with_the_last_of_them(world: World) -> None:
+    await world.namespace("n")
+    await world.make("a", namespace="n", finalizers=["example.com/hold"])
+    await world.make("b", namespace="n", finalizers=["example.com/hold"])
+    await world.client.delete(NAMESPACE, "n")
+    await world.plane.settle()
+    found = await world.client.get(NAMESPACE, "n")
+    assert found["status"]["phase"] == "Terminating"
+    assert condition(found, "NamespaceContentRemaining") == (
+        "True",
+        "Some resources are remaining: configmaps. has 2 resource instances",
+    )
+    assert condition(found, "NamespaceFinalizersRemaining") == (
+        "True",
+        "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
+    )
+    assert condition(found, "NamespaceDeletionContentFailure")[0] == "False"
+    for name in ("a", "b"):
+        await world.client.patch(CONFIG_MAP, merge({"metadata": {"finalizers": None}}), name, "n")
+    await world.plane.settle()
+    assert not await world.is_there(NAMESPACE, "n")
+
+
+async def test_pods_have_their_time_and_the_rest_is_there_until_they_are_gone(world: World) -> None:
+    await world.namespace("n")
+    await world.make("a", namespace="n")
+    await world.client.create(pod("p", nodeName="node", terminationGracePeriodSeconds=60))
+    await world.client.delete(NAMESPACE, "n")
+    await world.plane.settle()
+    found = await world.client.get(NAMESPACE, "n")
+    assert condition(found, "NamespaceContentRemaining") == (
+        "True",
+        "Some resources are remaining: pods. has 1 resource instances",
+    )
+    assert "a" in await world.names("n")
+    await world.client.delete("v1/Pod", "p", "n", grace_period=0)
+    await world.plane.settle()
+    assert not await world.is_there(NAMESPACE, "n")
+
+
+async def test_a_finalizer_of_somebody_else_keeps_the_namespace_itself(world: World) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    await world.client.create({**namespace, "spec": {"finalizers": ["example.com/hold"]}})
+    await world.client.delete(NAMESPACE, "n")
+    await world.plane.settle()
+    found = await world.client.get(NAMESPACE, "n")
+    assert found["spec"]["finalizers"] == ["example.com/hold"]
+    await world.client.update({**found, "spec": {"finalizers": []}}, subresource="finalize")
+    assert not await world.is_there(NAMESPACE, "n")
+
+
+async def test_a_namespace_can_come_back(world: World) -> None:
+    for _ in range(3):
         await world.namespace("n")
         await world.make("a", namespace="n")
-        await world.client.create(
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"}, "data": {}}
-        )
-        await world.client.create(pod("p"))
-        await world.plane.settle()
         await world.client.delete(NAMESPACE, "n")
         await world.plane.settle()
         assert not await world.is_there(NAMESPACE, "n")
-        for kind in (CONFIG_MAP, "v1/Secret", "v1/Pod", "v1/ServiceAccount"):
-            assert not (await world.client.list(kind, "n")).items
-
-    in_world(test)
-
-
-def test_it_waits_for_finalizers_and_says_so_and_goes_with_the_last_of_them() -> None:
-    async def test(world: World) -> None:
-        await world.namespace("n")
-        await world.make("a", namespace="n", finalizers=["example.com/hold"])
-        await world.make("b", namespace="n", finalizers=["example.com/hold"])
-        await world.client.delete(NAMESPACE, "n")
-        await world.plane.settle()
-        found = await world.client.get(NAMESPACE, "n")
-        assert found["status"]["phase"] == "Terminating"
-        assert condition(found, "NamespaceContentRemaining") == (
-            "True",
-            "Some resources are remaining: configmaps. has 2 resource instances",
-        )
-        assert condition(found, "NamespaceFinalizersRemaining") == (
-            "True",
-            "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
-        )
-        assert condition(found, "NamespaceDeletionContentFailure")[0] == "False"
-        for name in ("a", "b"):
-            await world.client.patch(CONFIG_MAP, merge({"metadata": {"finalizers": None}}), name, "n")
-        await world.plane.settle()
-        assert not await world.is_there(NAMESPACE, "n")
-
-    in_world(test)
-
-
-def test_pods_have_their_time_and_the_rest_is_there_until_they_are_gone() -> None:
-    async def test(world: World) -> None:
-        await world.namespace("n")
-        await world.make("a", namespace="n")
-        await world.client.create(pod("p", nodeName="node", terminationGracePeriodSeconds=60))
-        await world.client.delete(NAMESPACE, "n")
-        await world.plane.settle()
-        found = await world.client.get(NAMESPACE, "n")
-        assert condition(found, "NamespaceContentRemaining") == (
-            "True",
-            "Some resources are remaining: pods. has 1 resource instances",
-        )
-        assert "a" in await world.names("n")
-        await world.client.delete("v1/Pod", "p", "n", grace_period=0)
-        await world.plane.settle()
-        assert not await world.is_there(NAMESPACE, "n")
-
-    in_world(test)
-
-
-def test_a_finalizer_of_somebody_else_keeps_the_namespace_itself() -> None:
-    async def test(world: World) -> None:
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
-        await world.client.create({**namespace, "spec": {"finalizers": ["example.com/hold"]}})
-        await world.client.delete(NAMESPACE, "n")
-        await world.plane.settle()
-        found = await world.client.get(NAMESPACE, "n")
-        assert found["spec"]["finalizers"] == ["example.com/hold"]
-        await world.client.update({**found, "spec": {"finalizers": []}}, subresource="finalize")
-        assert not await world.is_there(NAMESPACE, "n")
-
-    in_world(test)
-
-
-def test_a_namespace_can_come_back() -> None:
-    async def test(world: World) -> None:
-        for _ in range(3):
-            await world.namespace("n")
-            await world.make("a", namespace="n")
-            await world.client.delete(NAMESPACE, "n")
-            await world.plane.settle()
-            assert not await world.is_there(NAMESPACE, "n")
-
-    in_world(test)

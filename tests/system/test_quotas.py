@@ -3,13 +3,13 @@
 import asyncio
 from datetime import UTC, datetime
 
-from tests.system.worlds import World, in_world
+from tests.system.worlds import World, new_world
 
 from setpoint.objects.clock import ManualClock
 from setpoint.system.quotas import EVERY_SECONDS
 
 
-def test_what_the_server_keeps_for_itself_is_counted_in_time() -> None:
+async def test_what_the_server_keeps_for_itself_is_counted_in_time() -> None:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
 
     async def used_after(world: World, seconds: float) -> str:
@@ -20,7 +20,7 @@ def test_what_the_server_keeps_for_itself_is_counted_in_time() -> None:
         found: str = quota["status"]["used"]["count/endpoints"]
         return found
 
-    async def test(world: World) -> None:
+    async with new_world(clock=clock) as world:
         spec = {"hard": {"count/endpoints": "10"}}
         metadata = {"name": "q", "namespace": "default"}
         await world.client.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec})
@@ -28,5 +28,3 @@ def test_what_the_server_keeps_for_itself_is_counted_in_time() -> None:
         assert await used_after(world, 1) == "0"
         await world.plane.listen()  # which says where it is
         assert await used_after(world, EVERY_SECONDS) == "1"
-
-    in_world(test, clock=clock)

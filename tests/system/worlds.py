@@ -1,7 +1,8 @@
 """A control plane in this process for each test, with its system controllers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from typing import Any
 
 from setpoint.client.client import Client
@@ -57,18 +58,13 @@ def reference(owner: Object, *, blocks: bool = False, **changed: Any) -> Object:
     return {**found, **({"blockOwnerDeletion": True} if blocks else {}), **changed}
 
 
-def in_world(
-    test: Callable[[World], Awaitable[None]], *, system: bool | Collection[str] = True, **options: Any
-) -> None:
-    """Runs a test with a plane of its own; nothing of it may be left when it is over."""
-
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE):
-            async with ControlPlane(system=system, **options) as plane, plane.client() as client:
-                await plane.settle()
-                await test(World(plane, client))
-        await asyncio.sleep(0)  # what was cancelled at the very end has its turn
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        assert not left, f"tasks are left: {left}"
-
-    asyncio.run(main())
+@asynccontextmanager
+async def new_world(*, system: bool | Collection[str] = True, **options: Any) -> AsyncIterator[World]:
+    """Provides a control plane with these system controllers and options."""
+    async with (
+        asyncio.timeout(PATIENCE),
+        ControlPlane(system=system, **options) as plane,
+        plane.client() as client,
+    ):
+        await plane.settle()
+        yield World(plane, client)
