@@ -6,13 +6,14 @@ import json
 import ssl
 import stat
 import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
 import yaml
+from tests.event_loops import LoopFactory
 from tests.server.edge.edge import Client
 
 from setpoint.plane import ControlPlane, PlaneError
@@ -24,9 +25,10 @@ from setpoint.store.memory import MemoryStore
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-def run(main: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(asyncio.wait_for(main, 30))
+@pytest.fixture
+def loop_factory() -> LoopFactory:
+    """Runs the tests on the loop of `setpoint serve`."""
+    return uvloop.new_event_loop
 
 
 def config_map(name: str) -> bytes:
@@ -61,116 +63,93 @@ async def connect(plane: ControlPlane) -> Client:
     return Client(*await asyncio.open_connection(host.strip("[]"), int(port), ssl=context))
 
 
-def test_a_plane_answers_in_process_as_its_administrator() -> None:
-    async def main() -> None:
-        async with ControlPlane() as plane:
-            status, created = await ask(plane, "POST", CONFIG_MAPS, config_map("a"))
-            assert (status, created["metadata"]["name"]) == (201, "a")
-            assert await names(plane) == ["a"]
-            assert (await ask(plane, "GET", CONFIG_MAPS, token="wrong"))[0] == 401
-            assert (await ask(plane, "GET", CONFIG_MAPS, token=plane.token))[0] == 200
-
-    run(main())
+async def test_a_plane_answers_in_process_as_its_administrator() -> None:
+    async with ControlPlane() as plane:
+        status, created = await ask(plane, "POST", CONFIG_MAPS, config_map("a"))
+        assert (status, created["metadata"]["name"]) == (201, "a")
+        assert await names(plane) == ["a"]
+        assert (await ask(plane, "GET", CONFIG_MAPS, token="wrong"))[0] == 401
+        assert (await ask(plane, "GET", CONFIG_MAPS, token=plane.token))[0] == 200
 
 
 @pytest.mark.feature("E45", "E87")
-def test_planes_in_one_process_know_nothing_of_each_other() -> None:
-    async def main() -> None:
-        async with ControlPlane() as one, ControlPlane() as other:
-            await ask(one, "POST", CONFIG_MAPS, config_map("a"))
-            await ask(other, "POST", CONFIG_MAPS, config_map("b"))
-            assert (await names(one), await names(other)) == (["a"], ["b"])
-            assert await one.listen() != await other.listen()
-            assert (await ask(one, "GET", CONFIG_MAPS, token=other.token))[0] == 401
-
-    run(main())
+async def test_planes_in_one_process_know_nothing_of_each_other() -> None:
+    async with ControlPlane() as one, ControlPlane() as other:
+        await ask(one, "POST", CONFIG_MAPS, config_map("a"))
+        await ask(other, "POST", CONFIG_MAPS, config_map("b"))
+        assert (await names(one), await names(other)) == (["a"], ["b"])
+        assert await one.listen() != await other.listen()
+        assert (await ask(one, "GET", CONFIG_MAPS, token=other.token))[0] == 401
 
 
-def test_a_plane_is_of_use_only_while_it_runs() -> None:
-    async def main() -> None:
-        plane = ControlPlane()
-        with pytest.raises(RuntimeError, match="async with"):
-            await ask(plane, "GET", CONFIG_MAPS)
-        async with plane:
-            assert await names(plane) == []
-        with pytest.raises(RuntimeError, match="async with"):
-            await ask(plane, "GET", CONFIG_MAPS)
-
-    run(main())
+async def test_a_plane_is_of_use_only_while_it_runs() -> None:
+    plane = ControlPlane()
+    with pytest.raises(RuntimeError, match="async with"):
+        await ask(plane, "GET", CONFIG_MAPS)
+    async with plane:
+        assert await names(plane) == []
+    with pytest.raises(RuntimeError, match="async with"):
+        await ask(plane, "GET", CONFIG_MAPS)
 
 
-def test_a_store_that_was_given_stays_open_and_one_that_was_opened_does_not() -> None:
-    async def main() -> None:
-        store = MemoryStore()
-        async with ControlPlane(store) as plane:
-            await ask(plane, "POST", CONFIG_MAPS, config_map("a"))
-        async with ControlPlane(store) as plane:
-            assert await names(plane) == ["a"]
-        await store.close()
-        with pytest.raises(Closed):
-            await store.revision()
-
-    run(main())
+async def test_a_store_that_was_given_stays_open_and_one_that_was_opened_does_not() -> None:
+    store = MemoryStore()
+    async with ControlPlane(store) as plane:
+        await ask(plane, "POST", CONFIG_MAPS, config_map("a"))
+    async with ControlPlane(store) as plane:
+        assert await names(plane) == ["a"]
+    await store.close()
+    with pytest.raises(Closed):
+        await store.revision()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "::1"])
-def test_a_kubeconfig_leads_to_the_plane(host: str) -> None:
-    async def main() -> None:
-        async with ControlPlane() as plane:
-            try:
-                await plane.listen(host)
-            except OSError:
-                pytest.skip(f"this machine has no {host}")
-            user = yaml.safe_load(plane.kubeconfig())["users"][0]["user"]
-            client = await connect(plane)
-            bearer = f"Authorization: Bearer {user['token']}\r\n"
-            assert (await client.ask(CONFIG_MAPS, headers=bearer)).status == 200
-            anonymous = await client.ask(CONFIG_MAPS)
-            assert json.loads(anonymous.body)["message"] == (
-                'configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" '
-                'in API group "" in the namespace "default"'
-            )
-            wrong = await client.ask(CONFIG_MAPS, headers="Authorization: Bearer wrong\r\n")
-            assert (wrong.status, json.loads(wrong.body)["message"]) == (401, "Unauthorized")
-            client.close()
-
-    run(main())
-
-
-def test_a_plane_serves_without_tls_and_at_a_unix_socket_too(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with ControlPlane(token="t0ken") as plane:
-            assert (await plane.listen(tls=False)).startswith("http://127.0.0.1:")
-            await plane.listen_unix(tmp_path / "api.sock")
-            bearer = "Authorization: Bearer t0ken\r\n"
-            for client in (await connect(plane), Client(*await asyncio.open_unix_connection(tmp_path / "api.sock"))):
-                assert (await client.ask(CONFIG_MAPS, headers=bearer)).status == 200
-                assert (await client.ask(CONFIG_MAPS)).status == 403
-                client.close()
-        assert not (tmp_path / "api.sock").exists()
-
-    run(main())
-
-
-def test_leaving_a_plane_ends_its_watches_cleanly() -> None:
-    async def main() -> None:
-        async with ControlPlane(token="t0ken") as plane:
-            await plane.listen(tls=False)
-            client = await connect(plane)
-            client.send(
-                f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t0ken\r\n\r\n".encode()
-            )
-            assert b"200 OK" in await client.reader.readuntil(b"\r\n\r\n")
-            await ask(plane, "POST", CONFIG_MAPS, config_map("a"))
-            assert json.loads(await client.chunk())["type"] == "ADDED"
-        assert await client.chunk() == b""
-        assert await client.at_end()
+async def test_a_kubeconfig_leads_to_the_plane(host: str) -> None:
+    async with ControlPlane() as plane:
+        try:
+            await plane.listen(host)
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        user = yaml.safe_load(plane.kubeconfig())["users"][0]["user"]
+        client = await connect(plane)
+        bearer = f"Authorization: Bearer {user['token']}\r\n"
+        assert (await client.ask(CONFIG_MAPS, headers=bearer)).status == 200
+        anonymous = await client.ask(CONFIG_MAPS)
+        assert json.loads(anonymous.body)["message"] == (
+            'configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" '
+            'in API group "" in the namespace "default"'
+        )
+        wrong = await client.ask(CONFIG_MAPS, headers="Authorization: Bearer wrong\r\n")
+        assert (wrong.status, json.loads(wrong.body)["message"]) == (401, "Unauthorized")
         client.close()
 
-    run(main())
+
+async def test_a_plane_serves_without_tls_and_at_a_unix_socket_too(tmp_path: Path) -> None:
+    async with ControlPlane(token="t0ken") as plane:
+        assert (await plane.listen(tls=False)).startswith("http://127.0.0.1:")
+        await plane.listen_unix(tmp_path / "api.sock")
+        bearer = "Authorization: Bearer t0ken\r\n"
+        for client in (await connect(plane), Client(*await asyncio.open_unix_connection(tmp_path / "api.sock"))):
+            assert (await client.ask(CONFIG_MAPS, headers=bearer)).status == 200
+            assert (await client.ask(CONFIG_MAPS)).status == 403
+            client.close()
+    assert not (tmp_path / "api.sock").exists()
 
 
-def test_a_plane_with_data_is_the_same_after_a_restart(tmp_path: Path) -> None:
+async def test_leaving_a_plane_ends_its_watches_cleanly() -> None:
+    async with ControlPlane(token="t0ken") as plane:
+        await plane.listen(tls=False)
+        client = await connect(plane)
+        client.send(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t0ken\r\n\r\n".encode())
+        assert b"200 OK" in await client.reader.readuntil(b"\r\n\r\n")
+        await ask(plane, "POST", CONFIG_MAPS, config_map("a"))
+        assert json.loads(await client.chunk())["type"] == "ADDED"
+    assert await client.chunk() == b""
+    assert await client.at_end()
+    client.close()
+
+
+async def test_a_plane_with_data_is_the_same_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 'deep' / 'state.db'}"
 
     async def life(name: str) -> tuple[list[str], str, dict[str, Any]]:
@@ -180,64 +159,50 @@ def test_a_plane_with_data_is_the_same_after_a_restart(tmp_path: Path) -> None:
             config = yaml.safe_load(plane.kubeconfig())
             return await names(plane), config["users"][0]["user"]["token"], config["clusters"][0]["cluster"]
 
-    async def main() -> None:
-        first, token, cluster = await life("a")
-        second, same_token, same_cluster = await life("b")
-        assert (first, second) == (["a"], ["a", "b"])
-        assert same_token == token
-        assert same_cluster["certificate-authority-data"] == cluster["certificate-authority-data"]
-
-    run(main())
+    first, token, cluster = await life("a")
+    second, same_token, same_cluster = await life("b")
+    assert (first, second) == (["a"], ["a", "b"])
+    assert same_token == token
+    assert same_cluster["certificate-authority-data"] == cluster["certificate-authority-data"]
     assert stat.S_IMODE((tmp_path / "deep" / "state.db.keys").stat().st_mode) == 0o700
 
 
-def test_a_kubeconfig_replaces_only_one_of_ours(tmp_path: Path) -> None:
+async def test_a_kubeconfig_replaces_only_one_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "new" / "kubeconfig"
-
-    async def main() -> None:
-        async with ControlPlane() as plane:
-            await plane.listen()
+    async with ControlPlane() as plane:
+        await plane.listen()
+        plane.write_kubeconfig(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        plane.write_kubeconfig(path)
+        assert path.read_text() == plane.kubeconfig()
+        path.write_text("apiVersion: v1\nkind: Config\nclusters: []\n")
+        with pytest.raises(PlaneError, match="not written by Setpoint"):
             plane.write_kubeconfig(path)
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
-            plane.write_kubeconfig(path)
-            assert path.read_text() == plane.kubeconfig()
-            path.write_text("apiVersion: v1\nkind: Config\nclusters: []\n")
-            with pytest.raises(PlaneError, match="not written by Setpoint"):
-                plane.write_kubeconfig(path)
-            assert "clusters: []" in path.read_text()
-
-    run(main())
+        assert "clusters: []" in path.read_text()
 
 
 @pytest.mark.parametrize("spec", ["", "memory:", "sqlite", "sqlite:", "etcd:", "postgres:x", "Memory"])
-def test_a_store_that_is_none_is_refused(spec: str) -> None:
-    async def main() -> None:
-        with pytest.raises(PlaneError, match="expected memory, sqlite:PATH or etcd:URL"):
-            async with ControlPlane(spec):
-                pass
-
-    run(main())
+async def test_a_store_that_is_none_is_refused(spec: str) -> None:
+    with pytest.raises(PlaneError, match="expected memory, sqlite:PATH or etcd:URL"):
+        async with ControlPlane(spec):
+            pass
 
 
-def test_a_plane_that_cannot_start_leaves_its_store_to_others(tmp_path: Path) -> None:
+async def test_a_plane_that_cannot_start_leaves_its_store_to_others(tmp_path: Path) -> None:
     (tmp_path / "state.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "authority.pem").write_text("nonsense")
-
-    async def main() -> None:
-        with pytest.raises(StoreError):
-            async with ControlPlane(f"sqlite:{tmp_path / 'state.db'}"):
-                pass
-        async with ControlPlane(f"sqlite:{tmp_path / 'other.db'}", data=tmp_path / "keys") as plane:
-            with pytest.raises(CertificateError, match="move the file away"):
-                await plane.listen()
-        async with ControlPlane(f"sqlite:{tmp_path / 'other.db'}"):
+    with pytest.raises(StoreError):
+        async with ControlPlane(f"sqlite:{tmp_path / 'state.db'}"):
             pass
+    async with ControlPlane(f"sqlite:{tmp_path / 'other.db'}", data=tmp_path / "keys") as plane:
+        with pytest.raises(CertificateError, match="move the file away"):
+            await plane.listen()
+    async with ControlPlane(f"sqlite:{tmp_path / 'other.db'}"):
+        pass
 
-    run(main())
 
-
-def test_a_plane_serves_the_definitions_that_another_wrote_to_the_same_store() -> None:
+async def test_a_plane_serves_the_definitions_that_another_wrote_to_the_same_store() -> None:
     name = "widgets.example.com"
     versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]
     names = {"plural": "widgets", "kind": "Widget"}
@@ -245,21 +210,17 @@ def test_a_plane_serves_the_definitions_that_another_wrote_to_the_same_store() -
     kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     definition = json.dumps({**kind, "metadata": {"name": name}, "spec": spec}).encode()
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-    async def main() -> None:
-        store = MemoryStore()
-        widgets = Request("GET", "/apis/example.com/v1/widgets")
-        async with ControlPlane(store) as one, ControlPlane(store) as other:
-            assert (await one.handler(widgets)).status == 404
-            assert (await ask(other, "POST", definitions, definition))[0] == 201
-            while (await one.handler(widgets)).status != 200:
-                await asyncio.sleep(0.01)
-            assert (await ask(other, "DELETE", f"{definitions}/{name}"))[0] == 200
-            while (await one.handler(widgets)).status != 404:
-                await asyncio.sleep(0.01)
-        await store.close()
-
-    run(main())
+    store = MemoryStore()
+    widgets = Request("GET", "/apis/example.com/v1/widgets")
+    async with ControlPlane(store) as one, ControlPlane(store) as other:
+        assert (await one.handler(widgets)).status == 404
+        assert (await ask(other, "POST", definitions, definition))[0] == 201
+        while (await one.handler(widgets)).status != 200:
+            await asyncio.sleep(0.01)
+        assert (await ask(other, "DELETE", f"{definitions}/{name}"))[0] == 200
+        while (await one.handler(widgets)).status != 404:
+            await asyncio.sleep(0.01)
+    await store.close()
 
 
 async def connect_as(plane: ControlPlane, user: str, groups: Sequence[str] = ()) -> Client:
@@ -275,18 +236,15 @@ async def connect_as(plane: ControlPlane, user: str, groups: Sequence[str] = ())
     return Client(*await asyncio.open_connection(host, int(port), ssl=context))
 
 
-def test_a_plane_makes_kubeconfigs_for_other_users_by_certificates_it_signs() -> None:
-    async def main() -> None:
-        async with ControlPlane() as plane:
-            with pytest.raises(PlaneError, match="no certificate authority to sign a certificate for jane"):
-                plane.kubeconfig("jane")
-            await plane.listen()
-            client = await connect_as(plane, "jane", ["dev", "system:masters"])
-            review = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
-            path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-            answer = await client.ask(path, "POST", review, "Content-Type: application/json\r\n")
-            found = json.loads(answer.body)["status"]["userInfo"]
-            assert (found["username"], found["groups"]) == ("jane", ["dev", "system:masters", "system:authenticated"])
-            client.writer.close()
-
-    run(main())
+async def test_a_plane_makes_kubeconfigs_for_other_users_by_certificates_it_signs() -> None:
+    async with ControlPlane() as plane:
+        with pytest.raises(PlaneError, match="no certificate authority to sign a certificate for jane"):
+            plane.kubeconfig("jane")
+        await plane.listen()
+        client = await connect_as(plane, "jane", ["dev", "system:masters"])
+        review = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        answer = await client.ask(path, "POST", review, "Content-Type: application/json\r\n")
+        found = json.loads(answer.body)["status"]["userInfo"]
+        assert (found["username"], found["groups"]) == ("jane", ["dev", "system:masters", "system:authenticated"])
+        client.writer.close()

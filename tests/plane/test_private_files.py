@@ -1,7 +1,6 @@
 """What a control plane puts on the disk is for its own user alone, under the usual umask."""
 
 import ast
-import asyncio
 import os
 import tempfile
 from pathlib import Path
@@ -63,7 +62,7 @@ def check(folder: Path) -> None:
     assert {name: mode for name, mode in found.items() if mode & 0o077} == {}
 
 
-def test_store_keys_kubeconfig_and_socket_are_private(tmp_path: Path) -> None:
+async def test_store_keys_kubeconfig_and_socket_are_private(tmp_path: Path) -> None:
     async def serve() -> None:
         plane = ControlPlane(store=f"sqlite:{tmp_path}/deep/er/state.db")
         async with plane:
@@ -77,7 +76,7 @@ def test_store_keys_kubeconfig_and_socket_are_private(tmp_path: Path) -> None:
 
     before = os.umask(0o022)
     try:
-        asyncio.run(serve())
+        (await serve())
     finally:
         os.umask(before)
     assert {"deep", "deep/er", "deep/er/state.db", "deep/er/state.db.keys", "kube/config"} <= set(modes(tmp_path))
@@ -97,7 +96,7 @@ def test_directories_for_the_state_of_runs_are_private(tmp_path: Path, monkeypat
     assert [path.stat().st_mode & 0o777 for path in (places.crashed, own)] == [0o700, 0o700]
 
 
-def test_sessions_records_logs_and_certificates_are_private(tmp_path: Path) -> None:
+async def test_sessions_records_logs_and_certificates_are_private(tmp_path: Path) -> None:
     async def capture() -> None:
         log = Capture(tmp_path / "logs" / "web", "out", SystemClock())
         log.write(b"line\n")
@@ -109,7 +108,7 @@ def test_sessions_records_logs_and_certificates_are_private(tmp_path: Path) -> N
             Session(app="a", directory="/d", process="1", kubeconfig="", url="", started="")
         )
         write_certificates(tmp_path / "certificates" / "web", {})
-        asyncio.run(capture())
+        (await capture())
         Records(tmp_path / "records" / "records.sqlite3", Identity(1, 1)).close()
     finally:
         os.umask(before)

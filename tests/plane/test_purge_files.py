@@ -1,6 +1,5 @@
 """A purge through the API of a server on SQLite: no byte is left on the disk, and the tombstone survives a restart."""
 
-import asyncio
 import base64
 from pathlib import Path
 from random import Random
@@ -36,7 +35,7 @@ async def history(client: Client) -> Any:
     return msgspec.json.decode((await client.raw("GET", f"{OURS}/history")).body)
 
 
-def test_no_byte_of_a_purged_secret_is_on_the_disk(tmp_path: Path) -> None:
+async def test_no_byte_of_a_purged_secret_is_on_the_disk(tmp_path: Path) -> None:
     value = Random(1).randbytes(3000).hex()
     store = f"sqlite:{tmp_path}/state/plane.db"
 
@@ -65,5 +64,5 @@ def test_no_byte_of_a_purged_secret_is_on_the_disk(tmp_path: Path) -> None:
             with pytest.raises(NotFound):
                 await client.get("v1/Secret", "s", "default")
 
-    asyncio.run(purge())
-    asyncio.run(look())
+    (await purge())
+    (await look())

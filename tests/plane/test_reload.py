@@ -18,7 +18,7 @@ async def name_of(plane: ControlPlane, token: str) -> str:
         return found
 
 
-def test_the_token_file_is_read_again_and_one_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
+async def test_the_token_file_is_read_again_and_one_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("one,ann,1\ntwo,bob,2\n")
 
@@ -38,4 +38,4 @@ def test_the_token_file_is_read_again_and_one_that_cannot_be_read_changes_nothin
                 plane.reload()
             assert await name_of(plane, "three") == "cid"
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    (await asyncio.wait_for(main(), 30))

@@ -1,6 +1,5 @@
 """Definitions that a plane brings along: served from the first moment, without being judged again."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,16 +28,16 @@ async def shown(store: MemoryStore, *, installing: bool = False) -> list[Any]:
     return found
 
 
-def test_what_is_provided_is_what_would_have_been_installed() -> None:
+async def test_what_is_provided_is_what_would_have_been_installed() -> None:
     async def run() -> None:
         store = MemoryStore()
         await provide(Server(store, clock=ManualClock(START)).services, definitions())
         assert await shown(store) == await shown(MemoryStore(), installing=True)
 
-    asyncio.run(run())
+    (await run())
 
 
-def test_what_the_store_has_already_is_left_alone_and_installing_brings_it_up_to_date() -> None:
+async def test_what_the_store_has_already_is_left_alone_and_installing_brings_it_up_to_date() -> None:
     async def run() -> None:
         store = MemoryStore()
         older = [each for each in definitions() if each["spec"]["names"]["kind"] == "Executable"]
@@ -57,4 +56,4 @@ def test_what_the_store_has_already_is_left_alone_and_installing_brings_it_up_to
         assert not before["spec"]["versions"][0].get("additionalPrinterColumns")
         assert after["spec"]["versions"][0]["additionalPrinterColumns"]
 
-    asyncio.run(run())
+    (await run())

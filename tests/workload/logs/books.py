@@ -1,7 +1,6 @@
 """Logs for the tests: captures on a clock that the test moves, and what a reader gets of them."""
 
 import asyncio
-from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,3 @@ async def turns(number: int = 20) -> None:
     """Lets everybody who can run do so."""
     for _ in range(number):
         await asyncio.sleep(0)
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(test, debug=False)

@@ -3,8 +3,6 @@
 import asyncio
 from pathlib import Path
 
-from tests.workload.logs.books import run
-
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.logs.options import LogOptions
@@ -29,19 +27,16 @@ def test_the_files_of_an_object_go_with_it_but_for_those_that_went_last(tmp_path
         store.close()
 
 
-def test_what_lies_there_from_before_is_read_and_ends(tmp_path: Path) -> None:
-    async def test() -> None:
-        before = LogStore(tmp_path, SystemClock())
-        written(before, "a", b"one\ntwo\n")
-        before.note("a", "it ran")
-        before.close()
-        store = LogStore(tmp_path, SystemClock())
-        assert store.reopen() == {"a": ["stdout", "system"]}
+async def test_what_lies_there_from_before_is_read_and_ends(tmp_path: Path) -> None:
+    before = LogStore(tmp_path, SystemClock())
+    written(before, "a", b"one\ntwo\n")
+    before.note("a", "it ran")
+    before.close()
+    store = LogStore(tmp_path, SystemClock())
+    assert store.reopen() == {"a": ["stdout", "system"]}
 
-        async def read() -> bytes:
-            return b"".join([piece async for piece in store.read("a", LogOptions(follow=True))])
+    async def read() -> bytes:
+        return b"".join([piece async for piece in store.read("a", LogOptions(follow=True))])
 
-        assert await asyncio.wait_for(read(), 10) == b"one\ntwo\n"
-        store.close()
-
-    run(test())
+    assert await asyncio.wait_for(read(), 10) == b"one\ntwo\n"
+    store.close()

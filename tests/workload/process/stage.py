@@ -3,12 +3,11 @@
 import asyncio
 import os
 import select
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from setpoint.client.loop import loop_factory
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
 from setpoint.workload.process.command import Command
@@ -128,21 +127,6 @@ class Stage:
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():
             await asyncio.sleep(0.005)
-
-
-def play(test: Callable[[Stage], Awaitable[None]]) -> None:
-    """Runs a test on a stage of its own, after which nothing of it may be left."""
-
-    async def run() -> None:
-        stage = Stage()
-        try:
-            await test(stage)
-        finally:
-            await stage.processes.close()
-        assert asleep(stage.nap) == []
-
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(run())
 
 
 def other(identity: Identity) -> Identity:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap, play, wait_for_end
+from tests.workload.process.stage import SORTS, Recorder, Stage, asleep, new_nap, wait_for_end
 
 from setpoint.workload.process.command import StartError
 from setpoint.workload.process.guardian import Removal
@@ -95,31 +95,30 @@ def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_k
             assert kept is None or len(asleep(owner.kept_nap)) == 3
 
 
-def test_when_the_guardian_is_killed_as_well_the_next_control_plane_cleans_up(tmp_path: Path) -> None:
-    async def test(stage: Stage) -> None:
-        with Owner(tmp_path) as owner:
-            await asyncio.to_thread(owner.until_ready)
-            assert owner.session not in await stage.processes.sweep(), "whose owner lives is left alone"
-            for guardian in owner.guardians():
-                os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
-            owner.kill()
-            assert owner.session not in await stage.processes.sweep(), "its guardian will do it"
-            for guardian in owner.guardians():
-                os.kill(guardian, signal.SIGKILL)
-                wait_for_end(guardian)
-            assert asleep(owner.nap) != []
-            swept = await stage.processes.sweep(grace=0.2)
-            assert not swept[owner.session].left
-            kept = owner.kept()
-            assert kept is not None
-            assert is_alive(kept)
-            # Daemons that have shed their environment are beyond our sight now: nothing ties them to anybody.
-            bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
-            assert set(asleep(owner.nap)) == bare
-            for pid in bare:
-                os.kill(pid, signal.SIGKILL)
-
-    play(test)
+async def test_when_the_guardian_is_killed_as_well_the_next_control_plane_cleans_up(
+    stage: Stage, tmp_path: Path
+) -> None:
+    with Owner(tmp_path) as owner:
+        await asyncio.to_thread(owner.until_ready)
+        assert owner.session not in await stage.processes.sweep(), "whose owner lives is left alone"
+        for guardian in owner.guardians():
+            os.kill(guardian, signal.SIGSTOP)  # so that it sees nothing
+        owner.kill()
+        assert owner.session not in await stage.processes.sweep(), "its guardian will do it"
+        for guardian in owner.guardians():
+            os.kill(guardian, signal.SIGKILL)
+            wait_for_end(guardian)
+        assert asleep(owner.nap) != []
+        swept = await stage.processes.sweep(grace=0.2)
+        assert not swept[owner.session].left
+        kept = owner.kept()
+        assert kept is not None
+        assert is_alive(kept)
+        # Daemons that have shed their environment are beyond our sight now: nothing ties them to anybody.
+        bare = {pid for pid in asleep(owner.nap) if Path(f"/proc/{pid}/environ").read_bytes() == b""}
+        assert set(asleep(owner.nap)) == bare
+        for pid in bare:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up(tmp_path: Path) -> None:
@@ -144,25 +143,22 @@ def test_when_control_plane_and_guardian_are_killed_together_a_watcher_cleans_up
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced() -> None:
-    async def test(stage: Stage) -> None:
-        await (await stage.start("true")).wait()
-        guardian = stage.processes._links[False].pid
-        [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == guardian]
-        os.kill(watcher, signal.SIGKILL)
-        await (await stage.start("true")).wait()
-        assert [pid for pid in ProcessTable().stats if parent_of(pid) == guardian] == []
-        # A guardian that is killed is replaced, and its watcher ends: the control plane lives.
-        before = stage.processes._links[False]
-        os.kill(guardian, signal.SIGKILL)
-        await before.gone
-        await (await stage.start("true")).wait()
-        replaced = stage.processes._links[False].pid
-        [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == replaced]
-        await stage.processes.close()
-        wait_for_end(watcher)
-
-    play(test)
+async def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replaced(stage: Stage) -> None:
+    await (await stage.start("true")).wait()
+    guardian = stage.processes._links[False].pid
+    [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == guardian]
+    os.kill(watcher, signal.SIGKILL)
+    await (await stage.start("true")).wait()
+    assert [pid for pid in ProcessTable().stats if parent_of(pid) == guardian] == []
+    # A guardian that is killed is replaced, and its watcher ends: the control plane lives.
+    before = stage.processes._links[False]
+    os.kill(guardian, signal.SIGKILL)
+    await before.gone
+    await (await stage.start("true")).wait()
+    replaced = stage.processes._links[False].pid
+    [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == replaced]
+    await stage.processes.close()
+    wait_for_end(watcher)
 
 
 def parent_of(pid: int) -> int:
@@ -170,87 +166,75 @@ def parent_of(pid: int) -> int:
     return 0 if found is None else found.parent
 
 
-def test_a_guardian_that_is_killed_is_replaced_and_knows_everybody(tmp_path: Path) -> None:
-    async def test(stage: Stage) -> None:
-        first = await stage.shell("sleep NAP & wait")
-        keeper = stage.command("sleep", stage.nap, keep=True)
-        kept = await stage.processes.start(keeper, tmp_path / "out", tmp_path / "err")
-        stubborn = await stage.shell(SORTS["stubborn"])
-        await stage.until(lambda: len(asleep(stage.nap)) >= 6)
-        stopping = asyncio.ensure_future(stage.processes.stop(stubborn, grace=1.5))
-        await asyncio.sleep(0.05)
-        for kept_too in (False, True):
-            before = stage.processes._links[kept_too]
-            os.kill(before.pid, signal.SIGKILL)
-            await before.gone
-            assert stage.processes._links[kept_too].pid != before.pid
-        assert (await stopping).left == (), "a stop under way goes on"
-        second = await stage.shell("exit 6")
-        assert (await second.wait()).code == 6
-        os.kill(first.identity.pid, signal.SIGKILL)
-        end = await first.wait()
-        assert (end.code, end.signal) == (None, None), "nobody can know any more"
-        third = await stage.shell("exec sleep NAP")
-        await stage.processes.stop(kept)
-        await stage.processes.close()
-        assert (await third.wait()).signal == signal.SIGTERM
-
-    play(test)
+async def test_a_guardian_that_is_killed_is_replaced_and_knows_everybody(stage: Stage, tmp_path: Path) -> None:
+    first = await stage.shell("sleep NAP & wait")
+    keeper = stage.command("sleep", stage.nap, keep=True)
+    kept = await stage.processes.start(keeper, tmp_path / "out", tmp_path / "err")
+    stubborn = await stage.shell(SORTS["stubborn"])
+    await stage.until(lambda: len(asleep(stage.nap)) >= 6)
+    stopping = asyncio.ensure_future(stage.processes.stop(stubborn, grace=1.5))
+    await asyncio.sleep(0.05)
+    for kept_too in (False, True):
+        before = stage.processes._links[kept_too]
+        os.kill(before.pid, signal.SIGKILL)
+        await before.gone
+        assert stage.processes._links[kept_too].pid != before.pid
+    assert (await stopping).left == (), "a stop under way goes on"
+    second = await stage.shell("exit 6")
+    assert (await second.wait()).code == 6
+    os.kill(first.identity.pid, signal.SIGKILL)
+    end = await first.wait()
+    assert (end.code, end.signal) == (None, None), "nobody can know any more"
+    third = await stage.shell("exec sleep NAP")
+    await stage.processes.stop(kept)
+    await stage.processes.close()
+    assert (await third.wait()).signal == signal.SIGTERM
 
 
-def test_a_start_under_way_when_the_guardian_is_killed_fails_and_leaves_nothing() -> None:
-    async def test(stage: Stage) -> None:
-        await (await stage.start("true")).wait()
-        os.kill(stage.processes._links[False].pid, signal.SIGSTOP)
-        starting = asyncio.ensure_future(stage.shell("exec sleep NAP"))
-        await asyncio.sleep(0.05)
-        os.kill(stage.processes._links[False].pid, signal.SIGKILL)
-        with pytest.raises(StartError, match="start it again"):
-            await starting
-        assert (await (await stage.start("true")).wait()).code == 0
-
-    play(test)
+async def test_a_start_under_way_when_the_guardian_is_killed_fails_and_leaves_nothing(stage: Stage) -> None:
+    await (await stage.start("true")).wait()
+    os.kill(stage.processes._links[False].pid, signal.SIGSTOP)
+    starting = asyncio.ensure_future(stage.shell("exec sleep NAP"))
+    await asyncio.sleep(0.05)
+    os.kill(stage.processes._links[False].pid, signal.SIGKILL)
+    with pytest.raises(StartError, match="start it again"):
+        await starting
+    assert (await (await stage.start("true")).wait()).code == 0
 
 
-def test_a_kept_process_outlives_its_control_plane_and_writes_on(tmp_path: Path) -> None:
-    async def test(stage: Stage) -> None:
-        go = tmp_path / "go"
-        os.mkfifo(go)
-        command = stage.command("sh", "-c", f"echo one; read x < {go}; echo two; sleep {stage.nap}", keep=True)
-        kept = await stage.processes.start(command, tmp_path / "out", tmp_path / "err")
-        await stage.processes.close()
-        assert is_alive(kept.identity)
-        later = Stage()
-        adopted = await later.processes.adopt(kept.identity)
-        assert adopted is not None
-        await asyncio.to_thread(go.write_text, "x\n")
-        await stage.until(lambda: (tmp_path / "out").read_text() == "one\ntwo\n")
-        await later.processes.close()
-        assert is_alive(kept.identity), "nor is an adopted one stopped"
-        last = Stage()
-        with pytest.raises(ValueError, match="output to files"):
-            await last.processes.start(command, Recorder(), Recorder())
-        await last.processes.stop(kept.identity, cookie=command.cookie)
-        assert not is_alive(kept.identity)
-        await last.processes.close()
-        with pytest.raises(StartError, match="is stopping"):
-            await last.start("true")
-
-    play(test)
+async def test_a_kept_process_outlives_its_control_plane_and_writes_on(stage: Stage, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    command = stage.command("sh", "-c", f"echo one; read x < {go}; echo two; sleep {stage.nap}", keep=True)
+    kept = await stage.processes.start(command, tmp_path / "out", tmp_path / "err")
+    await stage.processes.close()
+    assert is_alive(kept.identity)
+    later = Stage()
+    adopted = await later.processes.adopt(kept.identity)
+    assert adopted is not None
+    await asyncio.to_thread(go.write_text, "x\n")
+    await stage.until(lambda: (tmp_path / "out").read_text() == "one\ntwo\n")
+    await later.processes.close()
+    assert is_alive(kept.identity), "nor is an adopted one stopped"
+    last = Stage()
+    with pytest.raises(ValueError, match="output to files"):
+        await last.processes.start(command, Recorder(), Recorder())
+    await last.processes.stop(kept.identity, cookie=command.cookie)
+    assert not is_alive(kept.identity)
+    await last.processes.close()
+    with pytest.raises(StartError, match="is stopping"):
+        await last.start("true")
 
 
-def test_a_session_names_its_owner(tmp_path: Path) -> None:
-    async def test(stage: Stage) -> None:
-        owner = owner_of(stage.processes.session)
-        assert owner is not None
-        assert owner.pid == os.getpid()
-        assert not is_dead(stage.processes.session)
-        pid, started, boot, suffix = stage.processes.session.split("-")
-        assert is_dead(f"{pid}-{int(started) - 1}-{boot}-{suffix}")
-        for name in ("kept", "", "1-2-3", f"{pid}-{started}-00000000-{suffix}", "a-b-c-d"):
-            assert not is_dead(name), "of which nothing can be known"
-
-    play(test)
+async def test_a_session_names_its_owner(stage: Stage, tmp_path: Path) -> None:
+    owner = owner_of(stage.processes.session)
+    assert owner is not None
+    assert owner.pid == os.getpid()
+    assert not is_dead(stage.processes.session)
+    pid, started, boot, suffix = stage.processes.session.split("-")
+    assert is_dead(f"{pid}-{int(started) - 1}-{boot}-{suffix}")
+    for name in ("kept", "", "1-2-3", f"{pid}-{started}-00000000-{suffix}", "a-b-c-d"):
+        assert not is_dead(name), "of which nothing can be known"
 
 
 class Engine(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -289,23 +273,22 @@ class Engine(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         super().__init__(str(path), Handler)
 
 
-def test_containers_and_networks_go_with_the_control_plane_unless_they_are_taken_back(tmp_path: Path) -> None:
-    async def test(stage: Stage) -> None:
-        engine = Engine(tmp_path / "engine")
-        serving = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.01})
-        serving.start()
-        path = str(tmp_path / "engine")
-        stage.processes.guard("a", Removal(path, containers=("c1", "gone", "c2"), networks=("n1",), labels=("of=me",)))
-        stage.processes.guard("b", Removal(path, containers=("kept",)))
-        stage.processes.guard("c", Removal(str(tmp_path / "no-engine"), containers=("c",)))
-        stage.processes.unguard("b")
-        await stage.processes.close()
-        engine.shutdown()
-        engine.server_close()
-        serving.join()
-        deleted = [line.removeprefix("DELETE ") for line in engine.asked if line.startswith("DELETE")]
-        names = ("c1", "c2", "gone", "labelled")
-        assert sorted(deleted[:-1]) == [f"/containers/{name}?force=true&v=true" for name in names]
-        assert deleted[-1] == "/networks/n1", "it can go when nobody is in it"
-
-    play(test)
+async def test_containers_and_networks_go_with_the_control_plane_unless_they_are_taken_back(
+    stage: Stage, tmp_path: Path
+) -> None:
+    engine = Engine(tmp_path / "engine")
+    serving = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    path = str(tmp_path / "engine")
+    stage.processes.guard("a", Removal(path, containers=("c1", "gone", "c2"), networks=("n1",), labels=("of=me",)))
+    stage.processes.guard("b", Removal(path, containers=("kept",)))
+    stage.processes.guard("c", Removal(str(tmp_path / "no-engine"), containers=("c",)))
+    stage.processes.unguard("b")
+    await stage.processes.close()
+    engine.shutdown()
+    engine.server_close()
+    serving.join()
+    deleted = [line.removeprefix("DELETE ") for line in engine.asked if line.startswith("DELETE")]
+    names = ("c1", "c2", "gone", "labelled")
+    assert sorted(deleted[:-1]) == [f"/containers/{name}?force=true&v=true" for name in names]
+    assert deleted[-1] == "/networks/n1", "it can go when nobody is in it"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.workload.process.stage import SORTS, Stage, asleep, new_nap, play
+from tests.workload.process.stage import SORTS, Stage, asleep, new_nap
 from tests.workload.process.test_guardian import Engine
 
 from setpoint.workload.process.identity import Identity, identity_of
@@ -59,85 +59,68 @@ def tie_of(running: Running, to: Identity) -> Tie:
 
 
 @pytest.mark.parametrize("sort", ["plain", "stubborn", "daemon"])
-def test_a_tree_ends_with_the_process_it_is_tied_to(tmp_path: Path, sort: str) -> None:
+async def test_a_tree_ends_with_the_process_it_is_tied_to(stage: Stage, tmp_path: Path, sort: str) -> None:
     nap, other = new_nap(), new_nap()
-
-    async def test(stage: Stage) -> None:
-        with somebody() as one:
-            running = await kept(stage, sort, nap, tmp_path)
-            await kept(stage, "plain", other, tmp_path)
-            stage.processes.tie(tie_of(running, identity(one)))
-            await stage.processes.close()
-            assert asleep(nap)
-            assert len(keepers(stage)) == 1
-        until(lambda: not asleep(nap))
-        until(lambda: not keepers(stage))
-        assert len(asleep(other)) == 1, "it is tied to nobody"
-        os.kill(asleep(other)[0], signal.SIGKILL)
-
-    play(test)
-
-
-def test_nobody_waits_for_what_has_ended_by_itself(tmp_path: Path) -> None:
-    nap = new_nap()
-
-    async def test(stage: Stage) -> None:
-        with somebody() as one:
-            running = await kept(stage, "plain", nap, tmp_path)
-            stage.processes.tie(tie_of(running, identity(one)))
-            await stage.processes.close()
-            assert keepers(stage)
-            os.kill(running.identity.pid, signal.SIGKILL)
-            until(lambda: not keepers(stage))
-            assert one.poll() is None
-
-    play(test)
-
-
-def test_it_ends_at_once_where_that_process_was_gone_before_the_control_plane(tmp_path: Path) -> None:
-    nap = new_nap()
-
-    async def test(stage: Stage) -> None:
-        with somebody() as one:
-            running = await kept(stage, "plain", nap, tmp_path)
-            stage.processes.tie(tie_of(running, identity(one)))
+    with somebody() as one:
+        running = await kept(stage, sort, nap, tmp_path)
+        await kept(stage, "plain", other, tmp_path)
+        stage.processes.tie(tie_of(running, identity(one)))
         await stage.processes.close()
-        until(lambda: not asleep(nap) and not keepers(stage))
+        assert asleep(nap)
+        assert len(keepers(stage)) == 1
+    until(lambda: not asleep(nap))
+    until(lambda: not keepers(stage))
+    assert len(asleep(other)) == 1, "it is tied to nobody"
+    os.kill(asleep(other)[0], signal.SIGKILL)
 
-    play(test)
 
-
-def test_a_guardian_that_is_killed_passes_its_ties_on(tmp_path: Path) -> None:
+async def test_nobody_waits_for_what_has_ended_by_itself(stage: Stage, tmp_path: Path) -> None:
     nap = new_nap()
-
-    async def test(stage: Stage) -> None:
-        with somebody() as one:
-            running = await kept(stage, "plain", nap, tmp_path)
-            stage.processes.tie(tie_of(running, identity(one)))
-            [keeper] = keepers(stage)
-            os.kill(keeper, signal.SIGKILL)
-            await stage.until(lambda: bool(keepers(stage) - {keeper}))
-            await stage.processes.close()
-        until(lambda: not asleep(nap) and not keepers(stage))
-
-    play(test)
-
-
-def test_a_container_is_stopped_with_the_process_it_is_tied_to(tmp_path: Path) -> None:
-    async def test(stage: Stage) -> None:
-        engine = Engine(tmp_path / "engine")
-        serving = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.01})
-        serving.start()
-        with somebody() as one:
-            for name in ("db", "db", "cache"):
-                tie = Tie(identity(one), 0, 3, socket=str(tmp_path / "engine"), container=name)
-                stage.processes.tie(tie)
-            await stage.processes.close()
-            assert engine.asked == []
+    with somebody() as one:
+        running = await kept(stage, "plain", nap, tmp_path)
+        stage.processes.tie(tie_of(running, identity(one)))
+        await stage.processes.close()
+        assert keepers(stage)
+        os.kill(running.identity.pid, signal.SIGKILL)
         until(lambda: not keepers(stage))
-        engine.shutdown()
-        engine.server_close()
-        serving.join()
-        assert sorted(engine.asked) == ["POST /containers/cache/stop?t=3", "POST /containers/db/stop?t=3"]
+        assert one.poll() is None
 
-    play(test)
+
+async def test_it_ends_at_once_where_that_process_was_gone_before_the_control_plane(
+    stage: Stage, tmp_path: Path
+) -> None:
+    nap = new_nap()
+    with somebody() as one:
+        running = await kept(stage, "plain", nap, tmp_path)
+        stage.processes.tie(tie_of(running, identity(one)))
+    await stage.processes.close()
+    until(lambda: not asleep(nap) and not keepers(stage))
+
+
+async def test_a_guardian_that_is_killed_passes_its_ties_on(stage: Stage, tmp_path: Path) -> None:
+    nap = new_nap()
+    with somebody() as one:
+        running = await kept(stage, "plain", nap, tmp_path)
+        stage.processes.tie(tie_of(running, identity(one)))
+        [keeper] = keepers(stage)
+        os.kill(keeper, signal.SIGKILL)
+        await stage.until(lambda: bool(keepers(stage) - {keeper}))
+        await stage.processes.close()
+    until(lambda: not asleep(nap) and not keepers(stage))
+
+
+async def test_a_container_is_stopped_with_the_process_it_is_tied_to(stage: Stage, tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "engine")
+    serving = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    with somebody() as one:
+        for name in ("db", "db", "cache"):
+            tie = Tie(identity(one), 0, 3, socket=str(tmp_path / "engine"), container=name)
+            stage.processes.tie(tie)
+        await stage.processes.close()
+        assert engine.asked == []
+    until(lambda: not keepers(stage))
+    engine.shutdown()
+    engine.server_close()
+    serving.join()
+    assert sorted(engine.asked) == ["POST /containers/cache/stop?t=3", "POST /containers/db/stop?t=3"]
