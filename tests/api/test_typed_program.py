@@ -4,8 +4,6 @@ mypy reads it with the rest of the tests, by the stubs: each `type: ignore` stan
 would itself be an error if it were not.
 """
 
-import asyncio
-
 from setpoint.api.apps.v1 import Deployment, DeploymentSpec
 from setpoint.api.core.v1 import (
     ConfigMap,
@@ -71,12 +69,12 @@ async def _program(client: Client) -> None:
     assert [item.metadata.name for item in (await client.list(ConfigMap, "default")).items if item.data] == ["blog"]
 
 
-def test_the_program_runs_on_a_server() -> None:
+async def test_the_program_runs_on_a_server() -> None:
     async def run() -> None:
         async with ControlPlane() as plane, plane.client() as client:
             await _program(client)
 
-    asyncio.run(run())
+    (await run())
 
 
 def mistakes() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,12 +70,10 @@ def test_an_example_tells_its_story(name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()) == (0, SAID[name]), done.stderr
 
 
-def with_client(test: Callable[[sp.Client], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE), sp.ControlPlane() as plane, plane.client() as client:
-            await test(client)
-
-    asyncio.run(main())
+@pytest.fixture
+async def client() -> AsyncIterator[sp.Client]:
+    async with asyncio.timeout(PATIENCE), sp.ControlPlane() as plane, plane.client() as client:
+        yield client
 
 
 def site(replicas: int = 1) -> Website:
@@ -87,114 +85,94 @@ def bucket(region: str = "north") -> Bucket:
     return Bucket(metadata=sp.ObjectMeta(name="photos", namespace="default"), spec=BucketSpec(region=region))
 
 
-def test_a_website_follows_its_spec_and_mends_what_others_break() -> None:
-    async def test(client: sp.Client) -> None:
-        await client.install(Website)
-        async with sp.Manager(client, controllers=[website]):
-            await client.create(site())
-            await client.wait_for(Deployment, "blog", "default", "create")
-            await client.edit(Website, "blog", "default", lambda found: setattr(found.spec, "replicas", 3))
-            await client.wait_for(Deployment, "blog", "default", "jsonpath={.spec.replicas}=3")
-            before = await client.wait_for(Service, "blog", "default", "create")
-            assert before is not None
-            await client.delete(before)
-            await client.wait_for(
-                Service,
-                "blog",
-                "default",
-                lambda found: found is not None and found.metadata.uid != before.metadata.uid,
-            )
-
-    with_client(test)
+async def test_a_website_follows_its_spec_and_mends_what_others_break(client: sp.Client) -> None:
+    await client.install(Website)
+    async with sp.Manager(client, controllers=[website]):
+        await client.create(site())
+        await client.wait_for(Deployment, "blog", "default", "create")
+        await client.edit(Website, "blog", "default", lambda found: setattr(found.spec, "replicas", 3))
+        await client.wait_for(Deployment, "blog", "default", "jsonpath={.spec.replicas}=3")
+        before = await client.wait_for(Service, "blog", "default", "create")
+        assert before is not None
+        await client.delete(before)
+        await client.wait_for(
+            Service,
+            "blog",
+            "default",
+            lambda found: found is not None and found.metadata.uid != before.metadata.uid,
+        )
 
 
 @pytest.mark.feature("E3", "E89")
-def test_phases_that_are_done_are_not_done_again_whenever_the_operator_ends() -> None:
-    async def main() -> None:
-        metadata = sp.ObjectMeta(name="photos", namespace="default")
-        storage = SecureStorage(metadata=metadata, spec=StorageSpec(vault="keys"))
-        async for crash in testing.every_crash(crds=[SecureStorage], objects=[storage]):
-            cloud = Cloud()
+async def test_phases_that_are_done_are_not_done_again_whenever_the_operator_ends() -> None:
+    metadata = sp.ObjectMeta(name="photos", namespace="default")
+    storage = SecureStorage(metadata=metadata, spec=StorageSpec(vault="keys"))
+    async for crash in testing.every_crash(crds=[SecureStorage], objects=[storage]):
+        cloud = Cloud()
 
-            async def is_ready(world: testing.World = crash.world, cloud: Cloud = cloud) -> bool:
-                if cloud.identities.get("photos") == "":
-                    cloud.identities["photos"] = "principal-1"
-                return sp.is_ready(await world.find(SecureStorage, "photos")) and bool(cloud.encrypted)
+        async def is_ready(world: testing.World = crash.world, cloud: Cloud = cloud) -> bool:
+            if cloud.identities.get("photos") == "":
+                cloud.identities["photos"] = "principal-1"
+            return sp.is_ready(await world.find(SecureStorage, "photos")) and bool(cloud.encrypted)
 
-            await crash.run(secure_storage(cloud), until=is_ready)
-            assert cloud.calls == ["create photos", "grant keys principal-1", "encrypt photos"], crash
-
-    asyncio.run(main())
+        await crash.run(secure_storage(cloud), until=is_ready)
+        assert cloud.calls == ["create photos", "grant keys principal-1", "encrypt photos"], crash
 
 
 @pytest.mark.feature("E11")
-def test_a_registration_token_and_all_that_it_made_go_when_its_time_is_over() -> None:
-    async def main() -> None:
-        token = RegistrationToken(metadata=sp.ObjectMeta(name="import", namespace="default"), spec=TokenSpec(ttl=3600))
-        async with testing.world(crds=[RegistrationToken], objects=[token], system=True) as world:
-            await world.run(registration("https://fleet.example.com"))
-            await world.eventually(lambda: world.find(Secret, "import"))
-            await world.advance(3500)
-            assert await world.find(RegistrationToken, "import") is not None
-            await world.advance(200)
-            assert await world.find(RegistrationToken, "import") is None
+async def test_a_registration_token_and_all_that_it_made_go_when_its_time_is_over() -> None:
+    token = RegistrationToken(metadata=sp.ObjectMeta(name="import", namespace="default"), spec=TokenSpec(ttl=3600))
+    async with testing.world(crds=[RegistrationToken], objects=[token], system=True) as world:
+        await world.run(registration("https://fleet.example.com"))
+        await world.eventually(lambda: world.find(Secret, "import"))
+        await world.advance(3500)
+        assert await world.find(RegistrationToken, "import") is not None
+        await world.advance(200)
+        assert await world.find(RegistrationToken, "import") is None
 
-            async def nothing_is_left() -> bool:
-                return await world.find(Secret, "import") is None
+        async def nothing_is_left() -> bool:
+            return await world.find(Secret, "import") is None
 
-            await world.eventually(nothing_is_left)
-
-    asyncio.run(main())
+        await world.eventually(nothing_is_left)
 
 
-def test_a_bucket_outlives_its_provider_s_bad_days() -> None:
+async def test_a_bucket_outlives_its_provider_s_bad_days(client: sp.Client) -> None:
     storage = Storage()
-
-    async def test(client: sp.Client) -> None:
-        await client.install(Bucket)
+    await client.install(Bucket)
+    storage.is_down = True
+    async with sp.Manager(client, controllers=[Buckets(storage)]):
+        await client.create(bucket())
+        await client.wait_for(Bucket, "photos", "default", "jsonpath={.metadata.finalizers[0]}=" + FINALIZER)
+        assert not storage.buckets
+        storage.is_down = False
+        await client.wait_for(Bucket, "photos", "default", "jsonpath={.status.address}")
         storage.is_down = True
-        async with sp.Manager(client, controllers=[Buckets(storage)]):
-            await client.create(bucket())
-            await client.wait_for(Bucket, "photos", "default", "jsonpath={.metadata.finalizers[0]}=" + FINALIZER)
-            assert not storage.buckets
-            storage.is_down = False
-            await client.wait_for(Bucket, "photos", "default", "jsonpath={.status.address}")
-            storage.is_down = True
-            await client.delete(Bucket, "photos", "default")
-            assert (await client.get(Bucket, "photos", "default")).metadata.deletion_timestamp is not None
-            assert storage.buckets == {"default-photos": "north"}
-            storage.is_down = False
-            await client.wait_for(Bucket, "photos", "default", "delete")
-            assert not storage.buckets
-
-    with_client(test)
+        await client.delete(Bucket, "photos", "default")
+        assert (await client.get(Bucket, "photos", "default")).metadata.deletion_timestamp is not None
+        assert storage.buckets == {"default-photos": "north"}
+        storage.is_down = False
+        await client.wait_for(Bucket, "photos", "default", "delete")
+        assert not storage.buckets
 
 
-def test_a_bucket_is_made_again_when_the_provider_has_lost_it() -> None:
+async def test_a_bucket_is_made_again_when_the_provider_has_lost_it(client: sp.Client) -> None:
     storage = Storage()
-
-    async def test(client: sp.Client) -> None:
-        await client.install(Bucket)
-        async with sp.Manager(client, controllers=[Buckets(storage, look_again=0.01)]):
-            await client.create(bucket())
-            while not storage.buckets:
-                await asyncio.sleep(0.01)
-            storage.buckets.clear()
-            while not storage.buckets:
-                await asyncio.sleep(0.01)
-
-    with_client(test)
+    await client.install(Bucket)
+    async with sp.Manager(client, controllers=[Buckets(storage, look_again=0.01)]):
+        await client.create(bucket())
+        while not storage.buckets:
+            await asyncio.sleep(0.01)
+        storage.buckets.clear()
+        while not storage.buckets:
+            await asyncio.sleep(0.01)
 
 
-def test_the_functions_of_webhooks_decide_in_the_process_of_the_server_as_well() -> None:
-    async def main() -> None:
-        async with sp.ControlPlane(admission=sp.in_process([fill_in, check])) as plane, plane.client() as client:
-            await client.install(Ticket)
-            assert (await client.create(ticket("a", TicketSpec(title="A")))).spec.priority == "normal"
-            with pytest.raises(APIError, match="needs an assignee"):
-                await client.create(ticket("b", TicketSpec(title="B", priority="urgent")))
-
-    asyncio.run(main())
+async def test_the_functions_of_webhooks_decide_in_the_process_of_the_server_as_well() -> None:
+    async with sp.ControlPlane(admission=sp.in_process([fill_in, check])) as plane, plane.client() as client:
+        await client.install(Ticket)
+        assert (await client.create(ticket("a", TicketSpec(title="A")))).spec.priority == "normal"
+        with pytest.raises(APIError, match="needs an assignee"):
+            await client.create(ticket("b", TicketSpec(title="B", priority="urgent")))
 
 
 @contextmanager
@@ -216,7 +194,7 @@ def operating(server: Serving, log: Path) -> Iterator["subprocess.Popen[bytes]"]
         process.wait(PATIENCE)
 
 
-def test_the_operator_runs_on_a_cluster_by_its_kubeconfig_and_ends_when_told(tmp_path: Path) -> None:
+async def test_the_operator_runs_on_a_cluster_by_its_kubeconfig_and_ends_when_told(tmp_path: Path) -> None:
     log = tmp_path / "operator.log"
 
     async def test(client: sp.Client) -> None:
@@ -235,7 +213,7 @@ def test_the_operator_runs_on_a_cluster_by_its_kubeconfig_and_ends_when_told(tmp
                 await test(client)
 
         try:
-            asyncio.run(main())
+            (await main())
         except TimeoutError:
             pytest.fail(log.read_text())
         process.terminate()

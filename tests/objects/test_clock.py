@@ -15,7 +15,7 @@ from setpoint.objects.provenance import Actor, Cause
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_sleepers_wake_in_the_order_of_their_deadlines() -> None:
+async def test_sleepers_wake_in_the_order_of_their_deadlines() -> None:
     async def scenario() -> list[str]:
         clock = ManualClock(START)
         woken: list[str] = []
@@ -35,7 +35,7 @@ def test_sleepers_wake_in_the_order_of_their_deadlines() -> None:
             clock.advance(0.5)
         return woken
 
-    assert asyncio.run(scenario()) == ["early", "early too", "middle", "late"]
+    assert (await scenario()) == ["early", "early too", "middle", "late"]
 
 
 def test_a_manual_clock_stands_still_until_advanced() -> None:
@@ -68,24 +68,21 @@ def test_a_manual_clock_needs_an_aware_start() -> None:
         ManualClock(datetime(2026, 1, 1))
 
 
-def test_a_cancelled_sleeper_is_forgotten() -> None:
-    async def scenario() -> None:
-        clock = ManualClock(START)
-        task = asyncio.create_task(clock.sleep(5))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert clock.next_deadline() is None
-        clock.advance(10)
-        await clock.sleep(0)
-
-    asyncio.run(scenario())
+async def test_a_cancelled_sleeper_is_forgotten() -> None:
+    clock = ManualClock(START)
+    task = asyncio.create_task(clock.sleep(5))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert clock.next_deadline() is None
+    clock.advance(10)
+    await clock.sleep(0)
 
 
-def test_the_system_clock_is_aware_and_grows() -> None:
+async def test_the_system_clock_is_aware_and_grows() -> None:
     clock: Clock = SystemClock()
     before = clock.monotonic()
-    asyncio.run(clock.sleep(0))
+    (await clock.sleep(0))
     assert clock.monotonic() >= before
     assert clock.now().utcoffset() == timedelta(0)
 

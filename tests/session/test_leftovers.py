@@ -90,14 +90,14 @@ def test_what_a_guardian_still_stops_is_left_to_it(tmp_path: Path, environ: dict
         assert "no process was left running" in setpoint(environ, "ps").stderr
 
 
-def test_two_that_clear_at_once_tell_of_it_once(tmp_path: Path, environ: dict[str, str]) -> None:
+async def test_two_that_clear_at_once_tell_of_it_once(tmp_path: Path, environ: dict[str, str]) -> None:
     with hosted(tmp_path, environ) as lost:
         lost.kill(guardian=True)
 
         async def both() -> list[object]:
             return list(await asyncio.gather(*(leftovers(environ).clear(lost.session) for _ in range(3))))
 
-        found = [each for each in asyncio.run(both()) if each is not None]
+        found = [each for each in (await both()) if each is not None]
         assert len(found) == 1
         assert lost.workers() == set()
 
@@ -159,7 +159,7 @@ def names(engine: ScriptedEngine) -> set[str]:
     return {name.partition("-")[0] for name in (*containers, *networks, *engine.volumes)}
 
 
-def test_what_it_left_in_an_engine_goes_and_what_is_kept_or_anothers_stays(
+async def test_what_it_left_in_an_engine_goes_and_what_is_kept_or_anothers_stays(
     environ: dict[str, str], dead: Session, engine: ScriptedEngine
 ) -> None:
     own = identity_of(os.getpid())
@@ -175,11 +175,11 @@ def test_what_it_left_in_an_engine_goes_and_what_is_kept_or_anothers_stays(
         assert cleared.left.counts == {"process": 0, "container": 1, "network": 1, "volume": 1}
         assert cleared.problems == ()
 
-    asyncio.run(clear())
+    (await clear())
     assert names(engine) == {"kept", "living", "foreign"}
 
 
-def test_after_a_reboot_its_containers_are_still_known_to_be_its(
+async def test_after_a_reboot_its_containers_are_still_known_to_be_its(
     environ: dict[str, str], dead: Session, engine: ScriptedEngine
 ) -> None:
     before = msgspec.structs.replace(dead, process=dead.process.replace(boot_id(), "0" * len(boot_id())))
@@ -192,11 +192,11 @@ def test_after_a_reboot_its_containers_are_still_known_to_be_its(
         assert cleared is not None
         assert cleared.left.counts["container"] == 1
 
-    asyncio.run(clear())
+    (await clear())
     assert names(engine) == set()
 
 
-def test_an_engine_that_does_not_let_go_of_something_is_told_of(
+async def test_an_engine_that_does_not_let_go_of_something_is_told_of(
     environ: dict[str, str], dead: Session, engine: ScriptedEngine
 ) -> None:
     async def clear() -> None:
@@ -207,15 +207,17 @@ def test_an_engine_that_does_not_let_go_of_something_is_told_of(
         assert cleared.left.counts["network"] == 0
         assert any("could not remove network left-network" in each for each in cleared.problems)
 
-    asyncio.run(clear())
+    (await clear())
 
 
-def test_a_host_whose_process_cannot_be_seen_is_not_taken_for_dead(environ: dict[str, str], dead: Session) -> None:
+async def test_a_host_whose_process_cannot_be_seen_is_not_taken_for_dead(
+    environ: dict[str, str], dead: Session
+) -> None:
     with open(Path(dead.data, "lock"), "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert asyncio.run(leftovers(environ).clear(dead)) is None
+        assert (await leftovers(environ).clear(dead)) is None
         assert Sessions.of(environ).dead() == [dead]
-    assert asyncio.run(leftovers(environ).clear(dead)) is not None
+    assert (await leftovers(environ).clear(dead)) is not None
 
 
 def test_who_starts_an_app_is_told_of_one_that_was_killed_before(

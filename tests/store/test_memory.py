@@ -178,7 +178,7 @@ async def test_renewed_expiries_do_not_pile_up() -> None:
     await store.close()
 
 
-def test_a_store_may_outlive_the_loop_that_used_it() -> None:
+async def test_a_store_may_outlive_the_loop_that_used_it() -> None:
     clock = ManualClock(START)
     store = MemoryStore(clock=clock)
 
@@ -191,8 +191,8 @@ def test_a_store_may_outlive_the_loop_that_used_it() -> None:
         assert await store.get("a") is None
         await store.close()
 
-    asyncio.run(first())
-    asyncio.run(later())
+    (await first())
+    (await later())
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

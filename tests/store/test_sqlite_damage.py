@@ -116,7 +116,7 @@ def test_a_truncated_file_is_reported(whole: tuple[Path, list[Any]], tmp_path: P
         assert copy.stat().st_size == length, "the file was changed"
 
 
-def test_a_file_without_its_last_byte_is_reported_though_that_byte_be_a_zero(tmp_path: Path) -> None:
+async def test_a_file_without_its_last_byte_is_reported_though_that_byte_be_a_zero(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
     async def make() -> None:
@@ -124,7 +124,7 @@ def test_a_file_without_its_last_byte_is_reported_though_that_byte_be_a_zero(tmp
         await store.commit("a", b"1", ANY, ACTOR)
         await store.close()
 
-    asyncio.run(make())
+    (await make())
     whole = path.read_bytes()
     # A page that is not in use: nothing in it matters, but that it is there does.
     with sqlite3.connect(path) as connection:
@@ -136,13 +136,13 @@ def test_a_file_without_its_last_byte_is_reported_though_that_byte_be_a_zero(tmp
     assert len(grown) > len(whole)
     path.write_bytes(grown[:-1])
     with pytest.raises(Damaged, match=f"it has {len(grown) - 1} bytes instead of {len(grown)}"):
-        asyncio.run(read_all(path))
+        (await read_all(path))
 
 
-def test_a_store_that_was_left_open_is_whole(left_open: tuple[Path, list[Any]], tmp_path: Path) -> None:
+async def test_a_store_that_was_left_open_is_whole(left_open: tuple[Path, list[Any]], tmp_path: Path) -> None:
     folder, told = left_open
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    assert asyncio.run(read_all(tmp_path / "store.db")) == told
+    assert (await read_all(tmp_path / "store.db")) == told
 
 
 @pytest.mark.parametrize("harm", ["flip", "cut", "remove"])
