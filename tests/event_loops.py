@@ -74,6 +74,7 @@ class TestLoop:
         if not self._result.done():
             self._task.cancel()
             self._runner.get_loop().run_until_complete(asyncio.wait([self._result]))
+            self._result.exception()  # retrieved, or asyncio would log it
 
     def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Ends the test after a signal of pytest-timeout, whose exception uvloop logs as that of any callback."""
@@ -129,21 +130,31 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Generator[None]:
     """Runs `async def` fixtures in the loop of the test."""
     function = fixturedef.func
-    if inspect.isasyncgenfunction(function):
-        replacement = _generator_fixture(function, request)
-    elif inspect.iscoroutinefunction(function):
-        replacement = _coroutine_fixture(function, request)
-    else:
+    replacement: Callable[..., Any]
+    if not inspect.isasyncgenfunction(function) and not inspect.iscoroutinefunction(function):
         return (yield)
     if fixturedef.scope != "function" or not inspect.iscoroutinefunction(request.function):
-        pytest.fail(
-            f"the async fixture {fixturedef.argname} is only for `async def` tests, with the scope of a function"
-        )
+        replacement = _refusal(fixturedef.argname)
+    elif inspect.isasyncgenfunction(function):
+        replacement = _generator_fixture(function, request)
+    else:
+        replacement = _coroutine_fixture(function, request)
     fixturedef.func = replacement  # type: ignore[misc]
     try:
         return (yield)
     finally:
         fixturedef.func = function  # type: ignore[misc]
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    """Returns a fixture that fails. A failure of the hook itself would leave pytest with half a fixture."""
+
+    def fixture(**_arguments: Any) -> Any:
+        pytest.fail(
+            f"only `async def` tests use the async fixture {name}, each its own (scope=function)", pytrace=False
+        )
+
+    return fixture
 
 
 def _coroutine_fixture(function: Callable[..., Step], request: pytest.FixtureRequest) -> Callable[..., Any]:
