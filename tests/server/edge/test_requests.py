@@ -372,35 +372,26 @@ async def _converse(server: Edge, pieces: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("method", ["FOO", "get", "LIST", "M-SEARCHES", "X" * 64])
-def test_a_method_that_the_parser_does_not_know_is_answered_by_the_handler(loop: str, method: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            assert (await client.ask("/a", method, b"body")).body == f"{method} /a? 4".encode()
-            # The connection is kept, and the next methods are those that were sent.
-            assert (await client.ask("/b")).body == b"GET /b? 0"
-            assert (await client.ask("/c", method)).body == f"{method} /c? 0".encode()
-
-    run(loop, main())
+async def test_a_method_that_the_parser_does_not_know_is_answered_by_the_handler(method: str) -> None:
+    async with edge() as server:
+        client = await server.connect()
+        assert (await client.ask("/a", method, b"body")).body == f"{method} /a? 4".encode()
+        # The connection is kept, and the next methods are those that were sent.
+        assert (await client.ask("/b")).body == b"GET /b? 0"
+        assert (await client.ask("/c", method)).body == f"{method} /c? 0".encode()
 
 
-def test_a_head_with_an_unknown_method_may_come_in_parts(loop: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            client.send(b"FOO /a HTTP/1.1\r\nHo")
-            await asyncio.sleep(0.01)
-            client.send(b"st: x\r\nContent-Length: 2\r\n\r\nab")
-            assert (await client.answer()).body == b"FOO /a? 2"
-
-    run(loop, main())
+async def test_a_head_with_an_unknown_method_may_come_in_parts() -> None:
+    async with edge() as server:
+        client = await server.connect()
+        client.send(b"FOO /a HTTP/1.1\r\nHo")
+        await asyncio.sleep(0.01)
+        client.send(b"st: x\r\nContent-Length: 2\r\n\r\nab")
+        assert (await client.answer()).body == b"FOO /a? 2"
 
 
 @pytest.mark.parametrize("method", ["F(O", "FO\x01", "X" * 65, ""])
-def test_a_method_that_is_no_token_is_refused(loop: str, method: str) -> None:
-    async def main() -> None:
-        async with edge() as server:
-            client = await server.connect()
-            assert (await client.ask("/a", method)).status == 400
-
-    run(loop, main())
+async def test_a_method_that_is_no_token_is_refused(method: str) -> None:
+    async with edge() as server:
+        client = await server.connect()
+        assert (await client.ask("/a", method)).status == 400
