@@ -129,7 +129,7 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Generator[None]:
     """Runs `async def` fixtures in the loop of the test."""
-    function = fixturedef.func
+    function: Any = fixturedef.func
     replacement: Callable[..., Any]
     if not inspect.isasyncgenfunction(function) and not inspect.iscoroutinefunction(function):
         return (yield)
