@@ -9,6 +9,10 @@ import pytest
 from tests.server.nonresource.asking import Asking, Tree, asking
 from tests.server.openapi import published
 
+from setpoint.server.publish.openapi import v2
+from setpoint.server.publish.openapi.operations import states_deleted_object
+from setpoint.server.registry.builtin_resources import resources
+
 ROOT = published.folder()
 VERSION = "1.37"  # the published files state none
 SPEC = ROOT or Path()
@@ -73,6 +77,20 @@ async def test_version_3_has_the_published_documents() -> None:
         theirs[name]["info"]["version"] = VERSION
         found = published.differences(published.without_enums(document), published.without_enums(theirs[name]))
         assert list(found) == [], name
+
+
+def test_the_stated_results_of_deletes_are_those_of_the_rules() -> None:
+    stated = {str(found.gvk) for found in resources() if states_deleted_object(found)}
+    returned = {str(found.gvk) for found in resources() if found.strategy.returns_deleted_object}
+    # kube-apiserver returns these objects too, but its documents state a status.
+    assert returned - stated == {"/v1, Kind=Namespace", "apiextensions.k8s.io/v1, Kind=CustomResourceDefinition"}
+    assert stated <= returned
+
+
+def test_documents_are_made_without_the_rules_of_kinds() -> None:
+    builtin = resources()
+    assert v2.json_fragment(builtin).paths
+    assert not [found for found in builtin if "strategy" in found.__dict__]
 
 
 def enums(node: Any) -> Iterator[list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from setpoint.objects.gvk import GroupKind, GroupVersionKind
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.schema import builtin
 from setpoint.server.publish.openapi import definition_names
 from setpoint.server.publish.openapi.parameters import NAMESPACE, PATH, PRETTY, Parameter, named, options
@@ -16,8 +16,19 @@ _STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 _PATCHES = ("application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC, _APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 
-# kube-apiserver returns the deleted object of these kinds too, but its documents state a status.
-_STATUS_STATED = frozenset((GroupKind("", "Namespace"), GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")))
+# The kinds whose documents state that a delete returns the object. The rules of a kind state the same, but a thread
+# creates documents, and must not import the rules of all kinds while the event loop may import them too. Those of
+# Namespace and CustomResourceDefinition return the object, though the documents of kube-apiserver state a status.
+_DELETED_OBJECTS: Mapping[str, frozenset[str]] = {
+    "": frozenset(
+        (
+            *("PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "Service"),
+            "ServiceAccount",
+        )
+    ),
+    "resource.k8s.io": frozenset(("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")),
+    "storage.k8s.io": frozenset(("CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass")),
+}
 _INSTEAD = "deprecated: use the 'watch' parameter with a list operation instead"
 _CONNECTIONS = ("get", "post")
 _PROXIED = ("get", "put", "post", "delete", "options", "head", "patch")
@@ -239,11 +250,16 @@ def _with_body(resource: Resource, verb: str, operation: Operation) -> Operation
     parameters = operation.parameters
     if verb == "deletecollection":
         parameters = [*parameters, *options("DeleteOptions"), *options("ListOptions", "watch", "allowWatchBookmarks")]
-    stated = resource.strategy.returns_deleted_object and resource.group_kind not in _STATUS_STATED
-    answer = operation.answer if verb == "delete" and stated else definition_names.STATUS
+    whole = verb == "delete" and states_deleted_object(resource)
+    answer = operation.answer if whole else definition_names.STATUS
     return operation._replace(
         body=definition_names.DELETE_OPTIONS, body_required=False, answer=answer, parameters=parameters
     )
+
+
+def states_deleted_object(resource: Resource) -> bool:
+    """Returns True if the documents state that a delete returns the deleted object, not a status."""
+    return resource.kind in _DELETED_OBJECTS.get(resource.group, ())
 
 
 def _of_custom_resource(operation: Operation, resource: Resource, verb: str, shared: Sequence[Parameter]) -> Operation:
