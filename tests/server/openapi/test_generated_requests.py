@@ -119,7 +119,9 @@ async def read(plane: ControlPlane, path: str) -> Any:
 
 async def operations(plane: ControlPlane, part: int, random: Random, long: bool) -> AsyncIterator[Any]:
     """What requests are made for: all that there is, or a few things for which that takes little time."""
-    paths = sorted((await read(plane, "/openapi/v3"))["paths"])[part :: len(QUICK)] if long else [QUICK[part]]
+    # The documents of the issuer state a string, as those of every Kubernetes do; the answers are objects.
+    known = [path for path in (await read(plane, "/openapi/v3"))["paths"] if "openid" not in path]
+    paths = sorted(known)[part :: len(QUICK)] if long else [QUICK[part]]
     for path in paths:
         schema: Any = schemathesis.openapi.from_dict(with_nulls(await read(plane, f"/openapi/v3/{path}")))
         found = [result.ok() for result in schema.get_all_operations()]
