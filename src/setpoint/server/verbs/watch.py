@@ -15,8 +15,8 @@ from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.attributes import asked
 from setpoint.server.access.past_access import Past, past_of_watch
 from setpoint.server.codec.negotiation import negotiate_stream
+from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR
 from setpoint.server.message import Frame, Response, Sink
-from setpoint.server.offload import LEAST
 from setpoint.server.registry.conversion.pending import Held
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.kinds.apiextensions import PREFIX as DEFINITIONS
@@ -199,10 +199,11 @@ class WatchStream:
                     return
             if self._selects and not selector.matches(item.key, item.value, item.revision):
                 continue
-            if self._form.prepare is not None and len(item.value) >= LEAST:
-                lines.append(await self._context.offload(partial(self._form.item, item), len(item.value)))
-            else:
+            if self._form.prepare is None:
                 lines.append(self._form.item(item))
+            else:
+                weight = len(item.value) * PROTOBUF_FACTOR
+                lines.append(await self._services.offloaded(partial(self._form.item, item), weight))
             size += len(lines[-1])
             if size > _FRAME:
                 await self._write_lines(lines)
