@@ -1,3 +1,3 @@
-"""Protobuf request bodies, which client-go sends for every built-in kind, converted to JSON trees."""
+"""Protobuf bodies of requests and responses of the built-in kinds, converted to and from JSON."""
 
 from setpoint.server.codec.protobuf.envelope import decode as decode
