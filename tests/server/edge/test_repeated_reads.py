@@ -182,3 +182,18 @@ async def test_credentials_that_depend_on_more_than_themselves_are_looked_at_eac
         assert not await repeats(Peer("1.2.3.4:5"), authorization="bearer secret")
         expired = Request("GET", path, "", {}, b"", certified._replace(expires=now - 1))
         assert (await server(expired)).status == 401
+
+
+async def test_a_read_in_protobuf_is_repeated_as_the_pipeline_answers_it() -> None:
+    async with ControlPlane(token="secret") as plane:
+        await create(plane, "a")
+        server = plane._started
+        for accept in ("application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"):
+            headers = {"authorization": "Bearer secret", "accept": accept}
+            request = Request("GET", f"{CONFIG_MAPS}/a", "", headers, b"", Peer("1.2.3.4:5"))
+            repeat = await server.repeat(request)
+            assert repeat is not None
+            assert repeat.read("a") == (await server(request)).body
+            assert repeat.read("b") is None
+        headers["accept"] = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+        assert await server.repeat(request._replace(headers=headers)) is None
