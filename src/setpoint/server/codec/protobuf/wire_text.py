@@ -1,7 +1,7 @@
 """The wire format of protobuf as text, in which each character is one byte.
 
-Writing text takes half the time of writing bytes, because the strings of a JSON document need not be encoded one by
-one: `byte_text` prepares the document, and the whole message is encoded at the end.
+Writing text takes less time than writing bytes, because the strings of a JSON document need not be encoded one by one:
+`byte_text` prepares the document, and the whole message is encoded at the end.
 """
 
 import msgspec
