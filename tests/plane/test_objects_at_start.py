@@ -5,7 +5,7 @@ import json
 import ssl
 from pathlib import Path
 
-from tests.plane.test_plane import ask, run
+from tests.plane.test_plane import ask
 
 from setpoint.config.settings import Config
 from setpoint.objects.clock import SystemClock
@@ -31,137 +31,113 @@ def service(name: str, **spec: object) -> bytes:
     return json.dumps({**tree, "spec": {"ports": [{"port": 80}], **spec}}).encode()
 
 
-def test_a_new_cluster_has_a_range_of_service_addresses_that_is_ready() -> None:
-    async def main() -> None:
-        async with ControlPlane(config=Config(service_cidr="10.7.0.0/24"), system=False) as plane:
-            status, found = await ask(plane, "GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
-            assert status == 200
-            assert found["spec"] == {"cidrs": ["10.7.0.0/24"]}
-            assert [(each["type"], each["status"]) for each in found["status"]["conditions"]] == [("Ready", "True")]
-            assert await addresses(plane) == {"10.7.0.1": "kubernetes"}
-
-    run(main())
+async def test_a_new_cluster_has_a_range_of_service_addresses_that_is_ready() -> None:
+    async with ControlPlane(config=Config(service_cidr="10.7.0.0/24"), system=False) as plane:
+        status, found = await ask(plane, "GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+        assert status == 200
+        assert found["spec"] == {"cidrs": ["10.7.0.0/24"]}
+        assert [(each["type"], each["status"]) for each in found["status"]["conditions"]] == [("Ready", "True")]
+        assert await addresses(plane) == {"10.7.0.1": "kubernetes"}
 
 
-def test_an_address_object_lives_as_long_as_the_address_of_its_service() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane:
-            _, made = await ask(plane, "POST", SERVICES, service("web"))
-            address = made["spec"]["clusterIP"]
-            _, found = await ask(plane, "GET", f"{ADDRESSES}/{address}")
-            assert found["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "web"}
-            assert found["metadata"]["labels"] == {
-                "ipaddress.kubernetes.io/ip-family": "IPv4",
-                "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
-            }
-            # The Service and its address are one transaction.
-            assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
-            made["spec"] = {"type": "ExternalName", "externalName": "web.example.com"}
-            status, _ = await ask(plane, "PUT", f"{SERVICES}/web", json.dumps(made).encode())
-            assert status == 200
-            assert address not in await addresses(plane)
-            await ask(plane, "POST", SERVICES, service("other"))
-            assert "other" in (await addresses(plane)).values()
-            await ask(plane, "DELETE", f"{SERVICES}/other")
-            assert await addresses(plane) == {"10.0.0.1": "kubernetes"}
-
-    run(main())
+async def test_an_address_object_lives_as_long_as_the_address_of_its_service() -> None:
+    async with ControlPlane(system=False) as plane:
+        _, made = await ask(plane, "POST", SERVICES, service("web"))
+        address = made["spec"]["clusterIP"]
+        _, found = await ask(plane, "GET", f"{ADDRESSES}/{address}")
+        assert found["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "web"}
+        assert found["metadata"]["labels"] == {
+            "ipaddress.kubernetes.io/ip-family": "IPv4",
+            "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+        }
+        # The Service and its address are one transaction.
+        assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        made["spec"] = {"type": "ExternalName", "externalName": "web.example.com"}
+        status, _ = await ask(plane, "PUT", f"{SERVICES}/web", json.dumps(made).encode())
+        assert status == 200
+        assert address not in await addresses(plane)
+        await ask(plane, "POST", SERVICES, service("other"))
+        assert "other" in (await addresses(plane)).values()
+        await ask(plane, "DELETE", f"{SERVICES}/other")
+        assert await addresses(plane) == {"10.0.0.1": "kubernetes"}
 
 
-def test_a_service_that_is_refused_or_only_tried_leaves_no_address() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane:
-            before = await addresses(plane)
-            assert (await ask(plane, "POST", SERVICES, service("kubernetes")))[0] == 409
-            assert (await ask(plane, "POST", SERVICES, service("web", sessionAffinity="X")))[0] == 422
-            assert (await ask(plane, "POST", SERVICES, service("none", clusterIP="None")))[0] == 201
-            assert await addresses(plane) == before
-
-    run(main())
+async def test_a_service_that_is_refused_or_only_tried_leaves_no_address() -> None:
+    async with ControlPlane(system=False) as plane:
+        before = await addresses(plane)
+        assert (await ask(plane, "POST", SERVICES, service("kubernetes")))[0] == 409
+        assert (await ask(plane, "POST", SERVICES, service("web", sessionAffinity="X")))[0] == 422
+        assert (await ask(plane, "POST", SERVICES, service("none", clusterIP="None")))[0] == 201
+        assert await addresses(plane) == before
 
 
-def test_an_address_that_a_user_reserved_is_not_given_to_a_service() -> None:
-    async def main() -> None:
-        async with ControlPlane(config=Config(service_cidr="10.0.0.0/30"), system=False) as plane:
-            # The range has two addresses, and the first one is that of the API server.
-            spec = {"parentRef": {"resource": "machines", "namespace": "default", "name": "m"}}
-            reserved = {"metadata": {"name": "10.0.0.2"}, "spec": spec}
-            assert (await ask(plane, "POST", ADDRESSES, json.dumps(reserved).encode()))[0] == 201
-            status, refused = await ask(plane, "POST", SERVICES, service("web", clusterIP="10.0.0.2"))
-            assert (status, "already allocated" in refused["message"]) == (422, True)
-            status, refused = await ask(plane, "POST", SERVICES, service("web"))
-            assert (status, "range is full" in refused["message"]) == (422, True)
-            await ask(plane, "DELETE", f"{ADDRESSES}/10.0.0.2")
-            assert (await ask(plane, "POST", SERVICES, service("web")))[0] == 201
-
-    run(main())
+async def test_an_address_that_a_user_reserved_is_not_given_to_a_service() -> None:
+    async with ControlPlane(config=Config(service_cidr="10.0.0.0/30"), system=False) as plane:
+        # The range has two addresses, and the first one is that of the API server.
+        spec = {"parentRef": {"resource": "machines", "namespace": "default", "name": "m"}}
+        reserved = {"metadata": {"name": "10.0.0.2"}, "spec": spec}
+        assert (await ask(plane, "POST", ADDRESSES, json.dumps(reserved).encode()))[0] == 201
+        status, refused = await ask(plane, "POST", SERVICES, service("web", clusterIP="10.0.0.2"))
+        assert (status, "already allocated" in refused["message"]) == (422, True)
+        status, refused = await ask(plane, "POST", SERVICES, service("web"))
+        assert (status, "range is full" in refused["message"]) == (422, True)
+        await ask(plane, "DELETE", f"{ADDRESSES}/10.0.0.2")
+        assert (await ask(plane, "POST", SERVICES, service("web")))[0] == 201
 
 
-def test_services_of_an_older_store_get_their_addresses_at_the_next_start() -> None:
-    async def main() -> None:
-        store = MemoryStore()
+async def test_services_of_an_older_store_get_their_addresses_at_the_next_start() -> None:
+    store = MemoryStore()
+    async with ControlPlane(store, system=False) as plane:
+        await ask(plane, "POST", SERVICES, service("web"))
+        expected = await addresses(plane)
+        await ask(plane, "DELETE", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+        await ask(plane, "DELETE", ADDRESSES)
+        assert await addresses(plane) == {}
+    async with ControlPlane(store, system=False) as plane:
+        assert await addresses(plane) == expected
+
+
+async def test_the_tracking_of_legacy_tokens_has_a_start_day() -> None:
+    async with ControlPlane(system=False) as plane:
+        name = "kube-apiserver-legacy-service-account-token-tracking"
+        _, found = await ask(plane, "GET", f"{CONFIG_MAPS}/{name}")
+        assert found["data"]["since"] == found["metadata"]["creationTimestamp"][:10]
+
+
+async def test_extension_servers_find_the_authority_of_client_certificates() -> None:
+    store = MemoryStore()
+    path = f"{CONFIG_MAPS}/extension-apiserver-authentication"
+    expected = ""
+    for _ in range(2):  # the second server has another authority, and keeps the first one
         async with ControlPlane(store, system=False) as plane:
-            await ask(plane, "POST", SERVICES, service("web"))
-            expected = await addresses(plane)
-            await ask(plane, "DELETE", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
-            await ask(plane, "DELETE", ADDRESSES)
-            assert await addresses(plane) == {}
-        async with ControlPlane(store, system=False) as plane:
-            assert await addresses(plane) == expected
-
-    run(main())
+            if not expected:
+                assert (await ask(plane, "GET", path))[0] == 404
+            await plane.listen()
+            assert plane.authority is not None
+            expected += plane.authority.decode()
+            _, found = await ask(plane, "GET", path)
+            assert found["data"] == {"client-ca-file": expected}
 
 
-def test_the_tracking_of_legacy_tokens_has_a_start_day() -> None:
-    async def main() -> None:
-        async with ControlPlane(system=False) as plane:
-            name = "kube-apiserver-legacy-service-account-token-tracking"
-            _, found = await ask(plane, "GET", f"{CONFIG_MAPS}/{name}")
-            assert found["data"]["since"] == found["metadata"]["creationTimestamp"][:10]
-
-    run(main())
-
-
-def test_extension_servers_find_the_authority_of_client_certificates() -> None:
-    async def main() -> None:
-        store = MemoryStore()
-        path = f"{CONFIG_MAPS}/extension-apiserver-authentication"
-        expected = ""
-        for _ in range(2):  # the second server has another authority, and keeps the first one
-            async with ControlPlane(store, system=False) as plane:
-                if not expected:
-                    assert (await ask(plane, "GET", path))[0] == 404
-                await plane.listen()
-                assert plane.authority is not None
-                expected += plane.authority.decode()
-                _, found = await ask(plane, "GET", path)
-                assert found["data"] == {"client-ca-file": expected}
-
-    run(main())
-
-
-def test_components_report_their_health() -> None:
+async def test_components_report_their_health() -> None:
     async def health(plane: ControlPlane) -> dict[str, str]:
         _, found = await ask(plane, "GET", "/api/v1/componentstatuses")
         assert found["metadata"] == {}
         return {item["metadata"]["name"]: item["conditions"][0]["status"] for item in found["items"]}
 
-    async def main() -> None:
-        async with ControlPlane() as plane:
-            await plane.settle()
-            assert await health(plane) == {"controller-manager": "True", "etcd-0": "True"}
-            _, one = await ask(plane, "GET", "/api/v1/componentstatuses/etcd-0")
-            condition = {"type": "Healthy", "status": "True", "message": "ok"}
-            assert (one["metadata"], one["conditions"]) == ({"name": "etcd-0"}, [condition])
-            status, missing = await ask(plane, "GET", "/api/v1/componentstatuses/scheduler")
-            assert (status, missing["message"]) == (404, 'componentstatus "scheduler" not found')
-        async with ControlPlane(system=False) as plane:
-            assert await health(plane) == {"controller-manager": "False", "etcd-0": "True"}
-
-    run(main())
+    async with ControlPlane() as plane:
+        await plane.settle()
+        assert await health(plane) == {"controller-manager": "True", "etcd-0": "True"}
+        _, one = await ask(plane, "GET", "/api/v1/componentstatuses/etcd-0")
+        condition = {"type": "Healthy", "status": "True", "message": "ok"}
+        assert (one["metadata"], one["conditions"]) == ({"name": "etcd-0"}, [condition])
+        status, missing = await ask(plane, "GET", "/api/v1/componentstatuses/scheduler")
+        assert (status, missing["message"]) == (404, 'componentstatus "scheduler" not found')
+    async with ControlPlane(system=False) as plane:
+        assert await health(plane) == {"controller-manager": "False", "etcd-0": "True"}
 
 
-def test_the_published_root_certificate_verifies_a_server_with_a_certificate_of_its_users(tmp_path: Path) -> None:
+async def test_the_published_root_certificate_verifies_a_server_with_a_certificate_of_its_users(tmp_path: Path) -> None:
     async def published(plane: ControlPlane) -> str:
         while True:
             await plane.settle()
@@ -171,19 +147,16 @@ def test_the_published_root_certificate_verifies_a_server_with_a_certificate_of_
                 return str(data["ca.crt"])
             await asyncio.sleep(0)
 
-    async def main() -> None:
-        now = SystemClock().now()
-        authority = Authority.create(now, "users-ca")
-        pair = authority.issue_server(("127.0.0.1", "localhost"), now)
-        certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-        certificate.write_bytes(pair.certificate + authority.pair.certificate)
-        key.write_bytes(pair.key)
-        async with ControlPlane() as plane:
-            url = await plane.listen(tls=Certificates(certificate, key))
-            root = await published(plane)
-            assert "PRIVATE KEY" not in root
-            context = ssl.create_default_context(cadata=root)
-            _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=context)
-            writer.close()
-
-    run(main())
+    now = SystemClock().now()
+    authority = Authority.create(now, "users-ca")
+    pair = authority.issue_server(("127.0.0.1", "localhost"), now)
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate.write_bytes(pair.certificate + authority.pair.certificate)
+    key.write_bytes(pair.key)
+    async with ControlPlane() as plane:
+        url = await plane.listen(tls=Certificates(certificate, key))
+        root = await published(plane)
+        assert "PRIVATE KEY" not in root
+        context = ssl.create_default_context(cadata=root)
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=context)
+        writer.close()
