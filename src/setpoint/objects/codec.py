@@ -12,13 +12,13 @@ levels (the deepest are CustomResourceDefinitions); a library must not raise the
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from setpoint.objects import jsonfault, pieces
-from setpoint.objects.errors import BadRequest, RequestEntityTooLarge, duplicate_field
+from setpoint.objects.errors import BadRequest, RequestEntityTooLarge, duplicate_field, unknown_field
 from setpoint.objects.field import child
 from setpoint.objects.gotext import INT64_MAX, INT64_MIN
 from setpoint.objects.tree import Json
@@ -149,6 +149,32 @@ def duplicate_fields(data: bytes, tree: Json) -> list[str]:
 
 class _Pairs(list[tuple[str, Any]]):
     """An object with a duplicate key."""
+
+
+def in_document_order(data: bytes, texts: Sequence[str]) -> list[str]:
+    """Returns the messages for duplicate and unknown fields of a body in the order of these fields in the body, and
+    those for other fields at the end."""
+    wanted, found = frozenset(texts), dict[str, None]()
+    exact = json.loads(data.decode(), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+    _find_in_order(exact, [], wanted, found)
+    return [*found, *(text for text in texts if text not in found)]
+
+
+def _find_in_order(value: Any, steps: list[str | int], wanted: frozenset[str], found: dict[str, None]) -> None:
+    children: Any = enumerate(value) if type(value) is list else value if type(value) is _Pairs else ()
+    seen: set[str | int] = set()
+    for step, item in children:
+        if len(found) == len(wanted):
+            return
+        steps.append(step)
+        if type(step) is str:
+            path = _path(steps)
+            for text in ([duplicate_field(path)] if step in seen else []) + [unknown_field(path)]:
+                if text in wanted:
+                    found[text] = None
+        seen.add(step)
+        _find_in_order(item, steps, wanted, found)
+        steps.pop()
 
 
 def _find_duplicates(value: Any, steps: list[str | int], found: dict[str, None]) -> None:

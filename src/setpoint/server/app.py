@@ -89,7 +89,7 @@ class Server:
             self.services.measured.append(GateMetrics(self._gate))
         if access.auditor is not None:
             self.services.measured.append(access.auditor)
-        own = (*system_objects.STEPS, "rbac/bootstrap-roles", "priority-and-fairness-config-producer")
+        own = system_objects.STEPS
         consumer = ("priority-and-fairness-config-consumer",) if self._gate is not None else ()
         self.services.start_steps |= dict.fromkeys(
             (*consumer, "crd-informer-synced", *(() if read_only else own)), False

@@ -270,10 +270,10 @@ class Pipeline:
         # Most queries do not name the parameter, and are not parsed here.
         if query and ("at" in query or "%" in query) and "at" in context.query:
             await self._authorize_past(context, resource)
-        if resource.deprecation_warning:
-            context.warn(resource.deprecation_warning)
         if context.request.method == "HEAD" and not resource.is_custom:
             raise MethodNotAllowed.method()
+        if resource.deprecation_warning:
+            context.warn(resource.deprecation_warning)
         # Content negotiation fails before any work is done. Extensions answer with content of their own, which is no
         # object.
         below = resource.subresources.get(info.subresource)

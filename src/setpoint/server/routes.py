@@ -54,6 +54,8 @@ _NAMING = frozenset(("update", "patch"))
 _ACROSS_NAMESPACES = frozenset(("list", "watch"))
 # The subresource that is followed by a path of its own.
 _WITH_PATH = "proxy"
+# The subresources of custom resources below which a path may continue, without a meaning.
+_ENDING = frozenset(("status", "scale"))
 # Cluster-scoped collections of `setpoint.dev` that are computed from the log.
 _OWN_COLLECTIONS: Mapping[str, Mapping[str, OwnVerb]] = {
     "revisions": {"list": revisions},
@@ -112,7 +114,8 @@ def find(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
             raise NotFound.resource()
         return None
     rows = resource.routes or _fill(resource)
-    if not rest or subresource == _WITH_PATH:
+    # As on kube-apiserver, a path that continues below a subresource of a custom resource is that subresource.
+    if not rest or subresource == _WITH_PATH or (resource.is_custom and subresource in _ENDING):
         found: Route | None = rows.get(place[3:])
         if found is not None:
             if not rest:
@@ -177,7 +180,8 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
     in_scope = info.in_namespace == resource.namespaced
     if resource.is_custom:
         across = not info.in_namespace and not info.name and info.verb in _ACROSS_NAMESPACES
-        if (not in_scope and not across) or (info.rest and info.subresource in resource.subresources):
+        goes_on = info.rest and info.subresource in resource.subresources and info.subresource not in _ENDING
+        if (not in_scope and not across) or goes_on:
             return None
         if info.subresource and info.subresource not in resource.subresources:
             return NotFound.of(resource.group_resource, info.name)

@@ -201,11 +201,28 @@ async def test_the_core_group_says_where_the_server_was_reached() -> None:
         assert found["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "here:6443"}]
 
 
-@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/apps", "/apis/apps/v1", "/api/v1"])
-async def test_discovery_can_only_be_read(path: str) -> None:
+@pytest.mark.parametrize("path", ["/api", "/apis/apps/v1", "/api/v1"])
+async def test_the_resources_of_a_version_can_only_be_read(path: str) -> None:
     async with asking() as server:
         for method in ("POST", "HEAD", "DELETE"):
             assert (await server.ask(path, method=method)).status == 405
+
+
+@pytest.mark.parametrize("path", ["/apis", "/apis/apps"])
+async def test_groups_answer_every_method_as_on_kube_apiserver(path: str) -> None:
+    async with asking() as server:
+        wanted = await server.ask(path)
+        for method in ("POST", "HEAD", "DELETE", "FOO"):
+            found = await server.ask(path, method=method)
+            assert (found.status, found.body) == (200, wanted.body)
+
+
+@pytest.mark.parametrize("path", ["/apis/apps", "/apis/apps/v1", "/api/v1"])
+async def test_a_discovery_document_has_no_other_form(path: str) -> None:
+    async with asking() as server:
+        table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        assert (await server.ask(path, accept=table)).status == 406
+        assert (await server.ask(path, accept=f"{table},application/json")).status == 200
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,11 @@ STEPS = (
     "crd-informer-synced",
     "start-system-namespaces-controller",
     "start-legacy-token-tracking-controller",
+    "rbac/bootstrap-roles",
     "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
     "bootstrap-controller",
     "start-kubernetes-service-cidr-controller",
-    "rbac/bootstrap-roles",
-    "priority-and-fairness-config-producer",
 )
 HOOKS = "".join(f"[+]poststarthook/{name} ok\n" for name in STEPS)
 
@@ -122,4 +122,11 @@ async def test_a_store_that_cannot_be_read_is_not_well(monkeypatch: pytest.Monke
 async def test_an_unknown_check_is_no_page() -> None:
     async with asking() as server:
         assert await server.text("/healthz/bogus") == (404, "404 page not found\n")
-        assert (await server.ask("/healthz", method="POST")).status == 405
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "FOO"])
+async def test_health_answers_every_method_as_on_kube_apiserver(method: str) -> None:
+    async with asking() as server:
+        for path in ("/healthz", "/readyz/ping"):
+            response = await server.ask(path, method=method)
+            assert (response.status, response.body) == (200, b"ok")

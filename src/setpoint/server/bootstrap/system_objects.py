@@ -29,11 +29,13 @@ _RANGE_CONTROLLER = "kubernetes-service-cidr-controller"
 APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-apiserver")
 
 
-# The steps of `fill`, by the names of kube-apiserver's hooks.
+# The steps of the start that write objects, by the names of kube-apiserver's hooks.
 STEPS = (
     "start-system-namespaces-controller",
     "start-legacy-token-tracking-controller",
+    "rbac/bootstrap-roles",
     "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
     "bootstrap-controller",
     "start-kubernetes-service-cidr-controller",
 )
@@ -41,17 +43,22 @@ STEPS = (
 
 async def fill(services: Services) -> None:
     """Creates the missing objects."""
+    now = services.clock.now()
     for name in NAMESPACES:
-        await make(services, "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        owned: Object = {"f:metadata": {"f:labels": map_fields("kubernetes.io/metadata.name")}}
+        metadata = {"name": name, "managedFields": [managed("v1", owned, now)]}
+        await make(services, "namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     services.start_steps["start-system-namespaces-controller"] = True
     for name, (value, description) in PRIORITY_CLASSES.items():
-        tree: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+        owned = {"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}}
+        metadata = {"name": name, "managedFields": [managed("scheduling.k8s.io/v1", owned, now)]}
+        tree: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata}
         await make(services, "priorityclasses", tree | {"value": value, "description": description})
     services.start_steps["scheduling/bootstrap-system-priority-classes"] = True
     await make(services, "configmaps", _token_tracking(services))
     services.start_steps["start-legacy-token-tracking-controller"] = True
     is_new = await make(services, "servicecidrs", _service_range(services))
-    is_new = await make(services, "services", _own_service(services.service_cidr)) or is_new
+    is_new = await make(services, "services", _own_service(services)) or is_new
     if is_new:
         # The Services of a store that an older server wrote have no IPAddresses yet.
         await adopt_addresses(services, APISERVER)
@@ -128,10 +135,17 @@ def _service_range(services: Services) -> Object:
     }
 
 
-def _own_service(cidr: str) -> Object:
+def _own_service(services: Services) -> Object:
     """Returns the Service `kubernetes`, by which programs find the API server, with the first address of the CIDR."""
-    network = ip_network(cidr)
+    network = ip_network(services.service_cidr)
     address = str(network[1])
+    port: Object = {".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}}
+    scalars = ("clusterIP", "internalTrafficPolicy", "ipFamilyPolicy", "sessionAffinity", "type")
+    spec: Object = {f"f:{name}": {} for name in scalars}
+    owned: Object = {
+        "f:metadata": {"f:labels": map_fields("component", "provider")},
+        "f:spec": {**spec, "f:ports": {".": {}, 'k:{"port":443,"protocol":"TCP"}': port}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -139,6 +153,7 @@ def _own_service(cidr: str) -> Object:
             "name": "kubernetes",
             "namespace": "default",
             "labels": {"component": "apiserver", "provider": "kubernetes"},
+            "managedFields": [managed("v1", owned, services.clock.now())],
         },
         "spec": {
             "clusterIP": address,

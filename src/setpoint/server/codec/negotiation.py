@@ -62,7 +62,9 @@ class Clause(NamedTuple):
 
 PLAIN = Accepted()
 # The subresources without a Table, and the resources whose status has none.
-_WITHOUT_TABLES = frozenset(("approval", "binding", "ephemeralcontainers", "eviction", "finalize", "resize", "token"))
+_WITHOUT_TABLES = frozenset(
+    ("approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize", "token")
+)
 _STATUS_WITHOUT_TABLES = frozenset(("apiservices", "customresourcedefinitions", "devicetaintrules", "resourceclaims"))
 # Headers that accept plain JSON.
 UNDEMANDING = ("", JSON, "*/*")

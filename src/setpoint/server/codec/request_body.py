@@ -125,7 +125,10 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
     except ValueError as error:
         raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
     if (unknown or body.repeated) and validation != IGNORE:
-        texts = [unknown_field(path) for path in unknown]
+        texts = [*map(unknown_field, unknown)]
+        if not resource.is_custom and media_type(context) == JSON:
+            texts = codec.in_document_order(context.request.body, [*body.repeated, *texts])
+            body = body._replace(repeated=())
         if validation == STRICT:
             raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
         for text in (*body.repeated, *texts):

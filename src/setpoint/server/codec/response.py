@@ -87,6 +87,8 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
         made, text = await protobuf_listing(context, resource, accepted, list_metadata(selected))
     else:
         made = listing(context, resource, accepted, list_metadata(selected))
+        if accepted.form == PARTIAL_LIST and not items:
+            made = made._replace(empty=made.empty.replace(b'"items":[]', b'"items":null'))
         query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
         pretty = accepted.pretty or wants_indents(context.request, query_value)
         text = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)

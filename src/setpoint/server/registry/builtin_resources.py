@@ -49,6 +49,8 @@ class _Row(NamedTuple):
     subresources: str = ""
     categories: str = ""
     verbs: Sequence[str] = ALL_VERBS
+    # The warning that every request to a deprecated resource receives.
+    deprecated: str = ""
 
 
 _POD_SUBRESOURCES = "attach binding ephemeralcontainers eviction exec log portforward proxy resize status"
@@ -57,9 +59,16 @@ _NO_COLLECTION = tuple(verb for verb in ALL_VERBS if verb != "deletecollection")
 _TABLE: dict[str, tuple[_Row, ...]] = {
     "v1": (
         _Row("bindings", "Binding", "N", verbs=CREATE_ONLY),
-        _Row("componentstatuses", "ComponentStatus", "C", "cs", verbs=("get", "list")),
+        _Row(
+            *("componentstatuses", "ComponentStatus", "C", "cs"),
+            verbs=("get", "list"),
+            deprecated="v1 ComponentStatus is deprecated in v1.19+",
+        ),
         _Row("configmaps", "ConfigMap", "N", "cm"),
-        _Row("endpoints", "Endpoints", "N", "ep"),
+        _Row(
+            *("endpoints", "Endpoints", "N", "ep"),
+            deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ),
         _Row("events", "Event", "N", "ev"),
         _Row("limitranges", "LimitRange", "N", "limits"),
         _Row("namespaces", "Namespace", "C", "ns", "finalize status", verbs=_NO_COLLECTION),
@@ -197,6 +206,7 @@ def resources() -> list[Resource]:
                 definition=definitions[gvk],
                 convert=partial(_convert, rules),
                 family=family,
+                deprecation_warning=row.deprecated,
             )
             family[api_version] = resource
             found.append(resource)

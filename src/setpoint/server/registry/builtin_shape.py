@@ -28,6 +28,7 @@ class BuiltinShape:
     def empty(self) -> Object:
         tree: Object = {}
         normalize(tree, self._definition)
+        _drop_defaults(tree)
         return tree
 
     @lazy
@@ -61,6 +62,15 @@ class BuiltinShape:
         quick: bool = False,
     ) -> Verdict:
         return Verdict(before, [])
+
+
+def _drop_defaults(tree: Object) -> None:
+    """Removes the published defaults other than zero values: Go's types set them only when a body is decoded."""
+    for name, value in [*tree.items()]:
+        if type(value) is dict:
+            _drop_defaults(value)
+        elif value:
+            del tree[name]
 
 
 @cache

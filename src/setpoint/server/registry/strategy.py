@@ -68,6 +68,8 @@ class Strategy:
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
     # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
+    # True if the write path must call `namespace_errors`.
+    reads_namespace: ClassVar[bool] = False
     # True if `validate` and `validate_update` validate the metadata too.
     validates_metadata: ClassVar[bool] = False
     # Field selectors beyond metadata.name and metadata.namespace.
@@ -100,6 +102,13 @@ class Strategy:
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         """Returns the errors of an updated object, including changes of immutable fields."""
+        return []
+
+    def namespace_errors(
+        self, tree: Object, old: Object | None, namespace: Object, subresource: str
+    ) -> list[FieldError]:
+        """Returns the errors that depend on the namespace of the object. The write path calls this if
+        `reads_namespace` is True."""
         return []
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:

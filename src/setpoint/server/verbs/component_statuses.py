@@ -51,5 +51,5 @@ async def _status(context: Context, name: str) -> Object:
             await context.services.components[name]()
     except Exception as error:  # any exception is a failed check
         why = str(error) or type(error).__name__
-        condition = {"type": "Healthy", "status": "False", "error": why}
+        condition = {"type": "Healthy", "status": "False", "message": why}
     return {"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": name}, "conditions": [condition]}

@@ -40,6 +40,8 @@ _PATCHES = frozenset((JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY))
 
 _UNMARSHAL = re.compile(r"json: cannot unmarshal (?P<found>\w+).* of type (?P<wanted>\S+)$")
 _GO_KINDS = {"object": "map", "array": "slice", "number": "int64"}
+_FRACTION = re.compile(r"json: cannot unmarshal number \S*[.e]")
+_INTEGERS = float(1 << 63)
 
 
 async def patch(context: Context, resource: Resource) -> Response:
@@ -103,7 +105,20 @@ def _read_patch(context: Context, resource: Resource, given: str, options: Write
     if given == MERGE_PATCH:
         return Patch(lambda live: mergepatch.apply(live, tree, strict=strict), repeated)
     schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
-    return Patch(lambda live: strategic.merge(live, tree, schema), repeated, shown=tree)
+    whole = _with_whole_numbers(tree)
+    return Patch(lambda live: strategic.merge(live, whole, schema), repeated, shown=tree)
+
+
+def _with_whole_numbers(value: Json) -> Json:
+    """Returns a patch with `2` in place of `2.0` and `2e0`. As on kube-apiserver, an integer field accepts these in a
+    strategic merge patch only; some Java clients send them."""
+    if type(value) is float:
+        return int(value) if value.is_integer() and abs(value) < _INTEGERS else value
+    if type(value) is dict:
+        return {name: _with_whole_numbers(each) for name, each in value.items()}
+    if type(value) is list:
+        return [_with_whole_numbers(each) for each in value]
+    return value
 
 
 @cache
@@ -145,6 +160,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         if change.shown is not None:
             why = _conversion_text(why)
         raise _invalid_patch(change.text(resource, before), why) from None
+    if change.shown is not None:
+        unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
         raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
@@ -161,7 +178,7 @@ def _conversion_text(text: str) -> str:
     found = _UNMARSHAL.match(text)
     if found is None:
         return text
-    kind = _GO_KINDS.get(found["found"], found["found"])
+    kind = "float64" if _FRACTION.match(text) else _GO_KINDS.get(found["found"], found["found"])
     wanted = found["wanted"]
     if wanted.startswith("[]"):
         return f"cannot restore slice from {kind}"
@@ -224,6 +241,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         subresource=info.subresource,
         managed=True,
         attempts=PATCH_ATTEMPTS,
+        uid_is_precondition=False,
         create=None if info.subresource else created,
     )
 

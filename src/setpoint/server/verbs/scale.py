@@ -141,10 +141,14 @@ async def _write(context: Context, resource: Resource, change: Change, options: 
 
     def put(tree: Object, scale: Object) -> Object:
         replicas = (scale.get("spec") or {}).get("replicas", 0)
+        where = _where(resource)
+        if replicas < 0 and resource.is_custom:
+            error = invalid(where.spec_replicas_path, replicas, "should be a non-negative integer")
+            raise Invalid.of(resource.stored_kind, name, [error])
         if replicas < 0:
             error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
             raise Invalid.of(GroupKind(_GROUP, "Scale"), name, [error])
-        return with_replicas(tree, _where(resource), replicas)
+        return with_replicas(tree, where, replicas)
 
     def scaled(live: Object) -> Object:
         entries = ScaleEntries(live["metadata"].get("managedFields"), resource.api_version, _paths(resource))

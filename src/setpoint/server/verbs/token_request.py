@@ -169,4 +169,5 @@ def _field_manager(clock: Clock) -> FieldManager:
         types={requests.api_version: requests.shape.type},
         clock=clock,
         subresource="token",
+        empty=requests.empty,
     )

@@ -114,6 +114,8 @@ async def _store_new(
                 tree[strategy.requester_field] |= requester(context.user)
             if strategy.allocates:
                 await _allocate(context, resource, tree, None, options)
+            if strategy.reads_namespace:
+                await services.namespaces.current()
             await _checked(context, is_long, partial(_check_new, context, resource, tree))
             if context.info.verb != "create":
                 await authorize_creation(context, resource.group_resource)
@@ -284,11 +286,23 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
             name_rule=strategy.name_errors,
             builtin=not resource.is_custom,
         )
+    errors += _namespace_errors(context, resource, tree, None, "")
     errors += strategy.validate(tree)
     errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
     _warn(context, resource, tree, None, warnings)
+
+
+def _namespace_errors(
+    context: Context, resource: Resource, tree: Object, old: Object | None, subresource: str
+) -> list[FieldError]:
+    """Returns the errors that depend on the namespace, which is in memory."""
+    if not resource.strategy.reads_namespace:
+        return []
+    namespaces = context.services.namespaces
+    namespace = namespaces.peek(namespaces.prefix + meta.namespace(tree)) or {}
+    return resource.strategy.namespace_errors(tree, old, namespace, subresource)
 
 
 def _kind_of(resource: Resource, tree: Object) -> GroupKind:
@@ -332,6 +346,8 @@ async def update_object(
     store = context.services.store
     key = resource.storage.key(context.info.namespace, name)
     item = await store.get(key)
+    if resource.strategy.reads_namespace:
+        await context.services.namespaces.current()
     try:
         for _ in range(attempts):
             if item is None:
@@ -511,6 +527,7 @@ def _check_changed(
     errors = [] if new["kind"] == resource.kind else _kind_errors(resource, new)
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
+    errors += _namespace_errors(context, resource, new, old, subresource)
     errors += strategy.validate_update(new, old, subresource)
     errors, warnings = resource.shape.validate(new, old, errors, subresource, quick=quick)
     if errors:

@@ -4,9 +4,11 @@ kube-apiserver suggests. Missing objects are created when a server starts."""
 from collections.abc import Sequence
 
 from setpoint.objects import meta
+from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.provenance import Actor
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
+from setpoint.server.registry.server_fields import managed, map_fields
 from setpoint.server.request.context import Services
 from setpoint.store.contract import ABSENT, ExpectationFailed, Write
 
@@ -110,29 +112,12 @@ def schemas() -> list[Object]:
     elections = {**_LEASES, "verbs": ["get", "create", "update"]}
     nodes = {**_EVERY, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
     leaders = (_CONTROLLERS, _SCHEDULER, _SYSTEM_ACCOUNTS)
-    locks = {**elections, "apiGroups": [""], "resources": ["endpoints", "configmaps"]}
-    endpoints = {**locks, "resources": ["endpoints"]}
-    endpoint_controllers = (
-        _CONTROLLERS,
-        _account("endpoint-controller"),
-        _account("endpointslicemirroring-controller"),
-    )
     high, node_high = "workload-high", "node-high"
     return [
         _schema(EXEMPT, EXEMPT, 1, [_group("system:masters")]),
         _schema(CATCH_ALL, CATCH_ALL, 10000, _EVERYBODY, by="ByUser"),
         _schema("probes", EXEMPT, 2, _EVERYBODY, (), (probes,)),
         _schema("system-leader-election", "leader-election", 100, leaders, (elections,), (), by="ByUser"),
-        _schema("endpoint-controller", high, 150, endpoint_controllers, (endpoints,), (), by="ByUser"),
-        _schema(
-            "workload-leader-election",
-            "leader-election",
-            200,
-            [_SYSTEM_ACCOUNTS],
-            (locks, elections),
-            (),
-            by="ByUser",
-        ),
         _schema("system-node-high", node_high, 400, _NODES, (nodes, _LEASES), (), by="ByUser"),
         _schema("system-nodes", "system", 500, _NODES, by="ByUser"),
         _schema("kube-controller-manager", high, 800, [_CONTROLLERS], by="ByNamespace"),
@@ -141,6 +126,10 @@ def schemas() -> list[Object]:
         _schema("service-accounts", "workload-low", 9000, [_group("system:serviceaccounts")], by="ByUser"),
         _schema("global-default", "global-default", 9900, _EVERYBODY, by="ByUser"),
     ]
+
+
+_PRODUCER, _CONSUMER = (f"api-priority-and-fairness-config-{role}-v1" for role in ("producer", "consumer"))
+_CONDITION_FIELDS: Object = map_fields("lastTransitionTime", "message", "reason", "status", "type")
 
 
 async def fill(services: Services) -> None:
@@ -164,10 +153,31 @@ async def _missing(services: Services, plural: str, objects: Sequence[Object]) -
         key = resource.storage.key("", tree["metadata"]["name"])
         if key not in there:
             meta.fill_system_fields(tree["metadata"], services.clock, services.ids)
+            entries = [managed(str(GroupVersion(GROUP, VERSION)), _owned(tree), services.clock.now(), _PRODUCER)]
             if plural == SCHEMAS:
                 tree["status"] = {"conditions": [_found(tree, services)]}
+                status = {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': _CONDITION_FIELDS}}}
+                version, now = str(GroupVersion(GROUP, VERSION)), services.clock.now()
+                entries.insert(0, managed(version, status, now, _CONSUMER, "Apply", "status"))
+            tree["metadata"]["managedFields"] = entries
             writes.append(Write(key, resource.encode(tree), ABSENT))
     return writes
+
+
+def _owned(tree: Object) -> Object:
+    """Returns the fields of a new object, as a field set."""
+    spec = _fields(tree["spec"])
+    del spec["."]
+    if "f:priorityLevelConfiguration" in spec:
+        del spec["f:priorityLevelConfiguration"]["."]  # the only struct without a pointer
+    return {"f:metadata": {"f:annotations": _fields(tree["metadata"]["annotations"])}, "f:spec": spec}
+
+
+def _fields(tree: Object) -> Object:
+    found: Object = {".": {}}
+    for name, value in tree.items():
+        found[f"f:{name}"] = _fields(value) if type(value) is dict else {}
+    return found
 
 
 def _found(tree: Object, services: Services) -> Object:

@@ -11,6 +11,7 @@ from setpoint.server.publish.read_only import check_method, is_known
 from setpoint.server.request.context import Context
 
 _JSON = ("application", "json")
+_TRANSFORMS = frozenset(("as", "g", "v"))
 
 
 class Discovery:
@@ -24,16 +25,31 @@ class Discovery:
         parts = context.request.path.strip("/").split("/")
         if parts[0] not in ("api", "apis"):
             return None
+        # As on kube-apiserver, the list of groups and each group answer every method.
         if len(parts) == 1:
-            check_method(context, head=False)
+            if parts[0] == "api":
+                check_method(context, head=False)
             return await _root(context, core=parts[0] == "api", at_once=self._aggregated)
         found = _document(context, parts)
         if found is None:
             _refuse_unknown(context, parts)
             return None
-        check_method(context, head=False)
-        check_produced(context.request.headers.get("accept", ""))
+        if parts[0] == "api" or len(parts) > 2:
+            check_method(context, head=False)
+        header = context.request.headers.get("accept", "")
+        check_produced(header)
+        _refuse_transforms(header)
         return await json_answer(context, found)
+
+
+def _refuse_transforms(header: str) -> None:
+    """Raises NotAcceptable if the header accepts only other forms, such as a Table."""
+    if header and not any(
+        clause.covers(media_type) and _TRANSFORMS.isdisjoint(clause.parameters)
+        for clause in clauses(header)
+        for media_type in MEDIA_TYPES
+    ):
+        raise NotAcceptable.of(MEDIA_TYPES)
 
 
 def _document(context: Context, parts: list[str]) -> Object | None:

@@ -64,7 +64,7 @@ class ConfigMapStrategy(Strategy):
         for name, value in binary.items():
             found += wrong(key("binaryData", name), name, config_key(name))
             size += _decoded_size(value)
-        return [*found, too_long("", _MAX_SIZE)] if size > _MAX_SIZE else found
+        return [*found, too_long("[]", _MAX_SIZE)] if size > _MAX_SIZE else found
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         return _frozen(tree, old, "data", "binaryData") + self.validate(tree)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from setpoint.objects.field import FieldError, child, index, required
+from setpoint.objects.field import FieldError, child, index, invalid, required
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.printers.cells import NONE
@@ -15,7 +15,6 @@ from setpoint.server.registry.kinds.validation.values import (
     ip,
     label,
     non_special_ip,
-    parse_ip,
     port,
     qualified,
     wrong,
@@ -45,9 +44,6 @@ def _joined(host: str, number: int) -> str:
     return f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
 
 
-_DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-
-
 class EndpointsStrategy(Strategy):
     allows_create_on_update = True
     status_fields: ClassVar[Sequence[str]] = ()
@@ -64,12 +60,6 @@ class EndpointsStrategy(Strategy):
                 if not entry.get("protocol"):
                     entry["protocol"] = "TCP"
 
-    def prepare_for_create(self, tree: Object) -> None:
-        _sort_addresses(tree)
-
-    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
-        _sort_addresses(tree)
-
     def validate(self, tree: Object) -> list[FieldError]:
         found: list[FieldError] = []
         for position, subset in enumerate(tree.get("subsets") or ()):
@@ -84,34 +74,20 @@ class EndpointsStrategy(Strategy):
                 found += _validate_port(entry, index(child(path, "ports"), number), len(ports) > 1)
         return found
 
-    def warnings(self, tree: Object, old: Object | None) -> list[str]:
-        return [_DEPRECATED]
-
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         return [] if tree.get("subsets") == old.get("subsets") else self.validate(tree)
 
 
-def _sort_addresses(tree: Object) -> None:
-    """Sorts the addresses, so that writing the same addresses again causes no change."""
-    for subset in tree.get("subsets") or ():
-        for name in ("addresses", "notReadyAddresses"):
-            if name in subset:
-                subset[name].sort(key=_order)
-
-
-def _order(address: Object) -> tuple[bytes, str]:
-    found = parse_ip(address.get("ip") or "")
-    return (b"" if found is None else found.packed, (address.get("targetRef") or {}).get("uid") or "")
-
-
 def _validate_address(address: Object, path: str) -> list[FieldError]:
     text = address.get("ip") or ""
-    found = ip(text, child(path, "ip"))
+    found = malformed = ip(text, child(path, "ip"))
     if address.get("hostname"):
         found += label(address["hostname"], child(path, "hostname"))
     if address.get("nodeName") is not None:
         found += wrong(child(path, "nodeName"), address["nodeName"], dns1123_subdomain(address["nodeName"]))
-    return found if found else non_special_ip(text, child(path, "ip"))
+    # The real server reports an address that it cannot parse twice.
+    twice = [invalid(child(path, "ip"), text, "must be a valid IP address")]
+    return found + (twice if malformed else non_special_ip(text, child(path, "ip")))
 
 
 def _validate_port(entry: Object, path: str, named: bool) -> list[FieldError]:

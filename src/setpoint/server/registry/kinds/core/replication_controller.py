@@ -43,6 +43,7 @@ def _labels(tree: Object, _now: datetime) -> Json:
 
 class ReplicationControllerStrategy(Strategy):
     keeps_generation = True
+    orphans_by_default = True
     selectable_fields: ClassVar = {
         "status.replicas": lambda tree: selectable("status", "replicas")(tree) or "0",
     }

@@ -99,7 +99,8 @@ def _struct(definition: str) -> Convert:
         default = place.get("default")
         if default is not None and default != {}:
             made = _constant(default)
-            if default or not go.is_pointer:
+            # Go omits the zero value of most fields, though it is published as the default of a few.
+            if default or (not go.is_pointer and (go.is_always_written or not known)):
                 always.append((field, made))
         elif go.is_always_written and not is_struct:
             always.append((field, _constant(None if go.is_pointer else _blank(place))))

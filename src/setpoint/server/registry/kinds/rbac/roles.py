@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects import labels
+from setpoint.objects.errors import BadRequest
 from setpoint.objects.field import FieldError, index, invalid, not_supported, required
 from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
@@ -51,6 +52,10 @@ class ClusterRoleStrategy(RoleStrategy):
                 found.append(required(path, why))
             for position, selector in enumerate(selectors):
                 found += labels.validate_object(selector, index(path, position))
+                try:
+                    labels.from_object(selector)
+                except BadRequest:
+                    found.append(invalid(index(path, position), None, "invalid label selector."))
         return found
 
 

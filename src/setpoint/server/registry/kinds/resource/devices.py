@@ -2,7 +2,17 @@
 
 from datetime import datetime
 
-from setpoint.objects.field import FieldError, duplicate, index, invalid, not_supported, required, too_long, too_many
+from setpoint.objects.field import (
+    FieldError,
+    duplicate,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, qualified_name
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
@@ -64,12 +74,46 @@ def _state(tree: Object, _now: datetime) -> str:
     return ",".join(states)
 
 
+_ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+_ADMIN = f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing namespace"
+
+
+def _allows_admin_access(namespace: Object) -> bool:
+    return (lookup(namespace, "metadata", "labels") or {}).get(_ADMIN_LABEL) == "true"
+
+
+def _admin_errors(devices: Object, namespace: Object) -> list[FieldError]:
+    """Returns the error of the first request for administrative access, if the namespace does not allow that. The path
+    is the same for claims and for templates, as on kube-apiserver."""
+    for place, request in enumerate(devices.get("requests") or ()):
+        if (request.get("exactly") or {}).get("adminAccess"):
+            if _allows_admin_access(namespace):
+                return []
+            return [forbidden(f"spec.devices.requests[{place}].adminAccess", _ADMIN)]
+    return []
+
+
 class ResourceClaimStrategy(ValidatingStrategy):
     returns_deleted_object = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
+    reads_namespace = True
     immutable = ("spec",)
     columns = (NAME, Column("State", _state), AGE)
+
+    def namespace_errors(
+        self, tree: Object, old: Object | None, namespace: Object, subresource: str
+    ) -> list[FieldError]:
+        if old is None:
+            return _admin_errors(lookup(tree, "spec", "devices") or {}, namespace)
+        path = ("status", "allocation", "devices", "results")
+        results, before = lookup(tree, *path) or (), lookup(old, *path) or ()
+        if subresource != "status" or any(result.get("adminAccess") for result in before):
+            return []
+        wanted = next((place for place, result in enumerate(results) if result.get("adminAccess")), None)
+        if wanted is None or _allows_admin_access(namespace):
+            return []
+        return [forbidden(f"{'.'.join(path)}[{wanted}].adminAccess", _ADMIN)]
 
     def default(self, tree: Object) -> None:
         _default_devices(lookup(tree, "spec", "devices") or {})
@@ -81,8 +125,14 @@ class ResourceClaimStrategy(ValidatingStrategy):
 class ResourceClaimTemplateStrategy(ValidatingStrategy):
     returns_deleted_object = True
     status_fields = ()
+    reads_namespace = True
     immutable = ("spec",)
     columns = (NAME, AGE)
+
+    def namespace_errors(
+        self, tree: Object, old: Object | None, namespace: Object, subresource: str
+    ) -> list[FieldError]:
+        return _admin_errors(lookup(tree, "spec", "spec", "devices") or {}, namespace) if old is None else []
 
     def default(self, tree: Object) -> None:
         _default_devices(lookup(tree, "spec", "spec", "devices") or {})

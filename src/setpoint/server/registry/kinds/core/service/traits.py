@@ -9,6 +9,11 @@ def is_exposed(spec: Object) -> bool:
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
+def is_internal(spec: Object) -> bool:
+    """Returns True if clients in the cluster reach the Service at an address or at its pods, not by another name."""
+    return spec.get("type") != "ExternalName"
+
+
 def needs_health_check(spec: Object) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 

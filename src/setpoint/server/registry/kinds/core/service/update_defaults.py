@@ -9,6 +9,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.core.service.traits import (
     is_balanced,
     is_exposed,
+    is_internal,
     needs_health_check,
     needs_node_ports,
 )
@@ -59,6 +60,7 @@ def drop_what_no_longer_applies(spec: Object, stored: Object) -> None:
     _drop_unless(is_balanced, "allocateLoadBalancerNodePorts", spec, stored)
     _drop_unless(is_balanced, "loadBalancerClass", spec, stored)
     _drop_unless(is_exposed, "externalTrafficPolicy", spec, stored)
+    _drop_unless(is_internal, "internalTrafficPolicy", spec, stored)
 
 
 def _drop_unless(applies: Callable[[Object], bool], name: str, spec: Object, stored: Object) -> None:

@@ -1,0 +1,163 @@
+"""Answers that were compared with those of a real kube-apiserver 1.37: the behaviours that no recorded scenario has."""
+
+from typing import Any
+
+import pytest
+from tests.server.write.api import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, widget
+
+STRATEGIC = "application/strategic-merge-patch+json"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
+SERVICES = "/api/v1/namespaces/default/services"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+ADMIN_ACCESS = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "adminAccess": True}}]}}
+
+
+def deployment() -> dict[str, Any]:
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+    return {"metadata": {"name": "d"}, "spec": spec}
+
+
+@pytest.mark.parametrize(("number", "replicas"), [("2.0", 2), ("1e1", 10), ("-0.0", 0), ("3", 3)])
+async def test_a_strategic_patch_may_write_an_integer_as_a_fraction(api: Api, number: str, replicas: int) -> None:
+    assert (await api("POST", DEPLOYMENTS, deployment())).status == 201
+    for path in (f"{DEPLOYMENTS}/d/scale", f"{DEPLOYMENTS}/d"):
+        answer = await api("PATCH", path, f'{{"spec":{{"replicas":{number}}}}}'.encode(), kind=STRATEGIC)
+        assert answer.status == 200
+        assert answer.body["spec"].get("replicas", 0) == replicas
+
+
+async def test_a_fraction_is_no_integer_in_any_patch(api: Api) -> None:
+    assert (await api("POST", DEPLOYMENTS, deployment())).status == 201
+    answer = await api("PATCH", f"{DEPLOYMENTS}/d", b'{"spec":{"replicas":2.5}}', kind=STRATEGIC)
+    why = 'Invalid value: "map[spec:map[replicas:2.5]]": cannot convert float64 to int32'
+    assert (answer.status, answer.body["details"]["causes"][0]["message"]) == (422, why)
+    assert (await api.merge(f"{DEPLOYMENTS}/d", {"spec": {"replicas": 2.5}})).status == 422
+    assert (await api("PATCH", f"{DEPLOYMENTS}/d", b'{"spec":{"replicas":1e40}}', kind=STRATEGIC)).status == 422
+
+
+async def test_a_replication_controller_orphans_its_pods_unless_asked_otherwise(api: Api) -> None:
+    for name, query, finalizers in (("a", "", ["orphan"]), ("b", "propagationPolicy=Background", None)):
+        made = await api("POST", CONTROLLERS, {"metadata": {"name": name}, "spec": {"template": TEMPLATE}})
+        assert "minReadySeconds" not in made.body["spec"]
+        assert "f:replicas" in made.body["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
+        answer = await api("DELETE", f"{CONTROLLERS}/{name}", query=query)
+        assert answer.body["metadata"].get("finalizers") == finalizers
+
+
+async def test_endpoints_keep_their_order_and_every_request_warns(api: Api) -> None:
+    path = "/api/v1/namespaces/default/endpoints"
+    subset = {"addresses": [{"ip": "10.1.1.2"}, {"ip": "10.1.1.1"}], "ports": [{"port": 80}]}
+    made = await api("POST", path, {"metadata": {"name": "e"}, "subsets": [subset]})
+    assert [each["ip"] for each in made.body["subsets"][0]["addresses"]] == ["10.1.1.2", "10.1.1.1"]
+    warning = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+    wrong = {"subsets": [{"addresses": [{"ip": "x"}], "ports": [{"port": 1}]}]}
+    refused = await api.merge(f"{path}/e", wrong)
+    assert len(refused.body["details"]["causes"]) == 2
+    answers = [made, refused, await api("GET", f"{path}/e"), await api("GET", path)]
+    answers.append(await api("DELETE", f"{path}/e"))
+    assert [answer.warnings for answer in answers] == [[warning]] * 5
+
+
+async def test_an_apply_with_another_uid_is_an_invalid_change(api: Api) -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+    other = {**config, "metadata": {"name": "x", "uid": "abc"}}
+    assert (await api.apply(f"{CONFIG_MAPS}/x", other)).status == 409  # there is no object yet
+    assert (await api.apply(f"{CONFIG_MAPS}/x", config)).status == 201
+    refused = await api.apply(f"{CONFIG_MAPS}/x", other)
+    assert refused.status == 422
+    assert refused.body["details"]["causes"][0]["message"] == 'Invalid value: "abc": field is immutable'
+
+
+async def test_strict_decoding_reports_fields_in_the_order_of_the_body(api: Api) -> None:
+    body = b'{"metadata":{"name":"s","zz":1,"name":"s","aa":2},"unk":1,"data":{"a":"1","a":"2"},"beta":{"x":1}}'
+    faults = [
+        *('unknown field "metadata.zz"', 'duplicate field "metadata.name"', 'unknown field "metadata.aa"'),
+        *('unknown field "unk"', 'duplicate field "data.a"', 'unknown field "beta"'),
+    ]
+    refused = await api("POST", CONFIG_MAPS, body, query="fieldValidation=Strict")
+    assert refused.body["message"].endswith(f"strict decoding error: {', '.join(faults)}")
+    warned = await api("POST", CONFIG_MAPS, body, query="fieldValidation=Warn")
+    assert warned.warnings == ['299 - "{}"'.format(fault.replace('"', '\\"')) for fault in faults]
+    patch = {"metadata": {"zz": 1, "aa": 2}, "b": 1, "a": 2}
+    refused = await api("PATCH", f"{CONFIG_MAPS}/s", patch, kind=STRATEGIC, query="fieldValidation=Strict")
+    names = ", ".join(f'unknown field "{name}"' for name in ("a", "b", "metadata.aa", "metadata.zz"))
+    assert refused.body["message"].endswith(f"strict decoding error: {names}")
+
+
+async def test_admin_access_to_devices_needs_a_label_of_the_namespace(api: Api) -> None:
+    labels = {"resource.kubernetes.io/admin-access": "true"}
+    assert (await api("POST", "/api/v1/namespaces", {"metadata": {"name": "adm", "labels": labels}})).status == 201
+    claim = {"metadata": {"name": "c"}, "spec": ADMIN_ACCESS}
+    template = {"metadata": {"name": "c"}, "spec": {"spec": ADMIN_ACCESS}}
+    for path, body in ((CLAIMS, claim), (CLAIMS.replace("claims", "claimtemplates"), template)):
+        refused = await api("POST", path.format("default"), body)
+        (cause,) = refused.body["details"]["causes"]
+        assert (refused.status, cause["field"]) == (422, "spec.devices.requests[0].adminAccess")
+        assert (await api("POST", path.format("adm"), body)).status == 201
+    result = {"request": "r", "driver": "d.io", "pool": "p", "device": "x", "adminAccess": True}
+    status = {"status": {"allocation": {"devices": {"results": [result]}}}}
+    plain = {"metadata": {"name": "p"}, "spec": {"devices": {}}}
+    assert (await api("POST", CLAIMS.format("default"), plain)).status == 201
+    refused = await api.merge(f"{CLAIMS.format('default')}/p/status", status)
+    fields = [cause["field"] for cause in refused.body["details"]["causes"]]
+    assert "status.allocation.devices.results[0].adminAccess" in fields
+
+
+async def test_a_service_that_becomes_a_name_loses_its_internal_policy(api: Api) -> None:
+    spec = {"ports": [{"port": 80}]}
+    assert (await api("POST", SERVICES, {"metadata": {"name": "s"}, "spec": spec})).status == 201
+    changed = await api.merge(f"{SERVICES}/s", {"spec": {"type": "ExternalName", "externalName": "x.y"}})
+    assert set(changed.body["spec"]) == {"externalName", "ports", "sessionAffinity", "type"}
+    back = await api.merge(f"{SERVICES}/s", {"spec": {"type": "ClusterIP", "externalName": None}})
+    assert back.body["spec"]["internalTrafficPolicy"] == "Cluster"
+
+
+async def test_a_negative_scale_names_the_field_of_the_custom_resource(api: Api) -> None:
+    made = definition()
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    made["spec"]["versions"][0]["subresources"] = {"status": {}, "scale": scale}
+    assert (await api("POST", DEFINITIONS, made)).status == 201
+    assert (await api("POST", WIDGETS, widget("w"))).status == 201
+    refused = await api.merge(f"{WIDGETS}/w/scale", {"spec": {"replicas": -5}})
+    assert refused.body["details"] == {
+        "name": "w",
+        "group": "example.com",
+        "kind": "Widget",
+        "causes": [
+            {
+                "reason": "FieldValueInvalid",
+                "message": "Invalid value: -5: should be a non-negative integer",
+                "field": ".spec.size",
+            }
+        ],
+    }
+    # What follows the name of the subresource has no meaning.
+    assert (await api("GET", f"{WIDGETS}/w/status/x")).body["metadata"]["name"] == "w"
+
+
+async def test_an_aggregation_rule_with_a_wrong_selector_has_a_cause_for_the_whole_selector(api: Api) -> None:
+    rule = {"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Bad"}]}, {}]}
+    role = {"metadata": {"name": "ag"}, "aggregationRule": rule}
+    refused = await api("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+    path = "aggregationRule.clusterRoleSelectors[0]"
+    assert [(cause["field"], cause["message"]) for cause in refused.body["details"]["causes"]] == [
+        (f"{path}.matchExpressions[0].operator", 'Invalid value: "Bad": not a valid selector operator'),
+        (path, "Invalid value: null: invalid label selector."),
+    ]
+
+
+async def test_a_config_map_that_is_too_large_has_a_cause_with_a_field(api: Api) -> None:
+    refused = await api("POST", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a": "x" * 1_100_000}})
+    why = "Too long: may not be more than 1048576 bytes"
+    cause = {"reason": "FieldValueTooLong", "message": why, "field": "[]"}
+    assert (refused.status, refused.body["details"]["causes"]) == (422, [cause])
+
+
+async def test_the_request_for_a_token_owns_its_spec_alone(api: Api) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    assert (await api("POST", path, {"metadata": {"name": "a"}})).status == 201
+    made = await api("POST", f"{path}/a/token", {"spec": {"audiences": ["x"]}})
+    (entry,) = made.body["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:spec": {"f:audiences": {}, "f:expirationSeconds": {}}}
