@@ -293,7 +293,7 @@ async def test_a_controller_comes_back_to_every_object_every_so_often_and_not_al
             async def reconcile(ctx: Context, request: Request, name: str = name) -> None:
                 times[name].append(clock.monotonic())
 
-            controllers.append(Controller(name, reconcile, kind=CONFIG_MAP, resync=seconds))
+            controllers.append(Controller(name, reconcile, kind=CONFIG_MAP, namespaces=["default"], resync=seconds))
         for controller in controllers:
             await controller.start(cache)
             controller.work()
