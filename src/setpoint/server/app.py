@@ -9,6 +9,7 @@ from setpoint.server.access.authentication.credentials import Trusting
 from setpoint.server.access.authentication.token_issuer import Issuer
 from setpoint.server.access.authorization.assembly import Authorization
 from setpoint.server.access.flowcontrol import bootstrap_objects as flow_control
+from setpoint.server.access.flowcontrol.dangling import Dangling
 from setpoint.server.access.flowcontrol.gate import Gate
 from setpoint.server.access.flowcontrol.gate_metrics import GateMetrics
 from setpoint.server.admission.chain import Chain
@@ -74,7 +75,7 @@ class Server:
             create_object=create_object,
             issuer=access.issuer or Issuer(),
             authorizer=authorization.authorizer,
-            reactions=(definitions, authorization.aggregation, PolicyStatus()),
+            reactions=(definitions, authorization.aggregation, PolicyStatus(), Dangling()),
             service_cidr=settings.service_cidr,
             resolver=resolver or ServiceResolver(),
             history_window_seconds=settings.history_window_seconds,

@@ -161,3 +161,112 @@ async def test_the_request_for_a_token_owns_its_spec_alone(api: Api) -> None:
     made = await api("POST", f"{path}/a/token", {"spec": {"audiences": ["x"]}})
     (entry,) = made.body["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:spec": {"f:audiences": {}, "f:expirationSeconds": {}}}
+
+
+PODS = "/api/v1/namespaces/default/pods"
+FLOW_SCHEMAS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
+
+
+def pod(*containers: str, **spec: Any) -> dict[str, Any]:
+    made = [{"name": name, "image": "i"} for name in containers or ("c",)]
+    return {"metadata": {"name": "p"}, "spec": {"automountServiceAccountToken": False, "containers": made, **spec}}
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ("", 204, ""),
+        ("container=c", 204, ""),
+        ("container=x", 400, "container x is not valid for pod p"),
+        ("tailLines=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        (
+            "tailLines=-1&sinceSeconds=0",
+            422,
+            'PodLogOptions "p" is invalid: [tailLines: Invalid value: -1: must be greater than or equal to 0, '
+            "sinceSeconds: Invalid value: 0: must be greater than 0]",
+        ),
+        (
+            "sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z",
+            422,
+            'PodLogOptions "p" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be '
+            "specified",
+        ),
+    ],
+)
+async def test_the_log_of_a_pod_without_a_node_is_empty(api: Api, query: str, status: int, message: str) -> None:
+    assert (await api("POST", "/api/v1/namespaces/default/serviceaccounts", SERVICE_ACCOUNT)).status == 201
+    assert (await api("POST", PODS, pod())).status == 201
+    found = await api("GET", f"{PODS}/p/log", query=query)
+    assert (found.status, found.body["message"] if message else found.body) == (status, message)
+
+
+SERVICE_ACCOUNT = {"metadata": {"name": "default"}}
+
+
+async def test_the_log_of_one_of_several_containers_needs_its_name(api: Api) -> None:
+    assert (await api("POST", "/api/v1/namespaces/default/serviceaccounts", SERVICE_ACCOUNT)).status == 201
+    assert (await api("POST", PODS, pod("c", "d"))).status == 201
+    found = await api("GET", f"{PODS}/p/log")
+    wanted = "a container name must be specified for pod p, choose one of: [c d]"
+    assert (found.status, found.body["message"]) == (400, wanted)
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    assert (await api("POST", f"{PODS}/p/binding", binding)).status == 201
+    bound = (await api("GET", f"{PODS}/p")).body["status"]["conditions"]
+    time = "2026-01-02T03:04:05Z"
+    wanted_condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": time}
+    assert bound == [wanted_condition]
+    found = await api("GET", f"{PODS}/p/log", query="container=c")
+    assert (found.status, found.body["message"]) == (404, 'pods "n" not found')
+
+
+async def test_a_flow_schema_tells_if_its_level_exists(api: Api) -> None:
+    async def dangling(api: Api) -> tuple[str, str]:
+        (condition,) = (await api("GET", f"{FLOW_SCHEMAS}/f")).body["status"]["conditions"]
+        assert condition["type"] == "Dangling"
+        return condition["status"], condition["reason"]
+
+    spec = {"matchingPrecedence": 500, "priorityLevelConfiguration": {"name": "mine"}}
+    assert (await api("POST", FLOW_SCHEMAS, {"metadata": {"name": "f"}, "spec": spec})).status == 201
+    assert await dangling(api) == ("True", "NotFound")
+    level = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+    assert (await api("POST", LEVELS, {"metadata": {"name": "mine"}, "spec": level})).status == 201
+    assert await dangling(api) == ("False", "Found")
+    assert (await api("DELETE", f"{LEVELS}/mine")).status == 200
+    assert await dangling(api) == ("True", "NotFound")
+    await api.merge(f"{FLOW_SCHEMAS}/f", {"spec": {"priorityLevelConfiguration": {"name": "system"}}})
+    assert await dangling(api) == ("False", "Found")
+    entry = (await api("GET", f"{FLOW_SCHEMAS}/f")).body["metadata"]["managedFields"][0]
+    assert (entry["manager"], entry["operation"], entry["subresource"]) == (
+        *("api-priority-and-fairness-config-consumer-v1", "Apply", "status"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("certificate", "field", "message"),
+    [
+        ({"signerName": "a"}, "signerName", "must be a fully qualified domain and path"),
+        ({"maxExpirationSeconds": 91 * 86400 + 1}, "maxExpirationSeconds", "must be <= 7862400"),
+        (
+            {"signerName": "kubernetes.io/x", "maxExpirationSeconds": 86401},
+            "maxExpirationSeconds",
+            "must be <= 86400",
+        ),
+        ({"userAnnotations": {"a": "b"}}, "userAnnotations", "must be a domain-prefixed key"),
+        ({"userAnnotations": {"x.y/a": "b" * 262145}}, "userAnnotations", "Too long"),
+        ({}, "", ""),
+    ],
+)
+async def test_projected_certificates_of_pods_have_limits(
+    api: Api, certificate: dict[str, Any], field: str, message: str
+) -> None:
+    assert (await api("POST", "/api/v1/namespaces/default/serviceaccounts", SERVICE_ACCOUNT)).status == 201
+    source = {"signerName": "a.b/c", "keyType": "ED25519", "credentialBundlePath": "b", **certificate}
+    volume = {"name": "v", "projected": {"sources": [{"podCertificate": source}]}}
+    made = await api("POST", PODS, pod(volumes=[volume]))
+    if not field:
+        assert made.status == 201
+        return
+    (cause,) = made.body["details"]["causes"]
+    assert cause["field"] == f"spec.volumes[0].projected.sources[0].podCertificate.{field}"
+    assert message in cause["message"]

@@ -53,13 +53,13 @@ def _list_options(context: Context, *, watch: bool) -> ListOptions:
         options = ListOptions(
             label_selector=labels.parse(read("labelSelector")),
             field_selector=fields.parse(read("fieldSelector")),
-            limit=max(0, _number(read("limit"))),
+            limit=max(0, parse_number(read("limit"))),
             continue_token=read("continue"),
             resource_version=read("resourceVersion"),
             match=read(_MATCH),
             send_initial_events=_flag(context, "sendInitialEvents"),
             allow_bookmarks=bool(_flag(context, "allowWatchBookmarks")),
-            timeout_seconds=max(0, _number(read("timeoutSeconds"))),
+            timeout_seconds=max(0, parse_number(read("timeoutSeconds"))),
             at=at_revision(context),
         )
     if watch and options.send_initial_events is None and not options.match and options.resource_version in ("", "0"):
@@ -93,7 +93,8 @@ def parse_revision(text: str) -> int:
         raise BadRequest(f"invalid resource version: {invalid('resourceVersion', text, str(error))}") from None
 
 
-def _number(text: str) -> int:
+def parse_number(text: str) -> int:
+    """Returns an option as a number; 0 if empty. Raises BadRequest."""
     if not text:
         return 0
     try:

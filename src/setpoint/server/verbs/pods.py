@@ -10,6 +10,7 @@ from setpoint.objects.errors import (
     TooManyRequests,
 )
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.codec.delete_options import DeleteOptions, from_tree
 from setpoint.server.codec.request_body import body_size, read_body
@@ -79,7 +80,11 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
         if isinstance(given := metadata.get(field), dict) and given:
             pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **given}
     found = pod.setdefault("status", {}).setdefault("conditions", [])
-    conditions.set_condition(found, context.services.clock, type="PodScheduled", status="True", reason="", message="")
+    scheduled = conditions.find(found, "PodScheduled")
+    if scheduled is None or scheduled.get("status") != "True":
+        now = format_time(context.services.clock.now())
+        new: Object = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+        found[:] = [*(each for each in found if each is not scheduled), new]
     return pod
 
 
@@ -145,7 +150,7 @@ async def connect(context: Context, resource: Resource) -> Response:
     )
     await admission.mutate(context, operation)
     await admission.validate(context, operation)
-    return await need_node(context, resource)
+    return await _need_node(context, resource)
 
 
 def _connect_options(context: Context, resource: Resource) -> Object:
@@ -164,8 +169,8 @@ def _connect_options(context: Context, resource: Resource) -> Object:
     return found
 
 
-async def need_node(context: Context, resource: Resource) -> Response:
-    """Raises BadRequest for logs, exec, attach, port-forward and proxy, which only a node can serve."""
+async def _need_node(context: Context, resource: Resource) -> Response:
+    """Raises BadRequest for exec, attach, port-forward and proxy, which only a node can serve."""
     await read(context, resource)
     name = context.info.name
     raise BadRequest(f"{resource.singular} {name} does not have a host assigned")

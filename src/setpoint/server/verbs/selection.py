@@ -48,7 +48,10 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
             raise Expired.listing(continuation.encode(position._replace(revision=NEWEST))) from None
         raise Expired(str(late) if options.at is not None else freshness.TOO_OLD) from None
     except TooEarly as early:
-        raise freshness.too_large(early.revision, early.current) from None
+        error = freshness.too_large(early.revision, early.current)
+        if options.continue_token:
+            error.retry_after_seconds = 0  # the token does not come from this server: a retry does not help
+        raise error from None
 
 
 async def _start(context: Context, resource: Resource, options: ListOptions, scope: str) -> _Start:
@@ -58,7 +61,7 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
         if revision:
             raise BadRequest("specifying resource version is not allowed when using continue")
         position = continuation.decode(options.continue_token)
-        at = position.revision if position.revision != NEWEST else None
+        at = position.revision if position.revision > NEWEST else None
         if at is not None and not await is_within_reach(context, resource, at):
             raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))
         return _Start(at, scope + position.last, options.limit)

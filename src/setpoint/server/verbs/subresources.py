@@ -7,7 +7,8 @@ the kind decides on the fields that each of them may change.
 from collections.abc import Mapping
 
 from setpoint.server.request.extension import Verb
-from setpoint.server.verbs.pods import bind, connect, evict, need_node
+from setpoint.server.verbs.pod_log import pod_log
+from setpoint.server.verbs.pods import bind, connect, evict
 from setpoint.server.verbs.scale import get_scale, patch_scale, update_scale
 from setpoint.server.verbs.token_request import issue_token
 
@@ -18,7 +19,7 @@ SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "binding": {"create": bind},
     "eviction": {"create": evict},
     "token": {"create": issue_token},
-    "log": {"get": need_node},
+    "log": {"get": pod_log},
     "attach": _CONNECT,
     "exec": _CONNECT,
     "portforward": _CONNECT,

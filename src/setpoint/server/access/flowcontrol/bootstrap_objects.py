@@ -128,7 +128,9 @@ def schemas() -> list[Object]:
     ]
 
 
-_PRODUCER, _CONSUMER = (f"api-priority-and-fairness-config-{role}-v1" for role in ("producer", "consumer"))
+_PRODUCER = "api-priority-and-fairness-config-producer-v1"
+# The actor that writes the status.
+CONSUMER = Actor("system:apiserver", ("system:masters",), field_manager="api-priority-and-fairness-config-consumer-v1")
 _CONDITION_FIELDS: Object = map_fields("lastTransitionTime", "message", "reason", "status", "type")
 
 
@@ -158,7 +160,7 @@ async def _missing(services: Services, plural: str, objects: Sequence[Object]) -
                 tree["status"] = {"conditions": [_found(tree, services)]}
                 status = {"f:status": {"f:conditions": {'k:{"type":"Dangling"}': _CONDITION_FIELDS}}}
                 version, now = str(GroupVersion(GROUP, VERSION)), services.clock.now()
-                entries.insert(0, managed(version, status, now, _CONSUMER, "Apply", "status"))
+                entries.insert(0, managed(version, status, now, CONSUMER.field_manager, "Apply", "status"))
             tree["metadata"]["managedFields"] = entries
             writes.append(Write(key, resource.encode(tree), ABSENT))
     return writes

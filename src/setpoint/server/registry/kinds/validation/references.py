@@ -3,7 +3,7 @@
 import re
 
 from setpoint.objects.field import FieldError, child, invalid, required
-from setpoint.objects.names import dns1123_subdomain, path_segment
+from setpoint.objects.names import dns1123_subdomain, path_segment, qualified_name
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.validation.values import wrong
 
@@ -44,6 +44,16 @@ def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
     if not _PATH_PATTERN.match(rest):
         found.append(invalid(path, rest, f"Invalid path (regex used for validation is '{_PATH}')"))
     return found
+
+
+def domain_prefixed_key(value: str, path: str) -> list[FieldError]:
+    """Validates a key such as `example.com/key`."""
+    if not value:
+        return [required(path)]
+    found = wrong(path, value, qualified_name(value))
+    if found or "/" in value:
+        return found
+    return [invalid(path, value, 'must be a domain-prefixed key (such as "acme.io/foo")')]
 
 
 def host_or_wildcard(value: str, path: str) -> list[FieldError]:

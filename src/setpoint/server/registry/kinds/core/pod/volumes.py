@@ -1,8 +1,19 @@
 """The volumes of a pod: their names, their single sources, and the sources that only pods have."""
 
 from setpoint.objects import labels
-from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, not_supported, required
+from setpoint.objects.field import (
+    FieldError,
+    child,
+    duplicate,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 from setpoint.objects.gotext import quote
+from setpoint.objects.metavalidation import MAX_ANNOTATIONS
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.core.claim_spec import validate_claim_template
@@ -12,6 +23,7 @@ from setpoint.server.registry.kinds.core.pod.environment import (
     validate_resource_reference,
 )
 from setpoint.server.registry.kinds.core.volume_sources import validate_source
+from setpoint.server.registry.kinds.validation.references import domain_prefixed_key
 from setpoint.server.registry.kinds.validation.values import (
     INT32_MAX,
     amount,
@@ -237,14 +249,26 @@ def _project_bundle(bundle: Object, path: str, paths: _Paths) -> list[FieldError
     return found + local_path(file, child(path, "path")) + paths.take(file, file)
 
 
+# Seconds: 91 days, and a day for the signers of Kubernetes.
+_MOST_EXPIRATION, _KUBERNETES_EXPIRATION = 91 * 86400, 86400
+
+
 def _project_certificate(certificate: Object, path: str, paths: _Paths) -> list[FieldError]:
-    kind = certificate.get("keyType") or ""
-    found: list[FieldError] = []
+    # Imported with the first such volume: the rules of certificates need a large library.
+    from setpoint.server.registry.kinds.certificates.signing_request import validate_signer_name
+
+    kind, signer = certificate.get("keyType") or "", certificate.get("signerName") or ""
+    found = validate_signer_name(signer, child(path, "signerName"))
+    found += _user_annotations(certificate.get("userAnnotations") or {}, child(path, "userAnnotations"))
     if kind not in _KEY_TYPES:
         found.append(not_supported(child(path, "keyType"), kind, _KEY_TYPES))
     seconds = certificate.get("maxExpirationSeconds")
     if seconds is not None and seconds < 3600:
         why = "if provided, maxExpirationSeconds must be >= 3600"
+        found.append(invalid(child(path, "maxExpirationSeconds"), seconds, why))
+    most = _KUBERNETES_EXPIRATION if signer.startswith("kubernetes.io/") else _MOST_EXPIRATION
+    if seconds is not None and seconds > most:
+        why = f"if provided, maxExpirationSeconds must be <= {most}"
         found.append(invalid(child(path, "maxExpirationSeconds"), seconds, why))
     files = {
         name: certificate[name]
@@ -257,6 +281,14 @@ def _project_certificate(certificate: Object, path: str, paths: _Paths) -> list[
         why = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
         found.append(required(path, why))
     return found
+
+
+def _user_annotations(annotations: dict[str, str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for key in annotations:
+        found += domain_prefixed_key(key.lower(), path)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    return [*found, too_long(path, MAX_ANNOTATIONS)] if size > MAX_ANNOTATIONS else found
 
 
 _RULES = {
