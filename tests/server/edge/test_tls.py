@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from tests.server.edge.edge import Edge, Silent, edge, soon
 
 from setpoint.objects.clock import SystemClock
@@ -242,3 +243,20 @@ async def test_curl_is_served(tmp_path: Path) -> None:
         code, text = await _curl(server, ca, "--data-binary", f"@{huge}")
         assert (code, '"code":413' in text.replace(" ", "")) == (0, True)
         assert (await _curl(server, ca, "-I"))[1].startswith("HTTP/1.1 200 OK")
+
+
+def test_clients_learn_the_names_of_acceptable_authorities() -> None:
+    """A client with several certificates chooses by the names in the server's request, which TLS 1.2 does not
+    encrypt."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context(cadata=IDENTITY.authority.pair.certificate.decode())
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    client = context.wrap_bio(to_client, to_server, server_hostname="localhost")
+    server = IDENTITY.context.wrap_bio(to_server, to_client, server_side=True)
+    for side in (client, server):
+        with pytest.raises(ssl.SSLWantReadError):
+            side.do_handshake()
+    subject = x509.load_pem_x509_certificate(IDENTITY.authority.pair.certificate).subject.public_bytes()
+    flight = to_client.read()
+    # The name is in the certificate of the server, as its issuer, and in the request.
+    assert flight.count(len(subject).to_bytes(2, "big") + subject) == 1

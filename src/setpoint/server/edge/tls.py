@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from setpoint.objects.pem import certificates_in
+from setpoint.server.edge.authority_names import announce_authorities
 
 
 class Certificates(NamedTuple):
@@ -28,6 +29,7 @@ def server_context(client_authorities: str = "") -> ssl.SSLContext:
     if client_authorities:
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(cadata=client_authorities)
+        announce_authorities(context, client_authorities)
     return context
 
 
