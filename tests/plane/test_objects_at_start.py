@@ -100,6 +100,8 @@ async def test_services_of_an_older_store_get_their_addresses_at_the_next_start(
 async def test_the_tracking_of_legacy_tokens_has_a_start_day() -> None:
     async with ControlPlane(system=False) as plane:
         name = "kube-apiserver-legacy-service-account-token-tracking"
+        assert (await ask(plane, "GET", f"{CONFIG_MAPS}/{name}"))[0] == 404
+        await plane.listen(tls=False)
         _, found = await ask(plane, "GET", f"{CONFIG_MAPS}/{name}")
         assert found["data"]["since"] == found["metadata"]["creationTimestamp"][:10]
 

@@ -12,6 +12,7 @@ from setpoint.plane.errors import PlaneError
 from setpoint.server.app import Server
 from setpoint.server.bootstrap.client_authority import publish_client_authority
 from setpoint.server.bootstrap.kubernetes_service import address_of, advertise, withdraw
+from setpoint.server.bootstrap.system_objects import track_legacy_tokens
 from setpoint.server.edge.kubeconfig import KEPT, kubeconfig
 from setpoint.server.edge.limits import Limits
 from setpoint.store.contract import StoreError
@@ -55,6 +56,7 @@ class PlaneEndpoint:
         host, port = await self._edge().listen(host, port, context)
         if advertised:
             await self._advertise(host, port)
+            await track_legacy_tokens(self._server.services)
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self.url = f"{'https' if tls else 'http'}://{shown}:{port}"

@@ -30,7 +30,6 @@ STEPS = (
     "priority-and-fairness-config-consumer",
     "crd-informer-synced",
     "start-system-namespaces-controller",
-    "start-legacy-token-tracking-controller",
     "rbac/bootstrap-roles",
     "scheduling/bootstrap-system-priority-classes",
     "priority-and-fairness-config-producer",

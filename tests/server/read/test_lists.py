@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from setpoint.server.bootstrap.system_objects import LEGACY_TOKENS
-
 from .reader import ALL_MAPS, MAPS, WIDGETS, Reader, Tree, names, reading
 
 EXPIRED = "The provided continue parameter is too old to display a consistent list result."
@@ -144,13 +142,9 @@ async def test_all_namespaces_are_listed_in_the_order_of_namespace_and_name() ->
             await reader.create(path, name)
         listed = await reader.json(ALL_MAPS)
         found = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in listed["items"]]
-        assert found == [("default", "b"), ("default", "c"), ("kube-public", "a"), ("kube-system", LEGACY_TOKENS)]
+        assert found == [("default", "b"), ("default", "c"), ("kube-public", "a")]
         page = await reader.json(ALL_MAPS, limit=1)
-        assert names(await reader.json(ALL_MAPS, **{"continue": page["metadata"]["continue"]})) == [
-            "c",
-            "a",
-            LEGACY_TOKENS,
-        ]
+        assert names(await reader.json(ALL_MAPS, **{"continue": page["metadata"]["continue"]})) == ["c", "a"]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +163,7 @@ async def test_names_and_namespaces_select_in_one_namespace_as_in_all(selector: 
         await fill(reader, "a", "b", "c")
         for path in (MAPS, ALL_MAPS):
             listed = await reader.json(path, fieldSelector=selector)
-            # The server has a ConfigMap of its own, in another namespace.
-            assert [name for name in names(listed) if name != LEGACY_TOKENS] == wanted
+            assert names(listed) == wanted
             assert listed["metadata"]["resourceVersion"] == str(await reader.store.revision())
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from setpoint.server.bootstrap.system_objects import LEGACY_TOKENS
 from setpoint.store.contract import Watch
 
 from .reader import DEFINITIONS, MAPS, PARTIAL, START, TABLE, WIDGETS, Reader, Tree, reading
@@ -321,7 +320,7 @@ async def test_each_namespace_is_watched_apart_and_all_together() -> None:
         here = await reader.watch()
         await reader.create(MAPS, "a")
         await reader.create(MAPS.replace("default", "kube-public"), "b")
-        assert await everywhere.told(3) == [("ADDED", LEGACY_TOKENS), ("ADDED", "a"), ("ADDED", "b")]
+        assert await everywhere.told(2) == [("ADDED", "a"), ("ADDED", "b")]
         assert await here.told(1) == [("ADDED", "a")]
 
 

@@ -32,7 +32,6 @@ APISERVER = Actor("system:apiserver", ("system:masters",), field_manager="kube-a
 # The steps of the start that write objects, by the names of kube-apiserver's hooks.
 STEPS = (
     "start-system-namespaces-controller",
-    "start-legacy-token-tracking-controller",
     "rbac/bootstrap-roles",
     "scheduling/bootstrap-system-priority-classes",
     "priority-and-fairness-config-producer",
@@ -55,8 +54,6 @@ async def fill(services: Services) -> None:
         tree: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata}
         await make(services, "priorityclasses", tree | {"value": value, "description": description})
     services.start_steps["scheduling/bootstrap-system-priority-classes"] = True
-    await make(services, "configmaps", _token_tracking(services))
-    services.start_steps["start-legacy-token-tracking-controller"] = True
     is_new = await make(services, "servicecidrs", _service_range(services))
     is_new = await make(services, "services", _own_service(services)) or is_new
     if is_new:
@@ -64,6 +61,12 @@ async def fill(services: Services) -> None:
         await adopt_addresses(services, APISERVER)
     services.start_steps["start-kubernetes-service-cidr-controller"] = True
     services.start_steps["bootstrap-controller"] = True
+
+
+async def track_legacy_tokens(services: Services) -> None:
+    """Records the day since which the last use of legacy tokens is known. Only servers that listen do this: the
+    controllers of a plane in one process then see no ConfigMap that they did not create."""
+    await make(services, "configmaps", _token_tracking(services))
 
 
 async def make(services: Services, plural: str, tree: Object) -> bool:

@@ -4,6 +4,7 @@ from setpoint.objects.field import FieldError, child, forbidden, index, invalid,
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Object, copy
+from setpoint.server.registry.kinds.core.pod.resources import quality_of_service
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
 from setpoint.server.registry.kinds.core.pod.validation import validate_pod
 from setpoint.server.registry.kinds.gotypes.difference import difference
@@ -190,6 +191,9 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
     spec, stored = tree.get("spec") or {}, old.get("spec") or {}
     if (old.get("status") or {}).get("qosClass") != (tree.get("status") or {}).get("qosClass"):
         found.append(invalid("status.qosClass", (tree.get("status") or {}).get("qosClass"), "field is immutable"))
+    if quality_of_service(stored) != quality_of_service(spec):
+        why = "Pod QOS Class may not change as a result of resizing"
+        found.append(invalid("spec", (tree.get("status") or {}).get("qosClass") or "", why))
     for name in ("containers", "initContainers"):
         new_ones, old_ones = spec.get(name) or [], stored.get(name) or []
         if len(new_ones) != len(old_ones):
