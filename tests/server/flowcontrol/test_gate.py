@@ -240,7 +240,7 @@ async def test_what_every_cluster_has_is_made_once_and_again_when_it_is_gone() -
             assert isinstance(body, bytes)
             return [item["metadata"]["name"] for item in json.loads(body)["items"]]
 
-        assert len(await names(SCHEMAS)) == 13
+        assert len(await names(SCHEMAS)) == 11
         assert len(await names(LEVELS)) == 8
         before = await server.server.services.store.revision()
         await server.server.start()
@@ -250,7 +250,7 @@ async def test_what_every_cluster_has_is_made_once_and_again_when_it_is_gone() -
         # They hold without their objects, too.
         assert (await server.ask("admin", MAPS)).status == 200
         await server.server.start()
-        assert len(await names(SCHEMAS)) == 13
+        assert len(await names(SCHEMAS)) == 11
 
 
 async def test_who_is_alone_takes_no_turns_until_somebody_else_comes() -> None:

@@ -38,8 +38,8 @@ async def test_a_kind_is_served_from_its_creation_to_its_end(api: Api, table: st
     made = await api("POST", place, body)
     assert made.status == 201, made.body
     read = await api("GET", own)
-    if body["kind"] == "ValidatingAdmissionPolicy":
-        # Its types are checked once it is there, and its status tells.
+    if body["kind"] in ("FlowSchema", "ValidatingAdmissionPolicy"):
+        # Its level is looked up, or its types are checked, once it is there, and its status tells.
         assert (read.status, read.body["spec"]) == (200, made.body["spec"])
     else:
         assert (read.status, read.body) == (200, made.body)

@@ -93,7 +93,7 @@ async def test_the_status_of_a_custom_resource_is_written_only_through_its_own_e
     assert (main.body["status"], main.body["metadata"]["generation"]) == ({"phase": "ready"}, 2)
 
 
-@pytest.mark.parametrize("subresource", ["log", "exec", "attach", "portforward", "proxy"])
+@pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "proxy"])
 async def test_what_needs_a_node_says_that_there_is_none(api: Api, subresource: str) -> None:
     await api("POST", PODS, pod())
     answer = await api("GET", f"{PODS}/p/{subresource}")
