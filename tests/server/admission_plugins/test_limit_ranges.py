@@ -46,7 +46,8 @@ async def test_what_is_created_is_filled_in_and_held_to_the_bounds(api: Api, cas
 
 
 async def test_a_pod_that_is_there_stays_when_bounds_come_later(api: Api) -> None:
-    await api("POST", PODS, body_of({"containers": [{}]}))
+    # A resize may not change the quality of service, so the pod has requests from the start.
+    await api("POST", PODS, body_of({"containers": [{"requests": {"cpu": "600m"}}]}))
     limit = {"type": "Container", "min": {"cpu": "1"}}
     await api("POST", RANGES, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}})
     assert (await api.merge(f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})).status == 200
