@@ -11,13 +11,13 @@ _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 # Longer texts are OpenAPI documents, in which no server chooses values.
 _DOCUMENT = 400_000
 _PATTERN = re.compile(
-    r'(?P<list>"metadata":\{"resourceVersion":"\d*")(?=\}|,"continue"|,"remainingItemCount")'
-    r'|"resourceVersion":"(?P<rv>\d+)"'
-    r'|"continue":"(?P<continue>[^"]{9,})"'
+    r'"metadata":\s*\{\s*(?P<list>"continue":\s?"",\s*)?"resourceVersion":\s?"\d*"(?P<ends>(?=\s*\}|,\s*"continue"|,\s*"remainingItemCount"))'
+    r'|"resourceVersion":\s?"(?P<rv>\d+)"'
+    r'|"continue":"(?P<continue>[^"]{9,})"(?P<more>(?:,"remainingItemCount":\d+)?,"resourceVersion":)?(?(more)"\d+")(?P<page>)'
     r'|resourceVersion: "(?P<yaml_rv>\d+)"'
-    r"|(?P<uid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+    r"|(?P<uid>\b(?!(?:11111111-1111|22222222-2222|33333333-3333)-4)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     rf"|(?P<time>(?:{_DAYS})T\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?:Z|[+-]\d\d:\d\d))"
-    r'|(?P<port>ode[pP]ort":)(?P<port_number>3[0-2]\d\d\d)\b'
+    r'|(?P<port>ode[pP]ort":\s?)(?P<port_number>3[0-2]\d\d\d)\b'
     r"|(?P<ip>\b10\.0\.\d{1,3}\.\d{1,3}\b)"
     rf"|(?P<name>gen-[a-z0-9]+-{_SAFE}{{5}}\b)"
     rf"|(?P<access>kube-api-access-{_SAFE}{{5}})"
@@ -68,10 +68,11 @@ def canonical(body: bytes, names: Names) -> str:
                 return f'"resourceVersion":"<rv:{names.number("rv", found["rv"])}>"'
             case "yaml_rv":
                 return f'resourceVersion: "<rv:{names.number("rv", found["yaml_rv"])}>"'
-            case "list":
-                return '"metadata":{"resourceVersion":"<listrv>"'
-            case "continue":
-                return f'"continue":"<continue:{names.number("continue", found["continue"])}>"'
+            case "ends":
+                return f'"metadata":{{{found["list"] or ""}"resourceVersion":"<listrv>"'
+            case "page":
+                rest = f'{found["more"]}"<listrv>"' if found["more"] else ""
+                return f'"continue":"<continue:{names.number("continue", found["continue"])}>"{rest}'
             case "port_number":
                 return f'{found["port"]}"<port:{names.number("port", found["port_number"])}>"'
             case "access":

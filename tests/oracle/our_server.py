@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.oracle.peers import ISSUER, SERVICE_RANGE, Files
-from tests.oracle.users import ADMIN, TOKENS
 
 SECONDS = 60.0
 
@@ -45,7 +44,8 @@ def our_server(directory: Path, files: Files, *, plain: bool = True, controllers
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "SETPOINT_TOKEN": TOKENS[ADMIN]},
+            # Another one than that of the users, who are all in the file of both servers.
+            env={**os.environ, "SETPOINT_TOKEN": "token-of-the-kubeconfig"},
         )
     try:
         assert process.stdout is not None

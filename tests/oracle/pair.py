@@ -8,12 +8,12 @@ from tests.oracle.canonical import Names
 from tests.oracle.comparison import Compared, compare
 from tests.oracle.kinds import Asks, definitions
 from tests.oracle.request import NO_EPISODE, Request
-from tests.oracle.users import bindings
+from tests.oracle.users import bindings, roles
 from tests.oracle.wire import Address, Answer, Connection
 
 # Caches of the real server follow its store after a moment. A read that differs is repeated after these seconds.
 _PATIENCE = (0.03, 0.1, 0.4)
-_READY_SECONDS = 30.0
+_READY_SECONDS = 90.0
 
 
 class Pair:
@@ -62,9 +62,13 @@ class Pair:
     def prepare(self) -> None:
         """Creates the rights of the users and the definitions of custom resources, and waits until they have effect."""
         names = (Names(), Names())
-        roles = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        rbac = "/apis/rbac.authorization.k8s.io/v1"
         crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        for path, trees in ((roles, bindings()), (crds, definitions())):
+        for path, trees in (
+            (f"{rbac}/clusterroles", roles()),
+            (f"{rbac}/clusterrolebindings", bindings()),
+            (crds, definitions()),
+        ):
             for tree in trees:
                 request = Request("POST", path, headers=(("Content-Type", "application/json"),), body=tree)
                 for answer in self.exchange(request, names):
@@ -78,9 +82,11 @@ class Pair:
             Request("GET", "/api/v1/namespaces/default/configmaps", user="viewer"),
             Request("GET", "/openapi/v3/apis/oracle.example.com/v1"),
         ]
-        while {answer.code for probe in probes for answer in self.exchange(probe, names)} != {200}:
+        while waiting := [
+            probe.path for probe in probes if {answer.code for answer in self.exchange(probe, names)} != {200}
+        ]:
             if time.monotonic() > end:
-                raise RuntimeError("the definitions or rights have no effect")
+                raise RuntimeError(f"not served after {_READY_SECONDS:.0f} s: {', '.join(waiting)}")
             time.sleep(0.2)
 
     def watch(self, request: Request, names: tuple[Names, Names], episode: str) -> "Watch":

@@ -95,6 +95,27 @@ def test_tokens_lead_back_to_the_value_of_each_server() -> None:
     assert sent.endswith(b'"resourceVersion":"41"},"clusterIP":"10.0.3.4","nodePort":30999}')
 
 
+def test_lists_have_a_version_of_their_own_in_every_order_of_keys() -> None:
+    token = "eyJ2IjoibWV0YSJ9"
+    for text, expected in (
+        (b'"metadata":{"resourceVersion":"7"}', '"metadata":{"resourceVersion":"<listrv>"}'),
+        (
+            b'"metadata":{"continue":"","resourceVersion":"7"}',
+            '"metadata":{"continue":"","resourceVersion":"<listrv>"}',
+        ),
+        (
+            f'"metadata":{{"resourceVersion":"7","continue":"{token}"}}'.encode(),
+            '"metadata":{"resourceVersion":"<listrv>","continue":"<continue:0>"}',
+        ),
+        (
+            f'"metadata":{{"continue":"{token}","remainingItemCount":2,"resourceVersion":"7"}}'.encode(),
+            '"metadata":{"continue":"<continue:0>","remainingItemCount":2,"resourceVersion":"<listrv>"}',
+        ),
+        (b'"metadata":{"resourceVersion":"7","uid":"x"}', '"metadata":{"resourceVersion":"<rv:0>","uid":"x"}'),
+    ):
+        assert canonical(text, Names()) == expected
+
+
 def test_messages_of_different_objects_become_equal() -> None:
     assert simplified('Pod "a" is invalid: spec.x[0].y: Invalid value: 7: bad') == simplified(
         'Job.batch "b" is invalid: spec.z.a: Invalid value: 81: bad'

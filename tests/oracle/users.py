@@ -33,15 +33,29 @@ def write_token_file(path: Path) -> None:
     path.write_text("".join(lines))
 
 
-def bindings() -> list[dict[str, Any]]:
-    """The ClusterRoleBindings that give the groups their rights."""
+def roles() -> list[dict[str, Any]]:
+    """The ClusterRoles of the groups. The built-in ones are aggregated by a controller, which does not run."""
+    groups = ["", "apps", "batch", "networking.k8s.io", "policy", "autoscaling", "oracle.example.com", "events.k8s.io"]
+    reads = ["get", "list", "watch"]
+    writes = [*reads, "create", "update", "patch", "delete", "deletecollection"]
     return [
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": f"oracle-{group}"},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": group}],
-        }
-        for group, role in (("editors", "edit"), ("viewers", "view"))
+        _object("ClusterRole", f"oracle-{group}", rules=[{"apiGroups": groups, "resources": ["*"], "verbs": verbs}])
+        for group, verbs in (("editors", writes), ("viewers", reads))
     ]
+
+
+def bindings() -> list[dict[str, Any]]:
+    """The ClusterRoleBindings that give the groups their roles."""
+    return [
+        _object(
+            "ClusterRoleBinding",
+            f"oracle-{group}",
+            roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": f"oracle-{group}"},
+            subjects=[{"apiGroup": _RBAC, "kind": "Group", "name": group}],
+        )
+        for group in ("editors", "viewers")
+    ]
+
+
+def _object(kind: str, name: str, **parts: Any) -> dict[str, Any]:
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": {"name": name}, **parts}
