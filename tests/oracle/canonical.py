@@ -23,6 +23,9 @@ _PATTERN = re.compile(
     rf"|(?P<access>kube-api-access-{_SAFE}{{5}})"
     r'|"(?P<token>ey[\w-]{20,}\.[\w-]+\.[\w-]+)"'
     r'|(?P<age>"\d{1,3}s"|"<invalid>")'
+    # Versions in messages, and the file of a scheme, which depends on how the program was built.
+    r"|(?P<before>in the precondition \(|in record \(|, current: |ResourceVersion: )(?P<version>\d+)"
+    r'|in scheme \\?"(?P<scheme>[\w./:-]+)'
 )
 
 
@@ -79,6 +82,10 @@ def canonical(body: bytes, names: Names) -> str:
                 return "kube-api-access-<generated>"
             case "token":
                 return '"<token>"'
+            case "version":
+                return f"{found['before']}<version>"
+            case "scheme":
+                return "in scheme <file>"
             case "age":
                 return '"<age>"'
         return "<microtime>" if found["fraction"] else "<time>"

@@ -14,7 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from tests.oracle.comparison import class_of
-from tests.oracle.coverage import Coverage
+from tests.oracle.coverage import Coverage, grouped
 from tests.oracle.documents import documents
 from tests.oracle.episode import Finding, Outcome, replay, run_episode
 from tests.oracle.kinds import Kind, kinds
@@ -30,7 +30,7 @@ LENGTH = 24
 # Success of fewer requests than this share on the real server makes the requests tamer.
 SHARE = 0.63
 # Classes that are shrunk, at most; the rest are told with the first finding.
-SHRUNK = 150
+SHRUNK = 250
 
 
 @contextmanager
@@ -143,7 +143,9 @@ def main() -> int:
         arguments.report.write_text(text)
     print(text.partition("## Classes")[0])
     print(f"coverage: {count - len(gaps)} of {count} cells of kind, verb, patch type and subresource have a success")
-    print("gaps: " + "; ".join(" ".join(part for part in cell if part) for cell in gaps))
+    print("gaps by verb, patch type and subresource:")
+    for place, kinds_of in grouped(gaps):
+        print(f"  {place}: {len(kinds_of)}: {', '.join(kinds_of[:8])}{', …' if len(kinds_of) > 8 else ''}")
     print("kinds without a template or not served by both: " + ", ".join(run.left))
     return 1 if run.report.groups else 0
 

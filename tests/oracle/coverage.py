@@ -46,3 +46,11 @@ def cells(kind: Kind) -> list[Cell]:
 def _patches(kind: Kind) -> list[str]:
     """The patch types of a kind; custom resources have no strategic merge patch."""
     return [patch for patch in CONTENT_TYPES if patch != "strategic" or not kind.group.endswith("example.com")]
+
+
+def grouped(gaps: Iterable[Cell]) -> list[tuple[str, list[str]]]:
+    """The kinds of the gaps, by verb, patch type and subresource; those of most kinds first."""
+    found: dict[str, list[str]] = {}
+    for kind, *rest in gaps:
+        found.setdefault(" ".join(part for part in rest if part), []).append(kind)
+    return sorted(found.items(), key=lambda pair: -len(pair[1]))

@@ -1,5 +1,6 @@
 """Reduces a finding to few requests with small bodies that still cause a difference of the same class."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,8 @@ from tests.oracle.episode import Finding
 from tests.oracle.request import Request
 
 TRIALS = 70
+# Some requests wait for seconds.
+SECONDS = 10.0
 
 
 def classes(finding: Finding) -> set[str]:
@@ -19,10 +22,11 @@ def shrunk(finding: Finding, wanted: str, rerun: Callable[[tuple[Request, ...]],
     """A smaller finding of the class; the given one if no smaller one was found."""
     best = finding
     left = TRIALS
+    end = time.monotonic() + SECONDS
 
     def holds(history: tuple[Request, ...]) -> bool:
         nonlocal best, left
-        left -= 1
+        left = left - 1 if time.monotonic() < end else 0
         found = rerun(history)
         if found is None or wanted not in classes(found):
             return False

@@ -164,6 +164,10 @@ class Stream(Protocol):
 Body: TypeAlias = bytes | list[bytes] | Stream
 
 
+# The header of every response: caches between client and server keep none.
+NO_CACHE = ("Cache-Control", "no-cache, private")
+
+
 class Response(NamedTuple):
     """One response. The edge adds the headers of the transport: length or chunking, date, connection."""
 

@@ -32,7 +32,7 @@ from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, nego
 from setpoint.server.codec.protobuf_form import ProtobufForm
 from setpoint.server.codec.response import error_answer, failure_answer, wants_indents
 from setpoint.server.codec.warning_headers import warning_headers
-from setpoint.server.message import Request, Response
+from setpoint.server.message import NO_CACHE, Request, Response
 from setpoint.server.ports import User
 from setpoint.server.registry.resource import CREATE_ONLY, Resource
 from setpoint.server.request.context import Context, Services
@@ -58,7 +58,6 @@ _new = tuple.__new__  # creates a named tuple in half the time
 _log = logging.getLogger(__name__)
 _NO_PAGE = Response(404, "text/plain; charset=utf-8", b"404 page not found\n")
 _WHOLE = (bytes, list)
-_NO_CACHE = ("Cache-Control", "no-cache, private")
 # The maximum length of an audit ID that a client chooses; the rest is cut off.
 _MAX_AUDIT_ID = 64
 # The user of a request before authentication, and after failed authentication.
@@ -319,7 +318,7 @@ def _finished(response: Response, context: Context) -> Response:
     status, content_type, body, own = response
     headers = [*own, *context.headers]
     if not own or not any(name == "Cache-Control" for name, _ in headers):
-        headers.append(_NO_CACHE)
+        headers.append(NO_CACHE)
     headers.append(("Audit-Id", context.audit_id))
     if context.warnings:
         headers += warning_headers(context.warnings)

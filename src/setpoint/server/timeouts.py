@@ -14,7 +14,7 @@ from setpoint.objects import duration
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError, BadRequest, Timeout
 from setpoint.server.codec.response import error_answer
-from setpoint.server.message import Request, Response
+from setpoint.server.message import NO_CACHE, Request, Response
 from setpoint.server.requestinfo import is_long_running, request_info
 
 # The maximum seconds of a request, and of a write of one object.
@@ -46,7 +46,7 @@ class Timeouts:
         try:
             seconds = duration.parse(text) / _NANOSECONDS
         except ValueError as error:
-            return error_answer(request, BadRequest(f"invalid timeout specified in the request URL - {error}"))
+            return _refusal(request, BadRequest(f"invalid timeout specified in the request URL - {error}"))
         late = Timeout.of("request did not complete within the allotted timeout")
         if not 0 < seconds < MOST:
             seconds = MOST
@@ -69,7 +69,7 @@ class Timeouts:
             return handling.result()
         self._late.add(handling)
         handling.add_done_callback(self._late.discard)
-        return error_answer(request, late)
+        return _refusal(request, late)
 
     async def _wait(self, handling: "asyncio.Task[Response]", seconds: float) -> None:
         waiting = asyncio.create_task(self._clock.sleep(seconds))
@@ -77,3 +77,9 @@ class Timeouts:
             await asyncio.wait((handling, waiting), return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
+
+
+def _refusal(request: Request, error: APIError) -> Response:
+    """Returns an error with the header that the pipeline, which does not see this response, adds to others."""
+    response = error_answer(request, error)
+    return response._replace(headers=(*response.headers, NO_CACHE))
