@@ -23,14 +23,15 @@ from tests.oracle.pair import Pair
 from tests.oracle.peers import oracle, write_files
 from tests.oracle.programs import missing
 from tests.oracle.report import Group, Report
+from tests.oracle.request import Request
 from tests.oracle.shrinking import shrunk
 from tests.oracle.wire import Address
 
 LENGTH = 24
 # Success of fewer requests than this share on the real server makes the requests tamer.
 SHARE = 0.63
-# Classes that are shrunk, at most; the rest are told with the first finding.
-SHRUNK = 250
+# The examples of the largest classes are reduced in this time at the end of a run, the others are told as they are.
+SHRINK_SECONDS = 150.0
 
 
 @contextmanager
@@ -60,26 +61,21 @@ class Run:
             self.kinds = [kind for kind in self.kinds if any(part in kind.name for part in wanted)]
         self._tell = tell
         self._episodes = 0
-        self._shrunk = 0
 
-    def compare(self, count: int, *, shrink: bool = True, first: int = 0) -> None:
+    def compare(self, count: int, *, shrink_seconds: float = SHRINK_SECONDS, first: int = 0) -> None:
         """Compares about as many requests, beginning with the episode that has the number `first`."""
         report = self.report
         start = time.monotonic()
         for outcome in documents(self.pair):
-            self._add(outcome, None)
+            self._add(outcome)
         boldness, told, number = 0.35, 0, first
         while report.count < count:
             random = Random(f"{report.seed}:{number}")
             kind = self.kinds[number % len(self.kinds)]
             length = 6 if kind.template.get("heavy") else LENGTH
             watched = random.random() < 0.3
-            found: list[Finding] = []
             for outcome in run_episode(self.pair, self._name(), kind, random, boldness, length, watched=watched):
-                self._add(outcome, found)
-            if shrink:
-                for finding in found:
-                    self._shrink(kind, finding)
+                self._add(outcome)
             number += 1
             share = report.succeeded / max(report.count, 1)
             boldness = min(0.6, boldness + 0.005) if share > SHARE else max(0.05, boldness - 0.02)
@@ -91,25 +87,31 @@ class Run:
                     f"{report.differing} differ, {len(report.groups)} classes, episode {number}"
                 )
 
+        self._shrink(time.monotonic() + shrink_seconds)
+
     def _name(self) -> str:
         self._episodes += 1
         return f"e{self.report.seed}x{self._episodes}"
 
-    def _add(self, outcome: Outcome, found: list[Finding] | None) -> None:
+    def _add(self, outcome: Outcome) -> None:
         self.report.count += 1
         self.report.succeeded += 200 <= outcome.code < 400
         self.coverage.add(outcome.request, outcome.code)
-        if outcome.finding and self.report.add(outcome.finding) and found is not None:
-            found.append(outcome.finding)
+        if outcome.finding:
+            self.report.add(outcome.finding)
 
-    def _shrink(self, kind: Kind, finding: Finding) -> None:
-        """Replaces the example of each class that this finding began."""
-        for group in self.report.groups.values():
-            if group.example is not finding or self._shrunk >= SHRUNK:
+    def _shrink(self, end: float) -> None:
+        """Reduces the examples, those of the largest classes first, until that time."""
+        by_name = {kind.name: kind for kind in self.kinds}
+        for group in self.report.ranked():
+            kind = by_name.get(group.example.request.kind)
+            if time.monotonic() > end or kind is None:
                 continue
-            self._shrunk += 1
-            small = shrunk(finding, group.name, lambda history: replay(self.pair, self._name(), kind, history))
-            _replace(group, small)
+
+            def rerun(history: tuple[Request, ...], kind: Kind = kind) -> Finding | None:
+                return replay(self.pair, self._name(), kind, history)
+
+            _replace(group, shrunk(group.example, group.name, rerun))
 
 
 def _replace(group: Group, finding: Finding) -> None:
@@ -126,7 +128,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first episode")
     parser.add_argument("--kinds", nargs="*", default=[], help="parts of names such as pods/v1 or apps/v1")
     parser.add_argument("--report", type=Path, help="the file for the report in Markdown")
-    parser.add_argument("--no-shrink", action="store_true", help="tell the first finding of each class as it is")
+    parser.add_argument("--shrink-seconds", type=float, default=SHRINK_SECONDS, help="the time to reduce examples")
     arguments = parser.parse_args()
     if lacking := missing("etcd", "kube-apiserver"):
         print(f"{', '.join(lacking)} are not built; run `make oracle`, which needs Go", file=sys.stderr)
@@ -134,7 +136,7 @@ def main() -> int:
     with pair() as servers:
         run = Run(servers, arguments.seed, arguments.kinds, lambda text: print(text, flush=True))
         try:
-            run.compare(arguments.count, shrink=not arguments.no_shrink, first=arguments.first)
+            run.compare(arguments.count, shrink_seconds=arguments.shrink_seconds, first=arguments.first)
         except KeyboardInterrupt:
             print("interrupted")
         count, gaps = run.coverage.gaps(run.kinds)

@@ -67,9 +67,8 @@ class Report:
     meant: Counter[str] = field(default_factory=Counter)
     rules: list[Intended] = field(default_factory=intended)
 
-    def add(self, finding: Finding) -> list[Group]:
-        """Counts a finding; gives the classes that are new."""
-        new = []
+    def add(self, finding: Finding) -> None:
+        """Counts a finding."""
         unexplained = False
         for difference, name in _classed(finding):
             rule = next((rule for rule in self.rules if rule.covers(name, finding.request)), None)
@@ -79,12 +78,12 @@ class Report:
             unexplained = True
             if name not in self.groups:
                 self.groups[name] = Group(name, finding, difference)
-                new.append(self.groups[name])
             group = self.groups[name]
             group.count += 1
             group.kinds[finding.request.kind] += 1
+            if len(finding.history) < len(group.example.history):
+                group.example, group.difference = finding, difference
         self.differing += unexplained
-        return new
 
     def ranked(self) -> list[Group]:
         return sorted(self.groups.values(), key=lambda group: (-group.count, group.name))

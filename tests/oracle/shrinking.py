@@ -11,7 +11,7 @@ from tests.oracle.request import Request
 
 TRIALS = 70
 # Some requests wait for seconds.
-SECONDS = 10.0
+SECONDS = 6.0
 
 
 def classes(finding: Finding) -> set[str]:

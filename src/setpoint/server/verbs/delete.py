@@ -30,8 +30,7 @@ class Deleted(NamedTuple):
 
 async def delete(context: Context, resource: Resource) -> Response:
     options = delete_options(context)
-    if resource.strategy.orphan_warning and options.propagation_policy is None and options.orphan_dependents is None:
-        context.warn(resource.strategy.orphan_warning)
+    _warn_of_orphans(context, resource, options)
     deleted = await delete_object(context, resource, context.info.namespace, context.info.name, options)
     if deleted.gone and not resource.strategy.returns_deleted_object:
         metadata = deleted.tree["metadata"]
@@ -43,6 +42,7 @@ async def delete(context: Context, resource: Resource) -> Response:
 async def delete_collection(context: Context, resource: Resource) -> Response:
     """Deletes the objects that a list with the same parameters returns, and returns that list."""
     options = delete_options(context)
+    _warn_of_orphans(context, resource, options)
     selected = await select(context, resource)
     held = await resource.prepare(selected.items)
     for item in selected.items:
@@ -55,6 +55,11 @@ async def delete_collection(context: Context, resource: Resource) -> Response:
             continue
     del held
     return await list_answer(context, resource, selected)
+
+
+def _warn_of_orphans(context: Context, resource: Resource, options: DeleteOptions) -> None:
+    if resource.strategy.orphan_warning and options.propagation_policy is None and options.orphan_dependents is None:
+        context.warn(resource.strategy.orphan_warning)
 
 
 async def delete_object(

@@ -1,6 +1,6 @@
 """GET of one object: the current state or, with `at=REVISION`, a past one."""
 
-from setpoint.objects.errors import Expired, NotFound
+from setpoint.objects.errors import BadRequest, Expired, NotFound
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.registry.resource import Resource
@@ -11,6 +11,12 @@ from setpoint.store.contract import Item, TooEarly, TooLate
 
 
 async def get(context: Context, resource: Resource) -> Response:
+    if (
+        context.request.query
+        and "export" in context.query
+        and context.parameter("export").lower() not in ("0", "false")
+    ):
+        raise BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     item = await read(context, resource)
     if resource.fetch is not None:
         body = await resource.converting(lambda: resource.render(item.value, item.revision))

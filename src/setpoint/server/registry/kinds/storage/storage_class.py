@@ -236,6 +236,12 @@ def _audiences(tree: Object, _now: datetime) -> str:
     return UNSET if requests is None else ",".join(request.get("audience") or "" for request in requests)
 
 
+_OFF_BY_DEFAULT = (
+    *("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"),
+    "preventPodSchedulingIfMissing",
+)
+
+
 class CSIDriverStrategy(ValidatingStrategy):
     returns_deleted_object = True
     allows_unconditional_update = False
@@ -253,7 +259,7 @@ class CSIDriverStrategy(ValidatingStrategy):
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})
         spec.setdefault("attachRequired", True)
-        for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
+        for name in _OFF_BY_DEFAULT:
             spec.setdefault(name, False)
         spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
         spec["volumeLifecycleModes"] = spec.get("volumeLifecycleModes") or ["Persistent"]
