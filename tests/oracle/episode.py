@@ -17,7 +17,9 @@ from tests.oracle.wire import Answer
 _JSON = (("Content-Type", "application/json"),)
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+# The time without a frame that ends a watch: if a last frame is due, and if none is.
 _FRAME_SECONDS = 2.0
+_SILENCE_SECONDS = 0.3
 
 
 class Finding(NamedTuple):
@@ -208,11 +210,14 @@ def _close_watch(episode: Episode, watch: Watch, generator: Generator) -> Outcom
     if codes != [200, 200]:
         found = [Difference(f"watch: code {codes[0]} → {codes[1]}", "", "")] if codes[0] != codes[1] else []
         return _outcome(episode, request, codes[0], found, [[], []])
-    last = generator.fresh("zz-{ep}")
+    seconds = _SILENCE_SECONDS
     if "name" not in episode.kind.template:
+        last = generator.fresh("zz-{ep}")
         create = Request("POST", episode.kind.collection(), headers=_JSON, body=last)
-        episode.pair.exchange(create, episode.names, episode.name)
-    raw = watch.frames(b'"zz-', _FRAME_SECONDS if "name" not in episode.kind.template else 0.3)
+        answers = episode.pair.exchange(create, episode.names, episode.name)
+        if all(answer.code == 201 for answer in answers):
+            seconds = _FRAME_SECONDS
+    raw = watch.frames(b'"zz-', seconds)
     frames = [
         [canonical(line, known) for line in lines if b'"type":"BOOKMARK"' not in line or b"initial-events-end" in line]
         for lines, known in zip(raw, episode.names, strict=True)
