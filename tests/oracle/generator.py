@@ -253,7 +253,7 @@ class Generator:
                 self.kind.collection(None),
                 f"{self.kind.collection()}/",
                 f"{self.kind.root}/nope",
-                f"{self.kind.root}/watch/{self.kind.resource}/x/y",
+                f"{self.kind.root}/watch",
                 self.kind.root,
             )
         )

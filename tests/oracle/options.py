@@ -136,7 +136,7 @@ def odd_query(made: "Generator") -> Query:
             (("includeObject", "x"),),
             (("continue", "x"),),
             (("continue", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0"),),
-            (("watch", "x"),),
+            (("watch", "false"),),
             (("sendInitialEvents", "true"),),
             (("fieldSelector", "metadata.name=o0-{ep}"),),
             (("exact", "true"), ("export", "true")),

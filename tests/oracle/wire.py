@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-SECONDS = 30.0
+SECONDS = 15.0
 
 
 class Address(NamedTuple):
@@ -64,6 +64,9 @@ class Connection:
         """Reads the answer to the last request; `head`: that request was a HEAD."""
         try:
             return self._receive(head)
+        except TimeoutError:
+            self.close()
+            return Answer(0, (), b"")
         except (OSError, EOFError):
             # The server may have closed an idle connection in the same moment.
             self._open()
