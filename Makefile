@@ -69,7 +69,7 @@ test-peers: $(READY)
 # the versions of the modules in tests/oracle/go. This needs Go; the first build takes about 20 minutes.
 KUBERNETES := kube-apiserver kube-controller-manager kube-scheduler
 ORACLE := tests/oracle/go
-ORACLE_PEERS := $(KUBERNETES:%=build/peers/%) build/peers/etcd build/peers/kwok
+ORACLE_PEERS := $(KUBERNETES:%=build/peers/%) build/peers/etcd build/peers/kwok build/peers/stages.yaml
 STAMP = k8s.io/component-base/version
 
 oracle: $(ORACLE_PEERS)
@@ -85,6 +85,11 @@ build/peers/etcd: $(ORACLE)/etcd/go.mod $(ORACLE)/etcd/go.sum
 build/peers/kwok: $(ORACLE)/kwok/go.mod $(ORACLE)/kwok/go.sum
 	version=$$(cd $(ORACLE)/kwok && go list -m -f '{{.Version}}' sigs.k8s.io/kwok) && cd $(ORACLE)/kwok && \
 		go build -ldflags "-X sigs.k8s.io/kwok/pkg/consts.Version=$$version" -o $(CURDIR)/$@ sigs.k8s.io/kwok/cmd/kwok
+
+# The life of nodes and pods, which KWOK simulates: the stages that its module contains.
+build/peers/stages.yaml: $(ORACLE)/kwok/go.mod build/peers/kwok
+	cd $(ORACLE)/kwok && stages=$$(go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && \
+		for file in $$stages/node/fast/node-*.yaml $$stages/pod/fast/pod-*.yaml; do echo ---; cat $$file; done > $(CURDIR)/$@
 
 # Compares the answers of Setpoint with those of the real server; the same SEED sends the same requests.
 test-oracle: COUNT ?= 5000

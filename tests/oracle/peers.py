@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.oracle.programs import Program, free_port
+from tests.oracle.programs import PEERS, Program, free_port
 from tests.oracle.users import ADMIN, TOKENS, write_token_file
 
 from setpoint.server.edge.certificates import Authority
@@ -139,7 +139,7 @@ def companion(name: str, kubeconfig: Path, directory: Path, flags: Sequence[str]
     own = {
         "kube-controller-manager": [f"--secure-port={port}", "--bind-address=127.0.0.1", "--leader-elect=false"],
         "kube-scheduler": [f"--secure-port={port}", "--bind-address=127.0.0.1", "--leader-elect=false"],
-        "kwok": ["--manage-all-nodes=true", f"--server-address=127.0.0.1:{port}"],
+        "kwok": [f"--config={PEERS / 'stages.yaml'}", "--manage-all-nodes=true", f"--server-address=127.0.0.1:{port}"],
     }[name]
     program = Program(name, [f"--kubeconfig={kubeconfig}", *own, *flags], directory)
     scheme = "http" if name == "kwok" else "https"

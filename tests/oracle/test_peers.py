@@ -13,7 +13,7 @@ from tests.oracle.peers import Oracle, companion, oracle, write_files
 from tests.oracle.programs import missing
 from tests.oracle.users import ADMIN, TOKENS
 
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "stages.yaml")
 SECONDS = 90.0
 
 pytestmark = [
