@@ -271,14 +271,14 @@ class Pipeline:
             await self._authorize_past(context, resource)
         if context.request.method == "HEAD" and not resource.is_custom:
             raise MethodNotAllowed.method()
-        if resource.deprecation_warning:
-            context.warn(resource.deprecation_warning)
         # Content negotiation fails before any work is done. Extensions answer with content of their own, which is no
         # object.
         below = resource.subresources.get(info.subresource)
         if info.group == resource.group and (below is None or not below.answers):
             accept = context.request.headers.get("accept", "")
             context.accepted = PLAIN if accept in UNDEMANDING else negotiate(context, resource)
+        if resource.deprecation_warning:
+            context.warn(resource.deprecation_warning)
         return await verb(context, resource)
 
 

@@ -68,6 +68,9 @@ _WITHOUT_TABLES = frozenset(
 _STATUS_WITHOUT_TABLES = frozenset(("apiservices", "customresourcedefinitions", "devicetaintrules", "resourceclaims"))
 # Headers that accept plain JSON.
 UNDEMANDING = ("", JSON, "*/*")
+# The verbs of a collection, and the further types that the error for these verbs names.
+_LISTED = frozenset(("list", "watch"))
+_STREAMED = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 
 def negotiate(context: Context, resource: Resource) -> Accepted:
@@ -76,7 +79,7 @@ def negotiate(context: Context, resource: Resource) -> Accepted:
     if header in UNDEMANDING:
         return PLAIN
     tables = TABLE not in header or _has_tables(resource, context.info.subresource)
-    return accepted(header, custom=resource.is_custom, tables=tables)
+    return accepted(header, custom=resource.is_custom, tables=tables, listed=context.info.verb in _LISTED)
 
 
 def _has_tables(resource: Resource, subresource: str) -> bool:
@@ -96,19 +99,20 @@ def negotiate_stream(context: Context, resource: Resource) -> Accepted:
     return found
 
 
-def accepted(header: str, *, custom: bool = False, tables: bool = True) -> Accepted:
-    """Returns the best form that an Accept header allows. Raises NotAcceptable."""
+def accepted(header: str, *, custom: bool = False, tables: bool = True, listed: bool = False) -> Accepted:
+    """Returns the best form that an Accept header allows; `listed` if the request lists or watches a collection.
+    Raises NotAcceptable."""
     if header in UNDEMANDING:
         return PLAIN
     if len(header) <= _REMEMBERED:
-        return _accepted(header, custom, tables)
-    return _accepted.__wrapped__(header, custom, tables)
+        return _accepted(header, custom, tables, listed)
+    return _accepted.__wrapped__(header, custom, tables, listed)
 
 
 @lru_cache(maxsize=256)
-def _accepted(header: str, custom: bool, tables: bool) -> Accepted:
+def _accepted(header: str, custom: bool, tables: bool, listed: bool) -> Accepted:
     if not custom:
-        check_produced(header)
+        check_produced(header, (*MEDIA_TYPES, *_STREAMED) if listed else MEDIA_TYPES)
     for clause in clauses(header):
         for media_type in MEDIA_TYPES:
             if clause.covers(media_type) and (found := _transform(clause, media_type, custom, tables)) is not None:
@@ -116,9 +120,9 @@ def _accepted(header: str, custom: bool, tables: bool) -> Accepted:
     raise NotAcceptable.of(MEDIA_TYPES)
 
 
-def check_produced(header: str) -> None:
+def check_produced(header: str, told: Sequence[str] = MEDIA_TYPES) -> None:
     """Raises NotAcceptable if the header contains no full name of a media type of the server, as kube-apiserver's
-    router does."""
+    router does. The error names the types in `told`."""
     if not header:
         return
     for part in header.split(","):
@@ -126,7 +130,7 @@ def check_produced(header: str) -> None:
         if name == "*/*" or name in MEDIA_TYPES:
             return
     raise NotAcceptable(
-        f"406: Not Acceptable\n\nAvailable representations: {', '.join(MEDIA_TYPES)}",
+        f"406: Not Acceptable\n\nAvailable representations: {', '.join(told)}",
         details=True,
     )
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from setpoint.objects.field import FieldError, index
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.server.registry.kinds.autoscaling.conversion import CPU, convert, drop_carried
+from setpoint.server.registry.kinds.autoscaling.conversion import CPU, convert, drop_carried, has_metrics
 from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
 from setpoint.server.registry.kinds.autoscaling.spec_validation import validate_spec
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
@@ -70,6 +70,9 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
         spec = tree.setdefault("spec", {})
         spec.setdefault("minReplicas", 1)
         if tree.get("apiVersion") == _V1:
+            # The default of the newer version, in the older one, so that its creator owns the field.
+            if not has_metrics(tree.get("metadata") or {}):
+                spec.setdefault("targetCPUUtilizationPercentage", _DEFAULT_UTILIZATION)
             return
         drop_carried(tree.get("metadata") or {})
         if not spec.get("metrics"):

@@ -27,6 +27,11 @@ def convert(tree: Object, from_version: str, to_version: str) -> Object:
     return _older(tree) if to_version == _V1 else _newer(tree, to_version)
 
 
+def has_metrics(metadata: Object) -> bool:
+    """Returns True if an object of the older version has metrics, which are in an annotation."""
+    return bool((metadata.get("annotations") or {}).get(_METRICS))
+
+
 def drop_carried(metadata: Object) -> None:
     """Removes, in place, the annotations that only the older version has."""
     annotations = metadata.get("annotations")
