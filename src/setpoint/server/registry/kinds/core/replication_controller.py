@@ -61,9 +61,6 @@ class ReplicationControllerStrategy(Strategy):
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})
         spec.setdefault("replicas", 1)
-        if not spec.get("minReadySeconds"):
-            # The schema has a default, which is the zero value that the real server omits.
-            spec.pop("minReadySeconds", None)
         template = spec.get("template")
         if template is not None:
             default_pod_template(template)
