@@ -20,7 +20,12 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 
 SCENARIOS = Path(__file__).parents[1] / "golden" / "scenarios"
-FILES = [file for file in sorted(SCENARIOS.glob("*/*.yaml")) if "patch+json" in file.read_text()]
+# Scenarios that more than the patch decides: the server allocates and releases the addresses and ports of a Service,
+# and a patch of a scale changes the replicas of a Deployment.
+BEYOND = {"crud-service-types", "patch-strategic-fractions"}
+FILES = [
+    file for file in sorted(SCENARIOS.glob("*/*.yaml")) if file.stem not in BEYOND and "patch+json" in file.read_text()
+]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SCHEMAS = strategic.PatchSchemas(builtin.resolve)
 

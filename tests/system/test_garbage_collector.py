@@ -7,8 +7,8 @@ from tests.system.worlds import CONFIG_MAP, World, new_world, reference
 
 from setpoint.client.patches import merge
 from setpoint.objects.tree import Object
-from setpoint.server.app import Server
 from setpoint.server.message import Request
+from setpoint.server.pipeline import Pipeline
 
 NO_UID = "00000000-0000-0000-0000-00000000dead"
 
@@ -202,14 +202,14 @@ async def test_writes_are_those_of_the_collectors_own_user(world: World) -> None
 
 async def test_owners_that_are_there_need_not_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    answer = Server.__call__
+    answer = Pipeline.__call__
 
-    def call(server: Server, request: Request) -> Any:
+    def call(pipeline: Pipeline, request: Request) -> Any:
         if "generic-garbage-collector" in request.headers.get("user-agent", ""):
             asked.append(f"{request.method} {request.path}")
-        return answer(server, request)
+        return answer(pipeline, request)
 
-    monkeypatch.setattr(Server, "__call__", call)
+    monkeypatch.setattr(Pipeline, "__call__", call)
     async with new_world() as world:
         owner = await world.make("owner")
         for number in range(3):

@@ -117,8 +117,7 @@ class FieldManager:
         entry = managedfields.new_entry(
             manager or "unknown", operation, self._version, self._now(), fields, self._subresource
         )
-        # The same as `_with_entries`: a new object has metadata.
-        return {**new, "metadata": {**new["metadata"], "managedFields": [entry]}}
+        return _with_entries(new, [entry])
 
     def unchanged(self, live: Object | None, new: Object) -> Object:
         """Returns the new object with the entries of the live one, for writes with unknown changes."""

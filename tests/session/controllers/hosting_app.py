@@ -28,7 +28,6 @@ GREETING = "example.com/v1/Greeting"
 PROGRAM = '''
 import asyncio
 import setpoint as sp
-from setpoint.plane import Serving
 
 
 class GreetingSpec(sp.Model):
