@@ -1,5 +1,6 @@
 """The end of namespaces: their content goes, and they say what they wait for."""
 
+import pytest
 from tests.system.worlds import CONFIG_MAP, World
 
 from setpoint.client.patches import merge
@@ -35,6 +36,16 @@ async def test_a_namespace_goes_with_all_that_is_in_it(world: World) -> None:
     assert not await world.is_there(NAMESPACE, "n")
     for kind in (CONFIG_MAP, "v1/Secret", "v1/Pod", "v1/ServiceAccount"):
         assert not (await world.client.list(kind, "n")).items
+
+
+async def test_deprecated_resources_are_deleted_without_a_warning_in_the_log(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.namespace("n")
+    await world.client.delete(NAMESPACE, "n")
+    await world.plane.settle()
+    assert not await world.is_there(NAMESPACE, "n")
+    assert [record.getMessage() for record in caplog.records if "deprecated" in record.getMessage()] == []
 
 
 async def test_it_waits_for_finalizers_and_says_so_and_goes_with_the_last_of_them(world: World) -> None:

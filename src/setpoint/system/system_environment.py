@@ -21,7 +21,8 @@ class Home:
         name = user.rpartition(":")[2]
         headers = {"user-agent": f"setpoint/{name}"}
         transport = LocalTransport(self._server.pipeline, headers, user, groups, is_controller=True)
-        return Client(transport, clock=self.clock)
+        # System controllers watch every resource, deprecated ones too; their warnings concern no user.
+        return Client(transport, clock=self.clock, on_warning=_ignore)
 
     @property
     def clock(self) -> Clock:
@@ -45,3 +46,6 @@ class Home:
         """Makes every watch report its current resource version."""
         for watch in tuple(self._server.services.watches):
             watch.tell_progress()
+
+
+def _ignore(warning: str) -> None: ...
