@@ -154,3 +154,24 @@ async def test_a_path_without_a_row_reaches_no_verb(cluster: Cluster) -> None:
                 expected = (400, 405) if path.split("/")[2] in CUSTOM else (405,)
                 assert status in expected, (method, path, status, message)
     assert await cluster.store.revision() == before
+
+
+@pytest.mark.parametrize(
+    ("paths", "allowed"),
+    [
+        ("/healthz /livez /readyz /version", {"system:anonymous", "tenant"}),
+        ("/api /apis /api/v1 /apis/apps/v1 /openapi/v2 /openapi/v3 /openapi/v3/api/v1 /openapi/v3/apis", {"tenant"}),
+        # Monitoring reads these; an ordinary user does not.
+        (
+            "/metrics /metrics/slis /healthz/etcd /livez/ping /readyz/etcd /readyz/poststarthook/crd-informer-synced",
+            set(),
+        ),
+    ],
+)
+async def test_pages_are_for_whom_the_default_roles_name(cluster: Cluster, paths: str, allowed: set[str]) -> None:
+    for path in paths.split():
+        for user in ("system:anonymous", "tenant"):
+            status, message = await ask(cluster, user, "GET", path)
+            refused = status == 403 and REFUSED.search(message) is not None
+            assert refused != (user in allowed), (user, path, status, message)
+        assert (await ask(cluster, "", "GET", path))[0] == 200, path
