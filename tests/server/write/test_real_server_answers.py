@@ -270,3 +270,14 @@ async def test_projected_certificates_of_pods_have_limits(
     (cause,) = made.body["details"]["causes"]
     assert cause["field"] == f"spec.volumes[0].projected.sources[0].podCertificate.{field}"
     assert message in cause["message"]
+
+
+async def test_the_metadata_of_a_refused_review_is_shown_in_the_order_of_go(api: Api) -> None:
+    path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews"
+    refused = await api("POST", path, {"metadata": {"annotations": {"y": "1"}}})
+    message = next(cause["message"] for cause in refused.body["details"]["causes"] if cause["field"] == "metadata")
+    begin = (
+        'Invalid value: {"namespace":"default","annotations":{"y":"1"},"managedFields":[{"manager":"test","operation":'
+    )
+    assert message.startswith(begin)
+    assert message.endswith("}}}}]}: must be empty except for namespace")

@@ -1,19 +1,25 @@
-"""The text of a patched built-in object in error messages: JSON in the same field order as on kube-apiserver.
+"""The text of built-in objects in error messages: JSON in the same field order as on kube-apiserver.
 
-Unpatched parts have the order of Go's structs, which are encoded before the patch is applied; patched parts were read
-as maps and have sorted keys. Clients compare messages, so the order matters.
+Unpatched parts of a patched object have the order of Go's structs, which are encoded before the patch is applied;
+patched parts were read as maps and have sorted keys. Clients compare messages, so the order matters.
 """
 
-from setpoint.objects.gotext import compact_json
+from setpoint.objects.gotext import RawJson, compact_json
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec.protobuf.message_table import MessageField, table
 
 _TYPE_META = ("kind", "apiVersion")
+_OBJECT_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def patched_text(patched: Json, before: Object, api_version: str, kind: str) -> str:
     """Returns the text of a patched object; `before` is the object before the patch."""
     return _text(patched, before, table().message_of(api_version, kind), touched=True)
+
+
+def metadata_text(metadata: Object) -> RawJson:
+    """Returns the text of the metadata of an object, with the fields in the order of Go's struct."""
+    return RawJson(_text(metadata, metadata, _OBJECT_META, touched=False))
 
 
 def _text(value: Json, before: Json, message: str | None, touched: bool) -> str:

@@ -9,6 +9,7 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.rbac import aggregate
+from setpoint.server.codec.go_json import metadata_text
 from setpoint.server.ports import User
 from setpoint.server.request.context import Context
 from setpoint.server.requestinfo import RequestInfo
@@ -131,7 +132,8 @@ def _metadata_errors(kind: str, metadata: Object) -> list[FieldError]:
     allowed = ("managedFields", "namespace") if kind == _LOCAL else ("managedFields",)
     if not any(value for name, value in metadata.items() if name not in allowed):
         return []
-    return [invalid("metadata", metadata, "must be empty except for namespace" if kind == _LOCAL else "must be empty")]
+    why = "must be empty except for namespace" if kind == _LOCAL else "must be empty"
+    return [invalid("metadata", metadata_text(metadata), why)]
 
 
 def _selector_errors(attributes: Object, name: str) -> list[FieldError]:
