@@ -281,3 +281,13 @@ async def test_the_metadata_of_a_refused_review_is_shown_in_the_order_of_go(api:
     )
     assert message.startswith(begin)
     assert message.endswith("}}}}]}: must be empty except for namespace")
+
+
+@pytest.mark.parametrize("patch", [{"apiVersion": "x"}, {"kind": "Other"}, {"apiVersion": "apps/v1", "kind": "Pod"}])
+async def test_the_kind_in_a_strategic_patch_has_no_effect(api: Api, patch: dict[str, str]) -> None:
+    assert (await api("POST", DEPLOYMENTS, deployment())).status == 201
+    path = f"{DEPLOYMENTS}/d"
+    answer = await api("PATCH", path, {**patch, "spec": {"replicas": 3}}, kind=STRATEGIC)
+    assert (answer.status, answer.body["kind"], answer.body["spec"]["replicas"]) == (200, "Deployment", 3)
+    # Other patches are decoded again.
+    assert (await api.merge(path, patch)).status == 422

@@ -150,6 +150,10 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     """Applies a patch to an object and decodes the result like a body."""
     before = codec.encode(live)
     tree = change.apply(live)
+    if change.shown is not None and type(tree) is dict:
+        # The result of a strategic merge is converted to the type of the resource; the kind in the patch has no effect.
+        named = {"apiVersion": resource.api_version, "kind": resource.kind}
+        tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         unknown = resource.shape.normalize(tree)
