@@ -163,6 +163,14 @@ async def test_the_end_of_the_initial_events_is_told_to_who_takes_bookmarks() ->
         }
 
 
+async def test_a_bookmark_of_a_built_in_kind_has_the_zero_values_of_its_fields() -> None:
+    async with reading() as reader:
+        options: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        watch = await reader.watch("/api/v1/namespaces/default/pods", allowWatchBookmarks="true", **options)
+        (bookmark,) = await watch.events(1)
+        assert (bookmark["object"]["spec"], bookmark["object"]["status"]) == ({"containers": None}, {})
+
+
 async def test_a_bookmark_tells_every_minute_how_far_the_watch_has_come() -> None:
     async with reading() as reader:
         watch = await reader.watch(allowWatchBookmarks="true", **FROM_NOW)
