@@ -99,3 +99,16 @@ async def test_a_certificate_request_is_approved_and_answered_only_where_that_is
     assert 'updates may not remove a condition of type "Approved"' in unapproved.body["message"]
     answered = await api.merge(f"{REQUESTS}/me/status", {"status": {"certificate": "eA=="}})
     assert "must contain at least one CERTIFICATE PEM block" in answered.body["message"]
+
+
+async def test_the_conditions_of_a_signing_request_get_their_times(api: Api) -> None:
+    await api("POST", REQUESTS, signing_request())
+    decision: Object = {"type": "Approved", "status": "True", "reason": "a"}
+    approved = await api.merge(f"{REQUESTS}/me/approval", {"status": {"conditions": [decision]}})
+    (first,) = approved.body["status"]["conditions"]
+    assert first["lastUpdateTime"] == first["lastTransitionTime"] == approved.body["metadata"]["creationTimestamp"]
+    api.clock.advance(60)
+    again = await api.merge(f"{REQUESTS}/me/approval", {"status": {"conditions": [{**decision, "reason": "b"}]}})
+    (second,) = again.body["status"]["conditions"]
+    assert second["lastTransitionTime"] == first["lastTransitionTime"]
+    assert second["lastUpdateTime"] > first["lastUpdateTime"]

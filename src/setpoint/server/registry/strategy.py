@@ -68,6 +68,8 @@ class Strategy:
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
     # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
+    # True if the write path must call `stamp`.
+    stamps: ClassVar[bool] = False
     # True if the write path must call `namespace_errors`.
     reads_namespace: ClassVar[bool] = False
     # True if `validate` and `validate_update` validate the metadata too.
@@ -95,6 +97,9 @@ class Strategy:
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         """Restores, in place, the fields that this endpoint may not change."""
+
+    def stamp(self, tree: Object, old: Object, now: str) -> None:
+        """Sets, in place, the times of an update that the client left out."""
 
     def validate(self, tree: Object) -> list[FieldError]:
         """Returns the errors of a new object, beyond those of its metadata and its schema."""

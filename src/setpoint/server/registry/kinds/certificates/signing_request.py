@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from setpoint.objects import conditions
 from setpoint.objects.duration import human_duration
 from setpoint.objects.field import (
     OMITTED,
@@ -94,6 +95,7 @@ class CertificateSigningRequestStrategy(ValidatingStrategy):
     reset_fields = _RESET
     requester_field = "spec"
     status_endpoints = ("status", "approval")
+    stamps = True
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
     columns = (
         NAME,
@@ -121,6 +123,15 @@ class CertificateSigningRequestStrategy(ValidatingStrategy):
         elif subresource == "status":
             for kind in _DECISIONS:
                 _keep(status, before, kind)
+
+    def stamp(self, tree: Object, old: Object, now: str) -> None:
+        before = (old.get("status") or {}).get("conditions") or []
+        for each in (tree.get("status") or {}).get("conditions") or []:
+            each["lastUpdateTime"] = each.get("lastUpdateTime") or now
+            if not each.get("lastTransitionTime"):
+                found = conditions.find(before, each.get("type", ""))
+                is_same = found is not None and found.get("status") == each.get("status")
+                each["lastTransitionTime"] = found.get("lastTransitionTime") or now if found and is_same else now
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec, before = tree.get("spec") or {}, (old or {}).get("spec") or {}
