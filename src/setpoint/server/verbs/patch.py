@@ -96,7 +96,10 @@ def _read_patch(context: Context, resource: Resource, given: str, options: Write
     try:
         tree = codec.decode(body)
     except BadRequest as error:
-        raise BadRequest(f"error decoding patch: {error.message}") from None
+        # kube-apiserver checks the syntax of a JSON patch first, without its faults.
+        raise BadRequest(
+            "invalid JSON patch" if given == JSON_PATCH else f"error decoding patch: {error.message}"
+        ) from None
     repeated = codec.duplicate_fields(body, tree) if strict else []
     if given == JSON_PATCH:
         operations = jsonpatch.decode(tree, strict=strict)
