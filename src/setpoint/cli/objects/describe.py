@@ -188,6 +188,8 @@ async def _owned(client: "Client", kinds: "Kinds", tree: "Object") -> list[str]:
         each for each in kinds.listable() if each.plural not in _UNOWNED and (each.namespaced or not namespace)
     ]
     everywhere = client.with_options(namespace=namespace)
+    # The user did not name these kinds, so warnings that some are deprecated are of no use.
+    everywhere.on_warning = lambda _: None
 
     async def listed(resource: Any) -> "list[tuple[str, Object]]":
         try:
