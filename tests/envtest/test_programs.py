@@ -167,7 +167,7 @@ def test_objects_outlive_the_server_as_long_as_its_etcd_is_there(written: Path, 
         ("--client-ca-file=/nowhere/ca.crt", "/nowhere/ca.crt"),
         ("--token-auth-file=/nowhere/tokens", "/nowhere/tokens"),
         ("--audit-log-mode=sometimes", "--audit-log-mode=sometimes: expected batch, blocking or blocking-strict"),
-        ("--etcd-servers=https://127.0.0.1:1", "127.0.0.1:1"),
+        pytest.param("--etcd-servers=https://127.0.0.1:1", "127.0.0.1:1", marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_be_used_is_named_and_ends_the_server(

@@ -139,6 +139,7 @@ async def test_a_client_that_reads_nothing_is_cut_off_and_its_seat_is_free_again
     (await run())
 
 
+@pytest.mark.slow
 async def test_the_bytes_of_streams_count_too() -> None:
     async with listening(max_unsent_bytes_per_user=1 * MIB) as (server, host, port):
         await fill(server)
