@@ -70,11 +70,8 @@ async def _program(client: Client) -> None:
 
 
 async def test_the_program_runs_on_a_server() -> None:
-    async def run() -> None:
-        async with ControlPlane() as plane, plane.client() as client:
-            await _program(client)
-
-    (await run())
+    async with ControlPlane() as plane, plane.client() as client:
+        await _program(client)
 
 
 def mistakes() -> None:

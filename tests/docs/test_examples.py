@@ -213,7 +213,7 @@ async def test_the_operator_runs_on_a_cluster_by_its_kubeconfig_and_ends_when_to
                 await test(client)
 
         try:
-            (await main())
+            await main()
         except TimeoutError:
             pytest.fail(log.read_text())
         process.terminate()

@@ -76,7 +76,7 @@ async def test_store_keys_kubeconfig_and_socket_are_private(tmp_path: Path) -> N
 
     before = os.umask(0o022)
     try:
-        (await serve())
+        await serve()
     finally:
         os.umask(before)
     assert {"deep", "deep/er", "deep/er/state.db", "deep/er/state.db.keys", "kube/config"} <= set(modes(tmp_path))
@@ -108,7 +108,7 @@ async def test_sessions_records_logs_and_certificates_are_private(tmp_path: Path
             Session(app="a", directory="/d", process="1", kubeconfig="", url="", started="")
         )
         write_certificates(tmp_path / "certificates" / "web", {})
-        (await capture())
+        await capture()
         Records(tmp_path / "records" / "records.sqlite3", Identity(1, 1)).close()
     finally:
         os.umask(before)

@@ -64,5 +64,5 @@ async def test_no_byte_of_a_purged_secret_is_on_the_disk(tmp_path: Path) -> None
             with pytest.raises(NotFound):
                 await client.get("v1/Secret", "s", "default")
 
-    (await purge())
-    (await look())
+    await purge()
+    await look()

@@ -175,7 +175,7 @@ async def test_what_it_left_in_an_engine_goes_and_what_is_kept_or_anothers_stays
         assert cleared.left.counts == {"process": 0, "container": 1, "network": 1, "volume": 1}
         assert cleared.problems == ()
 
-    (await clear())
+    await clear()
     assert names(engine) == {"kept", "living", "foreign"}
 
 
@@ -192,7 +192,7 @@ async def test_after_a_reboot_its_containers_are_still_known_to_be_its(
         assert cleared is not None
         assert cleared.left.counts["container"] == 1
 
-    (await clear())
+    await clear()
     assert names(engine) == set()
 
 
@@ -207,7 +207,7 @@ async def test_an_engine_that_does_not_let_go_of_something_is_told_of(
         assert cleared.left.counts["network"] == 0
         assert any("could not remove network left-network" in each for each in cleared.problems)
 
-    (await clear())
+    await clear()
 
 
 async def test_a_host_whose_process_cannot_be_seen_is_not_taken_for_dead(

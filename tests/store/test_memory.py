@@ -191,8 +191,8 @@ async def test_a_store_may_outlive_the_loop_that_used_it() -> None:
         assert await store.get("a") is None
         await store.close()
 
-    (await first())
-    (await later())
+    await first()
+    await later()
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -124,7 +124,7 @@ async def test_a_file_without_its_last_byte_is_reported_though_that_byte_be_a_ze
         await store.commit("a", b"1", ANY, ACTOR)
         await store.close()
 
-    (await make())
+    await make()
     whole = path.read_bytes()
     # A page that is not in use: nothing in it matters, but that it is there does.
     with sqlite3.connect(path) as connection:
@@ -136,7 +136,7 @@ async def test_a_file_without_its_last_byte_is_reported_though_that_byte_be_a_ze
     assert len(grown) > len(whole)
     path.write_bytes(grown[:-1])
     with pytest.raises(Damaged, match=f"it has {len(grown) - 1} bytes instead of {len(grown)}"):
-        (await read_all(path))
+        await read_all(path)
 
 
 async def test_a_store_that_was_left_open_is_whole(left_open: tuple[Path, list[Any]], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ async def test_the_log_names_the_rules_that_are_missing(caplog: pytest.LogCaptur
                 await until(lambda: bool(warnings(caplog)))
 
     with caplog.at_level(logging.WARNING):
-        (await main())
+        await main()
     rule = '{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "patch", "update", "watch"]}'
     assert warnings(caplog)[0] == f"{MISSING}: {rule}"
 
@@ -41,5 +41,5 @@ async def test_who_has_all_rights_or_does_not_want_to_know_is_not_warned(
                     await asyncio.sleep(0)
 
     with caplog.at_level(logging.WARNING):
-        (await main())
+        await main()
     assert warnings(caplog) == []

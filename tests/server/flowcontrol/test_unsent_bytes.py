@@ -123,20 +123,17 @@ async def test_an_answer_that_finds_no_room_for_too_long_is_refused() -> None:
 
 
 async def test_a_client_that_reads_nothing_is_cut_off_and_its_seat_is_free_again() -> None:
-    async def run() -> None:
-        async with crowd() as server:
-            await fill(server)
-            gate = gate_of(server)
-            listener = Listener(server.server, SystemClock(), Limits(stalled_seconds=0.3, sweep_seconds=0.1))
-            host, port = await listener.listen("127.0.0.1", 0)
-            sock = await asking(host, port, "noisy")
-            await until(lambda: gate.pools["readOnly"].seated == 10)
-            await until(lambda: gate.pools["readOnly"].seated == 0 and not listener.connections)
-            assert gate.unsent.total == 0
-            sock.close()
-            await listener.close()
-
-    (await run())
+    async with crowd() as server:
+        await fill(server)
+        gate = gate_of(server)
+        listener = Listener(server.server, SystemClock(), Limits(stalled_seconds=0.3, sweep_seconds=0.1))
+        host, port = await listener.listen("127.0.0.1", 0)
+        sock = await asking(host, port, "noisy")
+        await until(lambda: gate.pools["readOnly"].seated == 10)
+        await until(lambda: gate.pools["readOnly"].seated == 0 and not listener.connections)
+        assert gate.unsent.total == 0
+        sock.close()
+        await listener.close()
 
 
 @pytest.mark.slow

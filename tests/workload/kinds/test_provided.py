@@ -29,31 +29,25 @@ async def shown(store: MemoryStore, *, installing: bool = False) -> list[Any]:
 
 
 async def test_what_is_provided_is_what_would_have_been_installed() -> None:
-    async def run() -> None:
-        store = MemoryStore()
-        await provide(Server(store, clock=ManualClock(START)).services, definitions())
-        assert await shown(store) == await shown(MemoryStore(), installing=True)
-
-    (await run())
+    store = MemoryStore()
+    await provide(Server(store, clock=ManualClock(START)).services, definitions())
+    assert await shown(store) == await shown(MemoryStore(), installing=True)
 
 
 async def test_what_the_store_has_already_is_left_alone_and_installing_brings_it_up_to_date() -> None:
-    async def run() -> None:
-        store = MemoryStore()
-        older = [each for each in definitions() if each["spec"]["names"]["kind"] == "Executable"]
-        older[0]["spec"]["versions"][0]["additionalPrinterColumns"] = []
-        services = Server(store).services
-        await provide(services, older)
-        revision = await store.revision()
-        await provide(services, older)
-        assert await store.revision() == revision
-        await provide(services, definitions())
-        async with sp.ControlPlane(store, system=False) as plane, plane.client() as client:
-            name = "executables.usvc-dev.developer.microsoft.com"
-            before = await client.get(DEFINITION, name)
-            await install(client)
-            after = await client.get(DEFINITION, name)
-        assert not before["spec"]["versions"][0].get("additionalPrinterColumns")
-        assert after["spec"]["versions"][0]["additionalPrinterColumns"]
-
-    (await run())
+    store = MemoryStore()
+    older = [each for each in definitions() if each["spec"]["names"]["kind"] == "Executable"]
+    older[0]["spec"]["versions"][0]["additionalPrinterColumns"] = []
+    services = Server(store).services
+    await provide(services, older)
+    revision = await store.revision()
+    await provide(services, older)
+    assert await store.revision() == revision
+    await provide(services, definitions())
+    async with sp.ControlPlane(store, system=False) as plane, plane.client() as client:
+        name = "executables.usvc-dev.developer.microsoft.com"
+        before = await client.get(DEFINITION, name)
+        await install(client)
+        after = await client.get(DEFINITION, name)
+    assert not before["spec"]["versions"][0].get("additionalPrinterColumns")
+    assert after["spec"]["versions"][0]["additionalPrinterColumns"]

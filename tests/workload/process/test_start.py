@@ -93,7 +93,7 @@ async def test_closing_stdin_ends_a_write_that_waits() -> None:
 
     reading, writing = os.pipe()
     try:
-        (await test(writing))
+        await test(writing)
     finally:
         os.close(reading)
 
