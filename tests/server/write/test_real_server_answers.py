@@ -293,8 +293,9 @@ async def test_the_kind_in_a_strategic_patch_has_no_effect(api: Api, patch: dict
     assert (await api.merge(path, patch)).status == 422
 
 
-@pytest.mark.parametrize("body", [b"", b'[{"op":"replace","path":"/metada', b"[,]"])
-async def test_the_syntax_of_a_json_patch_is_checked_as_a_whole(api: Api, body: bytes) -> None:
+@pytest.mark.parametrize("body", [b"", b'[{"op":"replace","path":"/metada', b"{,}"])
+@pytest.mark.parametrize("kind", ["application/json-patch+json", "application/merge-patch+json", STRATEGIC])
+async def test_the_syntax_of_a_patch_is_checked_as_a_whole(api: Api, kind: str, body: bytes) -> None:
     assert (await api("POST", DEPLOYMENTS, deployment())).status == 201
-    refused = await api("PATCH", f"{DEPLOYMENTS}/d", body, kind="application/json-patch+json")
+    refused = await api("PATCH", f"{DEPLOYMENTS}/d", body, kind=kind)
     assert (refused.status, refused.body["message"]) == (400, "invalid JSON patch")

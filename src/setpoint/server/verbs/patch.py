@@ -95,11 +95,8 @@ def _read_patch(context: Context, resource: Resource, given: str, options: Write
     body, strict = context.request.body, options.field_validation != IGNORE
     try:
         tree = codec.decode(body)
-    except BadRequest as error:
-        # kube-apiserver checks the syntax of a JSON patch first, without its faults.
-        raise BadRequest(
-            "invalid JSON patch" if given == JSON_PATCH else f"error decoding patch: {error.message}"
-        ) from None
+    except BadRequest:
+        raise BadRequest("invalid JSON patch") from None  # kube-apiserver names no fault in the syntax of a patch
     repeated = codec.duplicate_fields(body, tree) if strict else []
     if given == JSON_PATCH:
         operations = jsonpatch.decode(tree, strict=strict)
