@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from tools.import_cycles import cycles, imports, modules
+
+pytestmark = pytest.mark.slow
 
 
 def test_no_modules_import_each_other_for_type_checking_alone() -> None:

@@ -14,6 +14,8 @@ from setpoint.objects.sorted_json import encode_sorted, in_order
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 
+pytestmark = pytest.mark.slow
+
 # Between linear (4) and quadratic (16).
 LIMIT = 9.0
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
+import pytest
 from tests.turns import growth
 
 from setpoint.system.ownership_graph import (
@@ -17,6 +18,8 @@ from setpoint.system.ownership_graph import (
 )
 
 from .steps import finished
+
+pytestmark = pytest.mark.slow
 
 
 def owned(size: int) -> ObservedObject:

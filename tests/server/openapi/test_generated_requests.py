@@ -26,6 +26,8 @@ from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
 from setpoint.server.message import Request
 
+pytestmark = pytest.mark.slow
+
 # To make something from a document takes as long as its schemas are large. `--long` takes all, in as many parts.
 QUICK = (
     "api/v1",
