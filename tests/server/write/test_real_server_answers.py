@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.server.write.api import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, widget
 
+from setpoint.server.request.context import Context
+
 STRATEGIC = "application/strategic-merge-patch+json"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
@@ -299,3 +301,21 @@ async def test_the_syntax_of_a_patch_is_checked_as_a_whole(api: Api, kind: str, 
     assert (await api("POST", DEPLOYMENTS, deployment())).status == 201
     refused = await api("PATCH", f"{DEPLOYMENTS}/d", body, kind=kind)
     assert (refused.status, refused.body["message"]) == (400, "invalid JSON patch")
+
+
+async def test_a_level_with_many_flow_schemas_gives_others_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(120):
+        spec = {"matchingPrecedence": 1000 + number, "priorityLevelConfiguration": {"name": "other"}}
+        assert (await api("POST", FLOW_SCHEMAS, {"metadata": {"name": f"f{number}"}, "spec": spec})).status == 201
+    pauses = 0
+    pause = Context.pause
+
+    async def counted(context: Context) -> None:
+        nonlocal pauses
+        pauses += 1
+        await pause(context)
+
+    monkeypatch.setattr(Context, "pause", counted)
+    level = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+    assert (await api("POST", LEVELS, {"metadata": {"name": "mine"}, "spec": level})).status == 201
+    assert pauses >= 2

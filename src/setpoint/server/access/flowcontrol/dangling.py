@@ -12,6 +12,8 @@ from setpoint.server.request.context import Context
 from setpoint.store.contract import ExpectationFailed
 
 _VERSION = "v1"
+# The number of FlowSchemas that are read before other requests run.
+_SLICE = 50
 
 
 class Dangling:
@@ -34,7 +36,9 @@ class Dangling:
         schemas = context.registry.resource(GROUP, _VERSION, SCHEMAS)
         if schemas is None:
             return
-        for item in (await context.services.store.range(schemas.storage.prefix)).items:
+        for place, item in enumerate((await context.services.store.range(schemas.storage.prefix)).items):
+            if place % _SLICE == _SLICE - 1:
+                await context.pause()
             tree = schemas.item(item)
             if tree["spec"]["priorityLevelConfiguration"]["name"] == level:
                 await self._settle(context, schemas, meta.name(tree))
