@@ -68,9 +68,8 @@ _WITHOUT_TABLES = frozenset(
 _STATUS_WITHOUT_TABLES = frozenset(("apiservices", "customresourcedefinitions", "devicetaintrules", "resourceclaims"))
 # Headers that accept plain JSON.
 UNDEMANDING = ("", JSON, "*/*")
-# The verbs of a collection, and the further types that the error for these verbs names.
+# The verbs of a collection; their errors name the media types of streams too.
 _LISTED = frozenset(("list", "watch"))
-_STREAMED = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 
 def negotiate(context: Context, resource: Resource) -> Accepted:
@@ -112,7 +111,7 @@ def accepted(header: str, *, custom: bool = False, tables: bool = True, listed: 
 @lru_cache(maxsize=256)
 def _accepted(header: str, custom: bool, tables: bool, listed: bool) -> Accepted:
     if not custom:
-        check_produced(header, (*MEDIA_TYPES, *_STREAMED) if listed else MEDIA_TYPES)
+        check_produced(header, (*MEDIA_TYPES, *_STREAMS) if listed else MEDIA_TYPES)
     for clause in clauses(header):
         for media_type in MEDIA_TYPES:
             if clause.covers(media_type) and (found := _transform(clause, media_type, custom, tables)) is not None:
