@@ -45,7 +45,7 @@ async def _write_forever(path: Path, report: int, seed: int) -> None:
                 value = body[:spot] + b"%d" % random.getrandbits(40) + body[spot:]
                 writes.append(Write(f"{number}/{key}", None if random.random() < 0.1 else value))
             before = await store.revision()
-            revision = await store.transact(writes, actor, Cause.request(f"r-{random.getrandbits(32)}"))
+            revision = await store.transact(writes, actor, Cause(f"r-{random.getrandbits(32)}"))
             if revision > before:
                 lines = [f"{revision} {write.key} {_digest(write.value)}\n" for write in writes]
                 os.write(report, "".join(lines).encode())

@@ -359,7 +359,7 @@ async def test_a_page_of_the_log_ends_with_a_whole_revision(store_factory: Store
 
 async def test_every_entry_keeps_time_actor_and_cause(store_factory: StoreFactory) -> None:
     async with store_factory() as store:
-        request, reconcile = Cause.request("r-1"), Cause.reconcile("web", "shop/orders", "c-1")
+        request, reconcile = Cause("r-1"), Cause.reconcile("web", "shop/orders", "c-1")
         await store.commit("a", b"1", ANY, ALICE, request)
         store_factory.clock.advance(1.5)
         await store.commit("a", b"2", ANY, BOB, reconcile)
@@ -796,7 +796,7 @@ async def test_restoring_tells_every_watch_it_is_too_late(store_factory: StoreFa
 
 async def test_a_dump_can_be_loaded_into_another_store(store_factory: StoreFactory) -> None:
     async with store_factory() as first, store_factory() as second:
-        await first.transact([Write("a", b"1"), Write("b", bytes(range(256)))], ALICE, Cause.request("r"))
+        await first.transact([Write("a", b"1"), Write("b", bytes(range(256)))], ALICE, Cause("r"))
         await put(first, "a", "2")
         await drop(first, "b")
         await put(first, "c", "")

@@ -201,7 +201,7 @@ async def test_another_backend_takes_over_state_and_past() -> None:
     async with replicas(1) as (store,), outsider() as other:
         await put(store, "a", "1")
         await other.put("/elsewhere/gap")
-        await store.transact([Write("a", b"2"), Write("b", b"1", ttl=60)], ALICE, Cause.request("r"))
+        await store.transact([Write("a", b"2"), Write("b", b"1", ttl=60)], ALICE, Cause("r"))
         await store.commit("a", None, ANY, ALICE)
         memory = MemoryStore()
         await memory.restore((await store.snapshot()).dump())

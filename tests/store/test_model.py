@@ -40,7 +40,7 @@ from .backends import BACKENDS, Backend
 from .conftest import START
 from .model import Line, Model
 
-ACTOR, CAUSE = Actor("model"), Cause.request("r")
+ACTOR, CAUSE = Actor("model"), Cause("r")
 KEYS = ["a", "a/", "a/1", "a/2", "a/é", "b/1", "b/2", "c"]
 PREFIXES = ["", "a", "a/", "b/", "a/1", "x"]
 

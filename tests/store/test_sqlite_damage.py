@@ -27,7 +27,7 @@ async def fill(store: SqliteStore, commits: int = 150) -> None:
         if n % 10 == 3:
             await store.commit(key, None, ANY, ACTOR)
         elif n % 10 == 6:
-            await store.transact([Write(key, value), Write("/registry/other/x", b"%d" % n)], ACTOR, Cause.request("r"))
+            await store.transact([Write(key, value), Write("/registry/other/x", b"%d" % n)], ACTOR, Cause("r"))
         else:
             await store.commit(
                 key, value, ANY, ACTOR, Cause.reconcile("c", "ns/x", str(n)), ttl=1e9 if n % 7 == 0 else None

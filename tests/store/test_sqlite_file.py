@@ -236,7 +236,7 @@ def make_layout_1(path: Path) -> None:
     first, second = b"x" * 500 + b"1" + b"y" * 500, b"x" * 500 + b"2" + b"y" * 500
     difference = encode_difference(first, second)
     assert difference is not None
-    cause = Cause.request("r-1").encode()
+    cause = Cause("r-1").encode()
     for revision, key, previous, created, (form, value) in [
         (1, 1, 0, 1, encode_whole(first)),
         (2, 2, 0, 2, encode_whole(b"short")),
@@ -258,7 +258,7 @@ async def test_a_file_of_the_first_layout_is_brought_to_todays(tmp_path: Path) -
     assert (await store.range("")).items == [Item("a", second, 3, 1)]
     assert await store.get("b", at=3) == Item("b", b"short", 2, 2)
     assert [(e.revision, e.key, e.time, e.actor, e.cause) for e in await store.log()] == [
-        (revision, key, 1000.0 + revision, ACTOR, Cause.request("r-1")) for revision, key in enumerate("abab", 1)
+        (revision, key, 1000.0 + revision, ACTOR, Cause("r-1")) for revision, key in enumerate("abab", 1)
     ]
     assert await store.commit("b", b"again", 0, ACTOR) == 5
     await store.compact(5)
@@ -427,7 +427,7 @@ async def test_a_small_change_of_a_large_object_takes_little_room(tmp_path: Path
     body = Random(1).randbytes(1000).hex()
     values = [f'{{"spec":"{body[:900]}","count":{n},"more":"{body[900:]}"}}' for n in range(2000)]
     for value in values:
-        await store.commit("a", value.encode(), ANY, ACTOR, Cause.request("0123456789"))
+        await store.commit("a", value.encode(), ANY, ACTOR, Cause("0123456789"))
     for at in (1, 2, 16, 17, 999, 1999, 2000):
         item = await store.get("a", at=at)
         assert item is not None

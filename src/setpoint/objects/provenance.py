@@ -84,10 +84,6 @@ class Cause(msgspec.Struct, frozen=True, array_like=True):
     claimed_by: str | None = None
 
     @classmethod
-    def request(cls, id: str) -> Self:  # noqa: A002 - the field's own name
-        return cls(id)
-
-    @classmethod
     def reconcile(
         cls,
         controller: str,
