@@ -14,7 +14,7 @@ from setpoint.objects.errors import Invalid, NotFound
 from setpoint.plane import PlaneError
 from setpoint.workload.shutdown import TIMEOUT_SECONDS, timeout_seconds
 
-# Writes its name to a file when it is asked to end.
+# Prints a line when it can be asked to end, and then writes its name to a file.
 TELLS = """
 import signal, sys
 def end(*_):
@@ -22,6 +22,7 @@ def end(*_):
         print(sys.argv[1], file=file)
     sys.exit()
 signal.signal(signal.SIGTERM, end)
+print("up", flush=True)
 while True: signal.pause()
 """
 
@@ -39,6 +40,8 @@ async def test_everything_is_deleted_each_before_what_it_depends_on(tmp_path: Pa
             await world.python(name, TELLS, args=[name], dependsOn=depends)
         await world.make("Service", "front", {})
         pids = [(await world.state("Executable", name, "Running"))["status"]["pid"] for name in ("db", "api", "web")]
+        for name in ("db", "api", "web"):
+            await world.first_line(name)
         assert (await patched(world, "CleaningResources"))[0] == 202
         found = await _cleaned(world)
         assert (tmp_path / "ended").read_text().split() == ["web", "api", "db"]
