@@ -235,4 +235,5 @@ async def test_a_run_that_was_asked_for_says_which_request_it_is_for_and_gets_it
         assert set(runs) == {"one", "two"}
         assert await world.log(runs["one"]["name"]) == "['own', '-k', '{{ x }}']\n"
         assert await world.log(runs["two"]["name"]) == "['own']\n"
-        assert condition_of(found, "Ready")["reason"] == "InvalidRequest"
+        ready = condition_of(found, "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", "InvalidRequest")

@@ -159,6 +159,27 @@ async def test_another_run_can_be_asked_for(tmp_path: Path) -> None:
         assert len({run["name"] for run in found["status"]["runs"]}) == 2
 
 
+async def test_a_task_whose_template_became_invalid_is_not_ready_though_its_last_run_succeeded(tmp_path: Path) -> None:
+    async with plain_app(tmp_path) as world:
+        await make(world, "pass")
+        done = await ended(world)
+        annotations = {"setpoint.dev/restart-requested-at": "now"}
+        template = {"labels": {"not a key!": "x"}}
+        await world.client.patch(
+            TASK, merge({"metadata": {"annotations": annotations}, "spec": {"template": template}}), "job"
+        )
+        found = await until(world, lambda status: _reason({"status": status}, "Ready") == "InvalidTemplate")
+        ready = condition_of(found, "Ready")
+        assert ready["status"] == "False"
+        assert "metadata.labels" in ready["message"]
+        assert found["status"]["state"] == "Succeeded"
+        assert _reason(found, "Succeeded") == _reason(done, "Succeeded")
+
+
+def _reason(tree: Object, condition: str) -> str:
+    return str(condition_of(tree, condition).get("reason"))
+
+
 async def test_what_is_deleted_ends_its_processes_first(tmp_path: Path) -> None:
     async with plain_app(tmp_path) as world:
         await make(world, WAITS)

@@ -47,6 +47,8 @@ from setpoint.workload.templates import escaped
 FINALIZER = f"{OWN_GROUP}/task-reconciler"
 # The number of attempts of a run whose objects and logs are kept.
 _MOST_ATTEMPTS = 10
+# The reasons why a task is not ready even if its last run succeeded: its next run cannot start.
+_INVALID = ("InvalidSchedule", "InvalidTemplate", "InvalidRequest")
 
 S = TypeVar("S", ExecutableSpec, ContainerSpec)
 
@@ -343,9 +345,11 @@ def _report(
         )
     )
     reason, message = _in_words(ctx, obj, state, active, last, said)
-    done = state in ("Succeeded", "Failed")
-    ctx.status.condition("Succeeded", state == "Succeeded" if done else None, reason, message)
-    ctx.status.condition("Ready", state == "Succeeded" and said.reason != "InvalidSchedule", reason, message)
+    if state in ("Succeeded", "Failed"):
+        ctx.status.condition("Succeeded", state == "Succeeded", *_outcome(ctx, state, last))
+    else:
+        ctx.status.condition("Succeeded", None, reason, message)
+    ctx.status.condition("Ready", state == "Succeeded" and said.reason not in _INVALID, reason, message)
 
 
 def _in_words(
@@ -360,12 +364,17 @@ def _in_words(
         if run.has_failed and (retry := run.retry_at(obj.spec)) is not None:
             return "BackOff", f"{text}, failed; the next attempt starts at {retry:%H:%M:%S}"
         return "Running", f"{text} is running" + (f"; {said.message}" if said.message else "")
+    if last is None and state == "Pending" and said.next is not None:
+        return "Scheduled", f"the first run is due at {MicroTime.of(said.next)}"
+    if last is None and state == "Pending":
+        return "Pending", "the task has not started"
+    return _outcome(ctx, state, last)
+
+
+def _outcome(ctx: Context, state: TaskState, last: Ending | None) -> tuple[str, str]:
+    """Returns the reason and message of the last run that ended."""
     if last is not None:
         return last.reason, last.message
-    if state == "Pending" and said.next is not None:
-        return "Scheduled", f"the first run is due at {MicroTime.of(said.next)}"
-    if state == "Pending":
-        return "Pending", "the task has not started"
     # The runs were not kept: the last reported condition still applies.
     for each in ctx.status.get("conditions") or ():
         if each["type"] == "Succeeded":
