@@ -1,4 +1,5 @@
-"""One connection: parses requests, passes them to the handler one after the other, and writes the responses.
+"""One connection: passes the requests that `request_reader.py` reads to the handler, one after the other, and writes
+the responses.
 
 Requests may be pipelined; they are answered in order. The cost of a client is limited everywhere: the size of a
 request, the number of waiting requests, the time of each step, and the unsent bytes for a client that does not read.
@@ -13,9 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, cast
 
-import httptools
-
-from setpoint.objects.errors import APIError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
+from setpoint.objects.errors import APIError, InternalError, Timeout
 from setpoint.server.edge import websocket
 from setpoint.server.edge.http_response import (
     CHUNKED,
@@ -29,18 +28,11 @@ from setpoint.server.edge.http_response import (
     refusal,
     start,
 )
-from setpoint.server.edge.limits import Limits
-from setpoint.server.edge.request_head import (
-    METHODS,
-    NAMES,
-    STAND_IN,
-    Envelope,
-    Head,
-    Read,
-    may_repeat,
-    unknown_method,
-)
-from setpoint.server.message import LISTED, Counter, Frame, Peer, Request, RequestHandler, Response, Seat, Stream
+from setpoint.server.edge.limits import PIECE_BYTES, Limits
+from setpoint.server.edge.request_head import Read
+from setpoint.server.edge.request_reader import RequestReader
+from setpoint.server.edge.stream_sink import StreamSink
+from setpoint.server.message import Peer, Request, RequestHandler, Response, Seat, Stream
 from setpoint.server.verbs.read_fast_path import MOMENT, Repeat
 
 if TYPE_CHECKING:
@@ -49,14 +41,10 @@ if TYPE_CHECKING:
 _NEVER = float("inf")
 _WHOLE = (bytes, list)
 _WRITES = frozenset(("POST", "PUT", "PATCH"))
-_MAX_REPEATS = 256
 # The maximum number of collections per connection whose reads have a fast path.
 _MAX_READS = 64
 # Copying a smaller body costs less than a second write.
 _LARGE = 16 << 10
-# A larger body is written in pieces of this size, so that encryption does not block the loop. As many bytes may be
-# buffered in the transport before writing pauses.
-_PIECE = 64 << 10
 _new = tuple.__new__  # creates a named tuple in half the time
 _CRASHED = "internal error: see the log of the server"
 _LATE = "request did not complete within the allotted timeout"
@@ -88,46 +76,27 @@ class ServerConnection(asyncio.Protocol):
     # Slots are faster than a dictionary for so many attributes.
     __slots__ = (
         "_asked",
-        "_body",
         "_busy",
-        "_chunked",
-        "_completed",
-        "_counted",
-        "_counter",
         "_deaf",
-        "_delimited",
         "_ending",
-        "_envelope",
-        "_expecting",
-        "_frames",
         "_gone",
-        "_head",
-        "_headers",
-        "_hears",
         "_held_back",
-        "_in_head",
         "_limits",
         "_listener",
         "_loop",
         "_lost",
-        "_method",
         "_offer",
-        "_parser",
         "_peer",
-        "_reading",
-        "_repeatable",
-        "_repeats",
+        "_reader",
         "_seat",
+        "_sink",
         "_streaming",
         "_task",
         "_transport",
         "_turns",
         "_turns_bytes",
         "_unsent",
-        "_untold",
         "_unwritten",
-        "_url",
-        "_user",
         "_wake",
         "_writable",
         "deadline",
@@ -137,27 +106,10 @@ class ServerConnection(asyncio.Protocol):
         self._listener = listener
         self._limits = listener.limits
         self._loop = listener.loop
-        self._parser = httptools.HttpRequestParser(self)
+        self._reader = RequestReader(self, listener.limits)
         self._peer = Peer()
         self._transport: asyncio.Transport
         self.deadline = self._loop.time() + self._limits.request_seconds
-        # The request being read, and the number of bytes received since the last callback of the parser.
-        self._reading = False
-        self._in_head = False
-        # The method of the request, if the parser does not know it.
-        self._method = ""
-        self._url = b""
-        self._headers: dict[str, str] = {}
-        self._repeats = 0
-        self._body: bytes | bytearray = b""
-        self._expecting = False
-        self._untold = 0
-        # The head of the last request without a body, which may be repeated; the known header lines of requests with
-        # one; and the number of requests that the parser found in the current data.
-        self._head = Head()
-        self._envelope = Envelope()
-        self._completed = 0
-        self._repeatable = False
         # The pending requests, or the errors of unreadable ones, each with: keep the connection alive, and HTTP/1.1.
         self._turns: deque[tuple[Request | APIError, bool, bool]] = deque()
         self._turns_bytes = 0
@@ -168,9 +120,6 @@ class ServerConnection(asyncio.Protocol):
         self._wake: asyncio.Future[None] | None = None
         self._busy = False
         self._streaming = False
-        self._chunked = True
-        # True for a stream of events that begin with their length; all others are lines.
-        self._delimited = False
         # A deaf connection reads no more; an ending one answers the requests that have been read.
         self._deaf = False
         self._ending = False
@@ -184,20 +133,15 @@ class ServerConnection(asyncio.Protocol):
         self._asked: Request | None = None
         self._seat: Seat | None = None
         self._unwritten = 0
-        # The counter of a stream's unsent bytes, the user they count for, and the number counted.
-        self._counter: Counter | None = None
-        self._user = ""
-        self._counted = 0
-        # The WebSocket handshake that the client offers and, once accepted, its frames.
+        # The WebSocket handshake that the client offers, and the destination of a stream.
         self._offer: websocket.Offer | None = None
-        self._frames: Frames | None = None
-        self._hears: Callable[[bytes], None] | None = None
+        self._sink: StreamSink | None = None
 
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
-        self._transport.set_write_buffer_limits(high=_PIECE)
+        self._transport.set_write_buffer_limits(high=PIECE_BYTES)
         self._peer = self._listener.peer(transport)
         self._listener.joined(self)
 
@@ -206,63 +150,26 @@ class ServerConnection(asyncio.Protocol):
         self._turns.clear()
         self._gone.set()
         self._writable.set()
-        self._count(0)
+        if self._sink is not None:
+            self._sink.count(0)
         if self._streaming and self._task is not None:
             self._task.cancel()
         elif self._wake is not None:
             self._wake.cancel()
-        del self._parser  # as the task, the parser refers back to the connection
+        self._reader.close()  # as the task, the reader refers back to the connection
         self._listener.left(self)
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
-            if self._frames is not None:
-                self._hear(self._frames, data)
+            if self._sink is not None:
+                self._sink.receive(data)
             return
-        first, head = not self._reading, self._head
-        if first and (found := head.repeated(data)) is not None:
-            if not (head.reads and self._answer_read(*found)):
-                self._take_request(*found, head.headers, b"", True, True)
-            return
-        if first and (sent := self._envelope.read(data)) is not None and len(sent.body) <= self._limits.body_bytes:
-            self._take_request(*sent, True, True)
-            return
-        self._untold += len(data)
-        self._completed = 0
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # The server need not accept an upgrade to another protocol: unless the request is for a stream, the request
-            # is answered normally. Later data on the connection is not for this parser.
-            self._deaf = self._ending = True
-            self._frames = websocket.frames() if self._offer is not None else None
-        except httptools.HttpParserCallbackError as error:
-            cause = error.__context__
-            self._refuse(cause if isinstance(cause, APIError) else BadRequest("malformed HTTP request"))
-        except httptools.HttpParserInvalidMethodError as error:
-            method = unknown_method(data) if first and not self._completed and not self._method else ""
-            if method:
-                self._read_again(data, method)
-            else:
-                self._refuse(BadRequest(f"malformed HTTP request: {error}"))
-        except httptools.HttpParserError as error:
-            self._refuse(BadRequest(f"malformed HTTP request: {error}"))
-        else:
-            # The head is too long, or the parser buffers half a header or a chunk extension.
-            if self._untold > self._limits.head_bytes:
-                limit = self._limits.head_bytes
-                self._refuse(BadRequest(f"the request line and headers are larger than {limit} bytes"))
-            elif first and self._completed == 1 and not self._reading and self._repeatable:
-                head.learn(data, self._headers)
-
-    def _read_again(self, data: bytes, method: str) -> None:
-        """Reads a request with a method that the parser does not know: the parser receives another one in its place.
-        The request is answered as any other, after authentication."""
-        self._method = method
-        self._parser = httptools.HttpRequestParser(self)
-        self._reading = False
-        self._untold -= len(data)
-        self.data_received(STAND_IN + data[len(method) :])
+        reader = self._reader
+        head = reader.head
+        if reader.is_reading or (found := head.repeated(data)) is None:
+            reader.feed(data)
+        elif not (head.reads and self._answer_read(*found)):
+            self.request_read(*found, head.headers, b"", True, True)
 
     def eof_received(self) -> bool:
         """Handles the end of the client's data. Pending requests are still answered, except streams: a client that
@@ -278,73 +185,36 @@ class ServerConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
-        self._count(0)
+        if self._sink is not None:
+            self._sink.count(0)
         if self._busy:
             self.deadline = _NEVER
         else:
             self._rest()
 
-    # Called by the parser.
+    # Called by the reader of requests.
 
-    def on_message_begin(self) -> None:
-        self._url, self._headers, self._repeats, self._body = b"", {}, 0, b""
-        self._reading = self._in_head = True
+    def request_begun(self) -> None:
         if not self._busy:
             self.deadline = self._loop.time() + self._limits.request_seconds
 
-    def on_url(self, url: bytes) -> None:
-        self._url += url
+    def continue_expected(self) -> None:
+        if not self._busy:
+            self._transport.write(CONTINUE)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._in_head:
-            return  # a trailer is ignored
-        key = NAMES.get(name) or name.decode("latin-1").lower()
-        text = value.decode("latin-1")
-        headers = self._headers
-        if key in headers:
-            self._repeats += 1
-            if self._repeats > _MAX_REPEATS:  # joining them takes quadratic time
-                raise BadRequest(f"more than {_MAX_REPEATS} repeated headers")
-            text = f"{headers[key]}\n{text}" if key.startswith(LISTED) else f"{headers[key]}, {text}"
-        headers[key] = text
+    def upgrade_read(self) -> None:
+        # The server need not accept an upgrade to another protocol: unless the request is for a stream, the request is
+        # answered normally. Later data on the connection is not for the reader of requests.
+        self._deaf = self._ending = True
+        if self._offer is not None:
+            self._sink = self._new_sink(websocket.frames())
 
-    def on_headers_complete(self) -> None:
-        self._untold = 0
-        self._in_head = False
-        headers = self._headers
-        if "host" not in headers and self._parser.get_http_version() == "1.1":
-            raise BadRequest("missing required Host header")
-        if "content-length" in headers and int(headers["content-length"]) > self._limits.body_bytes:
-            raise RequestEntityTooLarge.body(self._limits.body_bytes)
-        if "expect" in headers and headers["expect"].lower() == "100-continue":
-            self._expecting = True
-            if not self._busy:
-                self._transport.write(CONTINUE)
+    def unreadable(self, error: APIError) -> None:
+        """Answers an unreadable request, in order. Reading stops, because the start of the next request is unknown."""
+        self._deaf = True
+        self._take_turn(error, False, True)
 
-    def on_body(self, body: bytes) -> None:
-        self._untold = 0
-        if not self._body:
-            self._body = body
-        elif isinstance(self._body, bytes):
-            self._body = bytearray(self._body + body)
-        else:
-            self._body += body
-        if len(self._body) > self._limits.body_bytes:
-            raise RequestEntityTooLarge.body(self._limits.body_bytes)
-
-    def on_message_complete(self) -> None:
-        self._untold = 0
-        self._reading = self._expecting = False
-        parser, headers = self._parser, self._headers
-        keep_alive, modern = parser.should_keep_alive(), parser.get_http_version() == "1.1"
-        self._completed += 1
-        self._repeatable = keep_alive and modern and may_repeat(headers) and "content-length" not in headers
-        name = parser.get_method()
-        method = self._method or METHODS.get(name) or name.decode("ascii")
-        self._method = ""
-        self._take_request(method, self._url.decode("latin-1"), headers, bytes(self._body), keep_alive, modern)
-
-    def _take_request(
+    def request_read(
         self, method: str, target: str, headers: dict[str, str], body: bytes, keep_alive: bool, modern: bool
     ) -> None:
         if "upgrade" in headers:
@@ -366,7 +236,7 @@ class ServerConnection(asyncio.Protocol):
     def _answer_read(self, method: str, target: str) -> bool:
         """Answers a repeated read through the fast path. Returns False if the request needs the pipeline."""
         collection, _, name = target.rpartition("/")
-        found = self._head.reads.get(collection)
+        found = self._reader.head.reads.get(collection)
         now = self._loop.time()
         if found is None or self._busy or method != "GET" or now > found.until or not self._writable.is_set():
             return False
@@ -382,7 +252,7 @@ class ServerConnection(asyncio.Protocol):
     async def _learn_read(self, asked: Request, response: Response) -> None:
         """Prepares the fast path for further reads of the same collection, if allowed."""
         collection = asked.path.rpartition("/")[0]
-        head, now = self._head, self._loop.time()
+        head, now = self._reader.head, self._loop.time()
         known = head.reads.get(collection)
         if known is not None and now <= known.until:
             return
@@ -442,14 +312,14 @@ class ServerConnection(asyncio.Protocol):
             if self._transport.is_closing():
                 return None
             keep_alive = keep_alive and not (self._ending and not turns)
-            if response.status == 200 and asked.method == "GET" and asked.headers is self._head.headers:
+            if response.status == 200 and asked.method == "GET" and asked.headers is self._reader.head.headers:
                 await self._learn_read(asked, response)
             if not isinstance(response.body, _WHOLE):
                 keep_alive = keep_alive and modern
                 await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)
             else:
                 connection = CLOSE if not keep_alive else "" if modern else KEEP_ALIVE
-                if self._seat is None and len(response.body) <= _PIECE and isinstance(response.body, bytes):
+                if self._seat is None and len(response.body) <= PIECE_BYTES and isinstance(response.body, bytes):
                     self._write_whole(asked.method, response, connection)
                 else:
                     await self._send(asked.method, response, connection)
@@ -514,8 +384,9 @@ class ServerConnection(asyncio.Protocol):
         return self._unwritten + self._transport.get_write_buffer_size()
 
     async def _stream(self, method: str, response: Response, stream: Stream, connection: str, modern: bool) -> None:
-        offer, frames = self._offer, self._frames
-        if offer is not None and frames is not None:
+        offer, sink = self._offer, self._sink
+        is_websocket = offer is not None and sink is not None
+        if offer is not None and sink is not None:
             chosen = dict(response.headers).get(websocket.PROTOCOL, offer.protocols[0] if offer.protocols else "")
             self._transport.write(websocket.accepted(offer, chosen))
         else:
@@ -523,31 +394,35 @@ class ServerConnection(asyncio.Protocol):
             self._transport.write(head(response, self._listener.date_line(), framing, connection))
         if method == "HEAD":
             return
-        self._streaming, self._chunked = True, modern and frames is None
-        self._delimited = response.content_type.endswith(";stream=watch")
+        if sink is None:
+            sink = self._sink = self._new_sink()
+        self._streaming = True
+        sink.open(chunked=modern and not is_websocket, delimited=response.content_type.endswith(";stream=watch"))
         if self._writable.is_set():
             self.deadline = _NEVER
         try:
-            await stream.run(self)
+            await stream.run(sink)
         except Exception:
             _log.exception("a stream failed")
             self._transport.abort()  # otherwise the client would take the incomplete body for the whole
         finally:
             self._streaming = False
-            self._count(0)
-            self._counter = None
+            sink.close()
         if modern and not self._transport.is_closing():
-            if frames is None:
-                self._transport.write(LAST_CHUNK)
+            if is_websocket:
+                sink.end_messages()
             else:
-                frames.close()
-                self._transport.write(frames.output())
+                self._sink = None
+                self._transport.write(LAST_CHUNK)
+
+    def _new_sink(self, frames: "Frames | None" = None) -> StreamSink:
+        return StreamSink(self._transport, self._limits, self._gone, self._writable, frames)
 
     def _rest(self) -> None:
         """Waits for the next request, or for the rest of the current one."""
-        seconds = self._limits.request_seconds if self._reading else self._limits.idle_seconds
+        seconds = self._limits.request_seconds if self._reader.is_reading else self._limits.idle_seconds
         self.deadline = self._loop.time() + seconds
-        if self._expecting:
+        if self._reader.is_expecting:
             self._transport.write(CONTINUE)
 
     # The interface for requests: `Outlet`.
@@ -569,95 +444,13 @@ class ServerConnection(asyncio.Protocol):
             self._seat.leave()
             self._seat = None
 
-    # The interface for streams: `Sink`.
-
-    def write(self, frame: Frame) -> bool:
-        transport = self._transport
-        if transport.is_closing():
-            return False
-        if self._chunked:
-            transport.write(frame.chunk)
-        elif self._frames is None:
-            transport.write(frame.payload)
-        else:
-            if self._hears is not None:
-                self._frames.binary(frame.payload)
-            elif self._delimited:
-                for event in websocket.delimited(frame.payload):
-                    self._frames.binary(event)
-            else:
-                # Every line is an event, and every event a message.
-                for line in frame.payload.splitlines(keepends=True):
-                    self._frames.text(line)
-            transport.write(self._frames.output())
-        size = transport.get_write_buffer_size()
-        if size > self._limits.stream_bytes or not self._count(size):
-            transport.abort()
-            return False
-        return True
-
-    def count_unsent(self, counter: Counter, user: str) -> None:
-        self._counter, self._user = counter, user
-
-    def _count(self, size: int) -> bool:
-        """Updates the count of bytes in the transport's buffer. Returns False if there are too many for the user."""
-        counter, counted = self._counter, self._counted
-        if counter is None or (size <= _PIECE and not counted):
-            return True
-        self._counted = size
-        counter.add(self._user, size - counted)
-        return size <= counted or not counter.is_over(self._user)
-
-    async def drain(self) -> bool:
-        if not self._writable.is_set():
-            await self._writable.wait()
-        return not self.closed
-
-    @property
-    def closed(self) -> bool:
-        return self._gone.is_set() or self._transport.is_closing()
-
-    async def wait_closed(self) -> None:
-        await self._gone.wait()
-
-    def listen(self, hear: Callable[[bytes], None]) -> bool:
-        if self._frames is None:
-            return False
-        self._hears = hear
-        return True
-
-    def hold(self, held: bool) -> None:
-        if held:
-            self._transport.pause_reading()
-        elif not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def _hear(self, frames: "Frames", data: bytes) -> None:
-        """Passes the messages of a WebSocket to the listener, and answers control frames."""
-        messages = frames.receive(data)
-        answer = frames.output()
-        if answer and self._streaming:  # before that, the handshake is not complete
-            self._transport.write(answer)
-        if self._hears is not None:
-            for message in messages:
-                self._hears(message)
-        if frames.fault:
-            self._transport.close()
-        elif frames.has_ended:
-            self._gone.set()
-
     # Closing.
-
-    def _refuse(self, error: APIError) -> None:
-        """Answers an unreadable request, in order. Reading stops, because the start of the next request is unknown."""
-        self._deaf = True
-        self._take_turn(error, False, True)
 
     def end(self) -> None:
         """Answers the requests that have been read, ends a stream, and then closes the connection."""
         self._ending = True
         self._gone.set()
-        if not self._busy and not (self._reading and not self._deaf):
+        if not self._busy and not (self._reader.is_reading and not self._deaf):
             self._close()
 
     def _finish(self, *, linger: bool = False) -> None:
@@ -713,11 +506,11 @@ def _pieces(whole: list[bytes]) -> Iterator[bytes | memoryview]:
     whole.reverse()
     while whole:
         part = whole.pop()
-        if len(part) <= _PIECE:
+        if len(part) <= PIECE_BYTES:
             yield part
         else:
             view = memoryview(part)
-            yield from (view[start : start + _PIECE] for start in range(0, len(part), _PIECE))
+            yield from (view[start : start + PIECE_BYTES] for start in range(0, len(part), PIECE_BYTES))
 
 
 def _origin_form(url: str) -> str:

@@ -4,6 +4,10 @@ from typing import NamedTuple
 
 from setpoint.objects.codec import MAX_BODY
 
+# A larger body is written in pieces of this size, so that encryption does not block the loop. As many bytes may be
+# buffered in the transport before writing pauses.
+PIECE_BYTES = 64 << 10
+
 
 class Limits(NamedTuple):
     """The defaults suit Kubernetes' clients, which keep connections for long and open one for every watch."""
