@@ -22,6 +22,9 @@ from setpoint.api.apps.v1 import Deployment
 from setpoint.api.core.v1 import Secret, Service
 from setpoint.objects.errors import APIError
 
+# Runs every example as a user does, in a process of its own.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
 

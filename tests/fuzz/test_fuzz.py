@@ -13,6 +13,9 @@ from tests.fuzz.paths import Served
 from tests.fuzz.run import Report, run
 from tests.fuzz.world import TOKENS, World, world
 
+# Sends thousands of requests to a server process.
+pytestmark = pytest.mark.slow
+
 COUNT = 3000
 CASE = Case(0, "path", "admin", "GET", "/api/v1/pods", b"")
 STATUS = b'{"kind":"Status","status":"Failure","code":%d,"message":"m"}'

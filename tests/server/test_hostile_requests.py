@@ -17,6 +17,9 @@ from setpoint.plane import ControlPlane
 from setpoint.server.message import Request, Response
 from setpoint.server.registry import builtin_resources
 
+# Sends thousands of random requests.
+pytestmark = pytest.mark.slow
+
 REQUESTS = 1200
 SOUND = 0.3
 

@@ -13,6 +13,9 @@ from setpoint.store.etcd import EtcdConfig, EtcdStore
 from .conftest import START
 from .etcd_server import EtcdServer, etcd, require_etcd
 
+# Starts etcd.
+pytestmark = pytest.mark.slow
+
 ALICE = Actor("alice")
 PURGE = Purge("root", START.timestamp(), "leaked")
 VALUE = b"hunter2-hunter2-hunter2" * 40

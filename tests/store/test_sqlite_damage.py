@@ -13,6 +13,9 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ANY, Retention, StoreError, Write
 from setpoint.store.sqlite import Damaged, SqliteStore, UnknownLayout
 
+# Damages a file in hundreds of places.
+pytestmark = pytest.mark.slow
+
 ACTOR = Actor("alice", groups=("dev", "ops"))
 
 

@@ -13,6 +13,9 @@ from setpoint.objects.provenance import Actor
 from setpoint.store.contract import ANY, Purge, Purged, Selection, Write
 from setpoint.store.sqlite import SqliteStore
 
+# Rewrites files many times.
+pytestmark = pytest.mark.slow
+
 ALICE = Actor("alice")
 PURGE = Purge("root", 1_000_000.0, "leaked")
 # Of one byte, of less than a page, of several pages; all of them cannot be deflated, so that they stand in the file.

@@ -18,6 +18,9 @@ from setpoint.system.controller_names import NAMES
 from setpoint.system.system import System
 from setpoint.system.system_environment import Home
 
+# Every point of a run is disturbed once: 16 s.
+pytestmark = pytest.mark.slow
+
 
 class Faulty:
     """A transport that loses some requests on their way, and some answers on theirs; its watches break off."""

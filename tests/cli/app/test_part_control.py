@@ -10,6 +10,9 @@ import pytest
 from tests.cli.app.conftest import Shop
 from tests.cli.conftest import Ran
 
+# Starts a session.
+pytestmark = pytest.mark.slow
+
 Command = Callable[..., Ran]
 SECONDS = re.compile(r"\(\d+\.\d+s\)")
 
@@ -109,7 +112,6 @@ def test_everything_is_taken_in_its_order(setpoint: Command) -> None:
     assert set(restarted) == {"base", "api", "web", "fragile"}
 
 
-@pytest.mark.slow
 def test_bringing_the_app_up_again_starts_what_was_stopped(setpoint: Command, shop: Shop) -> None:
     setpoint("stop", "web", "api.1", "yearly")
     ran = shop.run("up", "-d")

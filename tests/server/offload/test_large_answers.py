@@ -11,6 +11,9 @@ from setpoint.server.message import Frame, Request
 
 from .loop import MOST, Loop
 
+# Handles megabytes in every representation.
+pytestmark = pytest.mark.slow
+
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 JSON, YAML = "application/json", "application/yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -6,6 +6,9 @@ import pytest
 
 from .loop import DEFINITIONS, MOST, THINGS, Loop, Tree, definition, thing
 
+# Handles megabytes in every form.
+pytestmark = pytest.mark.slow
+
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 
 WIDE = {"type": "object", "properties": {f"p{n}": {"type": "object", "maxProperties": n} for n in range(4000)}}
