@@ -83,6 +83,7 @@ class Pair:
             Request("GET", "/apis/oracle.example.com/v1/tanks"),
             Request("GET", "/api/v1/namespaces/default/configmaps", user="viewer"),
             Request("GET", "/openapi/v3/apis/oracle.example.com/v1"),
+            Request("GET", "/openapi/v3/apis/oracle.example.com/v1beta1"),
         ]
         while waiting := [
             probe.path for probe in probes if {answer.code for answer in self.exchange(probe, names)} != {200}
