@@ -119,6 +119,7 @@ data: $(READY)
 	$(BIN)/python -m pip install --quiet --group data
 	$(BIN)/python -m tools.builtin_schemas
 	$(BIN)/python -m tools.openapi_texts
+	$(BIN)/python -m tools.column_texts
 	$(BIN)/python -m tools.protobuf_tables
 	$(BIN)/python -m tools.api_stubs
 

@@ -12,7 +12,8 @@ _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 _DOCUMENT = 400_000
 _PATTERN = re.compile(
     r'"metadata":\s*\{\s*(?P<list>"continue":\s?"",\s*)?"resourceVersion":\s?"\d*"(?P<ends>(?=\s*\}|,\s*"continue"|,\s*"remainingItemCount"))'
-    r'|"resourceVersion":\s?"(?P<rv>\d+)"'
+    # An object in a message is quoted once or twice.
+    r'|(?P<quote>\\*)"resourceVersion(?P=quote)":\s?(?P=quote)"(?P<rv>\d+)(?P=quote)"'
     r'|"continue":"(?P<continue>[^"]{9,})"(?P<more>(?:,"remainingItemCount":\d+)?,"resourceVersion":)?(?(more)"\d+")(?P<page>)'
     r'|resourceVersion: "(?P<yaml_rv>\d+)"'
     r"|(?P<uid>\b(?!(?:11111111-1111|22222222-2222|33333333-3333)-4)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
@@ -68,7 +69,8 @@ def canonical(body: bytes, names: Names) -> str:
             case "uid" | "ip" | "name" as category:
                 return f"<{category}:{names.number(category, found[0])}>"
             case "rv":
-                return f'"resourceVersion":"<rv:{names.number("rv", found["rv"])}>"'
+                quote = f'{found["quote"]}"'
+                return f"{quote}resourceVersion{quote}:{quote}<rv:{names.number('rv', found['rv'])}>{quote}"
             case "yaml_rv":
                 return f'resourceVersion: "<rv:{names.number("rv", found["yaml_rv"])}>"'
             case "ends":

@@ -46,7 +46,7 @@ def compare(request: Request, real: Answer, ours: Answer, names: tuple[Names, Na
     if real.code != ours.code:
         place = f"code {_code(real.code, real_tree)} → {_code(ours.code, our_tree)}"
         told = _complaint(real_tree if real.code >= 400 else our_tree)
-        return Compared([Difference(f"{place}: {told}", _short(real_tree), _short(our_tree))], real_text, our_text)
+        return Compared([Difference(f"{place}: {told}", *_short(real_tree, our_tree))], real_text, our_text)
     if real_text != our_text:
         body = _status(real_tree, our_tree) if _is_status(real_tree) and _is_status(our_tree) else None
         if body is not None:
@@ -76,7 +76,7 @@ def frames_differ(real: list[str], ours: list[str]) -> list[Difference]:
     trees = [[msgspec.json.decode(line) for line in lines] for lines in (real, ours)]
     kinds = [[tree.get("type") if isinstance(tree, dict) else None for tree in lines] for lines in trees]
     if kinds[0] != kinds[1]:
-        return [Difference("watch: types of frames", _short(kinds[0]), _short(kinds[1]))]
+        return [Difference("watch: types of frames", *_short(kinds[0], kinds[1]))]
     return [
         Difference(f"watch: {found.place}", found.real, found.ours)
         for one, other in zip(*trees, strict=True)
@@ -187,18 +187,18 @@ def _status(real: Any, ours: Any) -> list[Difference]:
             lacking.remove(cause)
             surplus.remove(twin)
             place = f"cause differs: {cause.get('reason')}: {simplified(_detail(cause))}"
-            found.append(Difference(place, _short(cause), _short(twin)))
+            found.append(Difference(place, *_short(cause, twin)))
     for kind, causes in (("missing", lacking), ("extra", surplus)):
         for cause in causes:
             place = f"cause {kind}: {cause.get('reason')}: {simplified(_detail(cause))}"
-            found.append(Difference(place, _short(lists[0]), _short(lists[1])))
+            found.append(Difference(place, *_short(lists[0], lists[1])))
     if found:
         return found
     if lists[0] != lists[1]:
-        return [Difference("cause order", _short(lists[0]), _short(lists[1]))]
+        return [Difference("cause order", *_short(lists[0], lists[1]))]
     if real.get("message") != ours.get("message"):
         place = f"message {real.get('code', '')}: {simplified(real.get('message') or '')}"
-        found.append(Difference(place, _short(real.get("message")), _short(ours.get("message"))))
+        found.append(Difference(place, *_short(real.get("message"), ours.get("message"))))
     plain = [{key: value for key, value in tree.items() if key != "message"} for tree in (real, ours)]
     return found + (_trees(plain[0], plain[1]) if plain[0] != plain[1] else [])
 
@@ -235,9 +235,17 @@ def _walk(real: Any, ours: Any, path: str, found: list[Difference], ignored: fro
         kind = "missing" if ours is _MISSING else "extra" if real is _MISSING else "differs"
         if isinstance(real, list) and isinstance(ours, list):
             kind = "length"
-        found.append(Difference(f"{where} {kind}", _short(real), _short(ours)))
+        found.append(Difference(f"{where} {kind}", *_short(real, ours)))
 
 
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _short(real: Any, ours: Any) -> tuple[str, str]:
+    """Two values as short texts, which begin a little before the first difference if the values are long."""
+    texts = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in (real, ours)]
+    same = next((place for place, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
+    start = same - 60 if same > 200 and max(map(len, texts)) > 400 else 0
+    one, other = (f"{'…' if start else ''}{text[start:]}" for text in texts)
+    return _clipped(one), _clipped(other)
+
+
+def _clipped(text: str) -> str:
     return text if len(text) <= 400 else text[:397] + "…"

@@ -15,7 +15,7 @@ from setpoint.objects.errors import APIError, NotAcceptable
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec import negotiation, table
 from setpoint.server.codec.list_text import JsonText, Listing, ListText, PrettyText, YamlText, listing, protobuf_listing
-from setpoint.server.codec.negotiation import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, YAML, Accepted
+from setpoint.server.codec.negotiation import JSON, PARTIAL, PARTIAL_LIST, PROTOBUF, TABLE, YAML, Accepted
 from setpoint.server.codec.partial_metadata import partial as partial_object
 from setpoint.server.codec.protobuf.kind_writer import kind_writer
 from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR, ProtobufForm, encoded_status
@@ -87,8 +87,9 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
         made, text = await protobuf_listing(context, resource, accepted, list_metadata(selected))
     else:
         made = listing(context, resource, accepted, list_metadata(selected))
-        if accepted.form == PARTIAL_LIST and not items:
-            made = made._replace(empty=made.empty.replace(b'"items":[]', b'"items":null'))
+        if not items and (accepted.form == PARTIAL_LIST or (accepted.form == TABLE and not table.has_rows(resource))):
+            field = made.field.encode()
+            made = made._replace(empty=made.empty.replace(b'"%b":[]' % field, b'"%b":null' % field))
         query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
         pretty = accepted.pretty or wants_indents(context.request, query_value)
         text = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)

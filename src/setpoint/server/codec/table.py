@@ -1,9 +1,14 @@
 """Tables: objects as rows of cells, for human readers. The server makes the cells, so that all clients show the
 same."""
 
-from collections.abc import Iterable, Sequence
+import importlib.resources
+import lzma
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Protocol
+
+import msgspec
 
 from setpoint.objects import meta
 from setpoint.objects.errors import BadRequest
@@ -17,7 +22,7 @@ from setpoint.server.registry.strategy import Column
 from setpoint.server.request.context import Context
 
 NONE, METADATA, OBJECT = "None", "Metadata", "Object"
-# The descriptions of the columns that nearly every kind has, in the API's wording.
+# The descriptions of columns of kinds that the generated data does not contain.
 _DESCRIPTIONS = {
     "Name": crd_table.NAME_DESCRIPTION,
     "Age": crd_table.AGE_DESCRIPTION,
@@ -25,6 +30,13 @@ _DESCRIPTIONS = {
 }
 # The columns of a kind that defines none.
 _DEFAULT: Sequence[Column] = (NAME, CREATED_AT)
+
+
+@cache
+def _texts() -> Mapping[str, Mapping[str, str]]:
+    """Returns the descriptions of columns by kind and name, as data that `tools/column_texts.py` generates."""
+    data = importlib.resources.files(__package__).joinpath("column_texts.json.xz").read_bytes()
+    return msgspec.json.decode(lzma.decompress(data), type=dict[str, dict[str, str]])
 
 
 class Cells(Protocol):
@@ -38,14 +50,15 @@ class Cells(Protocol):
 class BuiltinCells:
     """The columns of a built-in kind, as its strategy lists them."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, kind: str, columns: Sequence[Column]) -> None:
         self._columns = columns or _DEFAULT
+        texts = {**_DESCRIPTIONS, **_texts().get(kind, {})}
         self.headers: list[Object] = [
             {
                 "name": column.name,
                 "type": column.type,
                 "format": column.format,
-                "description": column.description or _DESCRIPTIONS.get(column.name, ""),
+                "description": column.description or texts.get(column.name, ""),
                 "priority": column.priority,
             }
             for column in self._columns
@@ -60,7 +73,12 @@ def cells_of(resource: Resource) -> Cells:
     version = resource.crd.version(resource.version) if resource.crd is not None else None
     if version is not None:
         return crd_table.PrinterColumns(version.additional_printer_columns)
-    return BuiltinCells(resource.strategy.columns)
+    return BuiltinCells(resource.kind, resource.strategy.columns)
+
+
+def has_rows(resource: Resource) -> bool:
+    """Returns True if a Table without objects has an empty list of rows instead of null, as those of most kinds."""
+    return resource.crd is not None or CREATED_AT not in (resource.strategy.columns or _DEFAULT)
 
 
 def included(context: Context) -> str:

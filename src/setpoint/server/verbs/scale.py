@@ -57,13 +57,11 @@ class ScaleStrategy(Strategy):
             "Desired",
             number("spec", "replicas"),
             "integer",
-            description="replicas is the desired number of instances for the scaled object.",
         ),
         Column(
             "Available",
             number("status", "replicas"),
             "integer",
-            description="replicas is the actual number of observed instances of the scaled object.",
         ),
         AGE,
     )

@@ -1,13 +1,27 @@
 """The strategy of CustomResourceDefinitions, with the rules of `setpoint.schema.crd`."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects.clock import Clock
+from setpoint.objects.conditions import find
 from setpoint.objects.field import FieldError
 from setpoint.objects.tree import Object
 from setpoint.schema.crd import conditions, defaults, definition_validation, warnings
-from setpoint.server.registry.strategy import Strategy
+from setpoint.server.registry.kinds.printers.cells import field, lookup
+from setpoint.server.registry.kinds.printers.columns import CREATED_AT, NAME, joined
+from setpoint.server.registry.strategy import Column, Strategy
+
+
+def _versions(tree: Object, _now: datetime) -> str:
+    served = [version for version in lookup(tree, "spec", "versions") or () if version.get("served")]
+    return ",".join(sorted(f"{each['name']}{'(storage)' if each.get('storage') else ''}" for each in served))
+
+
+def _established(tree: Object, _now: datetime) -> bool:
+    found = find(lookup(tree, "status", "conditions") or [], "Established")
+    return found is not None and found.get("status") == "True"
 
 
 class DefinitionStrategy(Strategy):
@@ -21,6 +35,16 @@ class DefinitionStrategy(Strategy):
     validates_metadata = True
     returns_deleted_object = True
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
+    columns = (
+        NAME,
+        Column("Scope", field("spec", "scope"), description="Cluster/Namespaced"),
+        Column("Versions", _versions, description="Served versions"),
+        CREATED_AT,
+        Column("Group", field("spec", "group"), priority=1, description="API group"),
+        Column("Kind", field("spec", "names", "kind"), priority=1, description="CustomResource kind"),
+        Column("ShortNames", joined("spec", "names", "shortNames"), priority=1, description="Short names"),
+        Column("Established", _established, "boolean", priority=1, description="Established status"),
+    )
 
     def default(self, tree: Object) -> None:
         _become(tree, defaults.default(tree))

@@ -32,7 +32,12 @@ def _available(tree: Object, _now: datetime) -> str:
 
 class APIServiceStrategy(ValidatingStrategy):
     allows_unconditional_update = False
-    columns = (NAME, Column("Service", _service), Column("Available", _available), AGE)
+    columns = (
+        NAME,
+        Column("Service", _service, description="The reference to the service that hosts this API endpoint."),
+        Column("Available", _available, description="Whether this service is available."),
+        AGE,
+    )
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return path_segment(name, prefix)

@@ -34,9 +34,9 @@ class ComponentStatusStrategy(Strategy):
     reset_fields: ClassVar = {}
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Status", _health, description="Whether the component is healthy."),
-        Column("Message", _said("message"), description="What the component says."),
-        Column("Error", _said("error"), description="What went wrong when it was asked."),
+        Column("Status", _health),
+        Column("Message", _said("message")),
+        Column("Error", _said("error")),
     )
 
 

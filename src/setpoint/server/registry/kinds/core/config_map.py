@@ -22,12 +22,6 @@ _MAX_SIZE = 1 << 20
 _FROZEN = "field is immutable when `immutable` is set"
 _REDACTED = "<secret contents redacted>"
 _ACCOUNT = "kubernetes.io/service-account.name"
-# The API's own description of the field, which clients show as the help of the column.
-_DATA_DESCRIPTION = (
-    "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values "
-    "with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the "
-    "keys in the BinaryData field, this is enforced during validation process."
-)
 
 
 def _frozen(tree: Object, old: Object, *names: str) -> list[FieldError]:
@@ -47,7 +41,7 @@ class ConfigMapStrategy(Strategy):
     reset_fields: ClassVar = {}
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Data", _entries, description=_DATA_DESCRIPTION),
+        Column("Data", _entries),
         AGE,
     )
 
@@ -76,8 +70,8 @@ class SecretStrategy(Strategy):
     selectable_fields: ClassVar = {"type": selectable("type")}
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Type", field("type"), description="What the secret is for."),
-        Column("Data", count("data"), description="How many entries the secret has."),
+        Column("Type", field("type")),
+        Column("Data", count("data")),
         AGE,
     )
 

@@ -50,7 +50,7 @@ class EndpointsStrategy(Strategy):
     reset_fields: ClassVar = {}
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Endpoints", _addresses, description="Where the service is served."),
+        Column("Endpoints", _addresses),
         AGE,
     )
 

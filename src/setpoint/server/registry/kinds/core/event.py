@@ -92,15 +92,15 @@ def _count(tree: Object, _now: datetime) -> Json:
 
 
 _COLUMNS = (
-    Column("Last Seen", _last_seen, description="How long ago it last happened."),
-    Column("Type", field("type"), description="Whether it is a warning."),
-    Column("Reason", field("reason"), description="What happened, in a word."),
-    Column("Object", _target, description="What it happened to."),
-    Column("Subobject", field("involvedObject", "fieldPath"), priority=1, description="The part that it happened to."),
-    Column("Source", _reporter, priority=1, description="Who says so."),
-    Column("Message", _message, description="What happened, for people."),
-    Column("First Seen", _first_seen, priority=1, description="How long ago it first happened."),
-    Column("Count", _count, priority=1, description="How often it happened."),
+    Column("Last Seen", _last_seen),
+    Column("Type", field("type")),
+    Column("Reason", field("reason")),
+    Column("Object", _target),
+    Column("Subobject", field("involvedObject", "fieldPath"), priority=1),
+    Column("Source", _reporter, priority=1),
+    Column("Message", _message),
+    Column("First Seen", _first_seen, priority=1),
+    Column("Count", _count, priority=1),
     Column("Name", field("metadata", "name"), format="name", priority=1),
 )
 

@@ -22,7 +22,7 @@ class NamespaceStrategy(Strategy):
     selectable_fields: ClassVar = {"status.phase": selectable("status", "phase")}
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Status", field("status", "phase"), description="Whether the namespace is there to stay."),
+        Column("Status", field("status", "phase")),
         AGE,
     )
 

@@ -63,26 +63,22 @@ class NodeStrategy(Strategy):
     }
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Status", _status, description="Whether the node is ready, and takes new pods."),
-        Column("Roles", _roles, description="The roles that its labels give the node."),
+        Column("Status", _status),
+        Column("Roles", _roles),
         AGE,
-        Column(
-            "Version", field("status", "nodeInfo", "kubeletVersion"), description="The version of the node's agent."
-        ),
-        Column("Internal-IP", _address("InternalIP"), priority=1, description="The address inside the cluster."),
-        Column("External-IP", _address("ExternalIP"), priority=1, description="The address outside the cluster."),
+        Column("Version", field("status", "nodeInfo", "kubeletVersion")),
+        Column("Internal-IP", _address("InternalIP"), priority=1),
+        Column("External-IP", _address("ExternalIP"), priority=1),
         Column(
             "OS-Image",
             field("status", "nodeInfo", "osImage", absent=UNKNOWN),
             priority=1,
-            description="The operating system of the node.",
         ),
-        Column("Kernel-Version", _kernel, priority=1, description="The kernel of the node."),
+        Column("Kernel-Version", _kernel, priority=1),
         Column(
             "Container-Runtime",
             field("status", "nodeInfo", "containerRuntimeVersion", absent=UNKNOWN),
             priority=1,
-            description="What runs the containers of the node.",
         ),
     )
 

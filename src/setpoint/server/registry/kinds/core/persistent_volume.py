@@ -63,28 +63,25 @@ class PersistentVolumeStrategy(Strategy):
     returns_deleted_object = True
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Capacity", _capacity, description="How much the volume holds."),
-        Column("Access Modes", _volume_modes, description="The ways the volume can be mounted."),
+        Column("Capacity", _capacity),
+        Column("Access Modes", _volume_modes),
         Column(
             "Reclaim Policy",
             field("spec", "persistentVolumeReclaimPolicy"),
-            description="What becomes of the volume when its claim is gone.",
         ),
-        Column("Status", _phase, description="Whether the volume is free, bound or released."),
-        Column("Claim", _claim, description="The claim that the volume is bound to."),
-        Column("StorageClass", _class, description="The class that the volume belongs to."),
+        Column("Status", _phase),
+        Column("Claim", _claim),
+        Column("StorageClass", _class),
         Column(
             "VolumeAttributesClass",
             field("spec", "volumeAttributesClassName", absent=UNSET),
-            description="The class of further attributes.",
         ),
-        Column("Reason", field("status", "reason"), description="Why the volume is in its phase."),
+        Column("Reason", field("status", "reason")),
         AGE,
         Column(
             "VolumeMode",
             field("spec", "volumeMode", absent=UNSET),
             priority=1,
-            description="Whether the volume is a file system or a block device.",
         ),
     )
 
@@ -214,22 +211,20 @@ class PersistentVolumeClaimStrategy(Strategy):
     returns_deleted_object = True
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Status", _phase, description="Whether the claim is bound to a volume."),
-        Column("Volume", field("spec", "volumeName"), description="The volume that the claim is bound to."),
-        Column("Capacity", _claim_capacity, description="How much the volume of the claim holds."),
-        Column("Access Modes", _claim_modes, description="The ways the volume of the claim can be mounted."),
-        Column("StorageClass", _class, description="The class of volumes that the claim is for."),
+        Column("Status", _phase),
+        Column("Volume", field("spec", "volumeName")),
+        Column("Capacity", _claim_capacity),
+        Column("Access Modes", _claim_modes),
+        Column("StorageClass", _class),
         Column(
             "VolumeAttributesClass",
             field("spec", "volumeAttributesClassName", absent=UNSET),
-            description="The class of further attributes.",
         ),
         AGE,
         Column(
             "VolumeMode",
             field("spec", "volumeMode", absent=UNSET),
             priority=1,
-            description="Whether the claim is for a file system or a block device.",
         ),
     )
 

@@ -49,13 +49,13 @@ class ReplicationControllerStrategy(Strategy):
     }
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Desired", number("spec", "replicas"), "integer", description="How many pods there should be."),
-        Column("Current", number("status", "replicas"), "integer", description="How many pods there are."),
-        Column("Ready", number("status", "readyReplicas"), "integer", description="How many of the pods are ready."),
+        Column("Desired", number("spec", "replicas"), "integer"),
+        Column("Current", number("status", "replicas"), "integer"),
+        Column("Ready", number("status", "readyReplicas"), "integer"),
         AGE,
-        Column("Containers", _names, priority=1, description="The names of the containers of its pods."),
-        Column("Images", _images, priority=1, description="The images of the containers of its pods."),
-        Column("Selector", _selector, priority=1, description="The labels of its pods."),
+        Column("Containers", _names, priority=1),
+        Column("Images", _images, priority=1),
+        Column("Selector", _selector, priority=1),
     )
 
     def default(self, tree: Object) -> None:
@@ -130,9 +130,9 @@ class PodTemplateStrategy(Strategy):
     reset_fields: ClassVar = {}
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Containers", _names, description="The names of the containers of the template."),
-        Column("Images", _images, description="The images of the containers of the template."),
-        Column("Pod Labels", _labels, description="The labels of the template."),
+        Column("Containers", _names),
+        Column("Images", _images),
+        Column("Pod Labels", _labels),
     )
 
     def default(self, tree: Object) -> None:

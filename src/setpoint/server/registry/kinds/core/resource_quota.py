@@ -61,8 +61,8 @@ class ResourceQuotaStrategy(Strategy):
     returns_deleted_object = True
     columns: ClassVar[Sequence[Column]] = (
         NAME,
-        Column("Request", _requested, description="How much is asked for, of what may be."),
-        Column("Limit", _limited, description="How much the limits add up to, of what they may."),
+        Column("Request", _requested),
+        Column("Limit", _limited),
         AGE,
     )
 

@@ -143,21 +143,18 @@ def _gates(tree: Object, _now: datetime) -> Json:
 
 COLUMNS = (
     NAME,
-    Column("Ready", _ready, description="How many of the containers of the pod are ready."),
-    Column("Status", _status, description="What the pod, or the container that matters most, is doing."),
-    Column(
-        "Restarts", _restart_count, description="How often containers of the pod were started again, and when last."
-    ),
+    Column("Ready", _ready),
+    Column("Status", _status),
+    Column("Restarts", _restart_count),
     AGE,
-    Column("IP", _ip, priority=1, description="The address of the pod."),
-    Column("Node", field("spec", "nodeName", absent=NONE), priority=1, description="The node that the pod runs on."),
+    Column("IP", _ip, priority=1),
+    Column("Node", field("spec", "nodeName", absent=NONE), priority=1),
     Column(
         "Nominated Node",
         field("status", "nominatedNodeName", absent=NONE),
         priority=1,
-        description="The node that is being made free for the pod.",
     ),
-    Column("Readiness Gates", _gates, priority=1, description="How many of the further conditions are met."),
+    Column("Readiness Gates", _gates, priority=1),
 )
 
 _ROW_CONDITIONS = {

@@ -45,10 +45,10 @@ def _selector(tree: Object, _now: datetime) -> Json:
 
 COLUMNS = (
     NAME,
-    Column("Type", field("spec", "type"), description="How the service is reached."),
-    Column("Cluster-IP", _cluster_ip, description="The address of the service inside the cluster."),
-    Column("External-IP", _external_ip, description="The addresses, or the name, of the service outside the cluster."),
-    Column("Port(s)", _ports, description="The ports of the service, with their node ports."),
+    Column("Type", field("spec", "type")),
+    Column("Cluster-IP", _cluster_ip),
+    Column("External-IP", _external_ip),
+    Column("Port(s)", _ports),
     AGE,
-    Column("Selector", _selector, priority=1, description="The labels of the pods behind the service."),
+    Column("Selector", _selector, priority=1),
 )
