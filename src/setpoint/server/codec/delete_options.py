@@ -7,14 +7,28 @@ import msgspec
 from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest, Invalid, UnsupportedMediaType
 from setpoint.objects.field import FieldError, invalid, not_supported
-from setpoint.objects.gotext import quote
+from setpoint.objects.gotext import parse_int, quote
 from setpoint.objects.gvk import GroupKind, GroupVersionKind
 from setpoint.objects.tree import Json, Object
-from setpoint.server.codec.request_body import JSON, PROTOBUF, YAML, decode_protobuf, media_type
+from setpoint.server.codec.request_body import (
+    JSON,
+    PARSE_ERROR,
+    PROTOBUF,
+    YAML,
+    claimed_kind,
+    decode_protobuf,
+    media_type,
+)
+from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import truth, validate_dry_run
 
 _KIND = GroupKind("meta.k8s.io", "DeleteOptions")
+_DEFINITION = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+# The file and line with which the real server names the scheme of the kinds that the API itself uses.
+_SCHEME = "pkg/runtime/scheme.go:111"
+_KINDS = ("ListOptions", "GetOptions", "CreateOptions", "UpdateOptions", "PatchOptions", "Table", "TableOptions")
+_UNVERSIONED = ("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList")
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -51,8 +65,6 @@ class _Preconditions(msgspec.Struct, rename="camel"):
 
 
 class _Body(msgspec.Struct, rename="camel"):
-    kind: str | None = None
-    api_version: str | None = None
     grace_period_seconds: int | None = None
     preconditions: _Preconditions | None = None
     orphan_dependents: bool | None = None
@@ -64,13 +76,7 @@ def delete_options(context: Context) -> DeleteOptions:
     """Reads the options of a request. Raises BadRequest or Invalid."""
     if not context.request.body:
         return _validated(_from_query(context)) if context.query else DeleteOptions()
-    tree = _read(context)
-    if type(tree) is dict and (kind := tree.get("kind")) not in (None, "", "DeleteOptions"):
-        text = kind if isinstance(kind, str) else str(kind)
-        raise BadRequest(
-            f"{text} cannot be handled as a DeleteOptions: send a DeleteOptions, or no body and query parameters"
-        )
-    return from_tree(tree)
+    return from_tree(_checked(_read(context)))
 
 
 def from_tree(tree: Json) -> DeleteOptions:
@@ -81,17 +87,40 @@ def from_tree(tree: Json) -> DeleteOptions:
         raise BadRequest(f"the DeleteOptions cannot be read: {error}") from None
 
 
+def _checked(tree: Json) -> Object:
+    """Returns the options of a body in the types of the API. The group and the version of a DeleteOptions do not
+    matter: older clients send those of the resource."""
+    try:
+        given = claimed_kind(tree)
+        kind = given.kind or _KIND.kind
+        if kind != _KIND.kind:
+            raise _other_kind(given.api_version or f"{_KIND.group}/v1", kind)
+        found: Object = tree or {}
+        shape_of(_DEFINITION).normalize(found)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    return found
+
+
+def _other_kind(api_version: str, kind: str) -> BadRequest:
+    if kind in (_KINDS if api_version == f"{_KIND.group}/v1" else _UNVERSIONED if api_version == "v1" else ()):
+        return BadRequest(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
+    return BadRequest(
+        f"no kind {quote(kind)} is registered for version {quote(api_version)} in scheme {quote(_SCHEME)}"
+    )
+
+
 def _read(context: Context) -> Json:
     given, body = media_type(context), context.request.body
-    try:
-        if given == JSON:
+    if given == JSON:
+        try:
             return codec.decode(body)
-        if given == YAML:
-            from setpoint.objects import yamltext
+        except BadRequest as error:
+            raise BadRequest(f"{PARSE_ERROR}{error.message}") from None
+    if given == YAML:
+        from setpoint.objects import yamltext
 
-            return yamltext.load(body).tree
-    except BadRequest as error:
-        raise BadRequest(f"the DeleteOptions cannot be read: {error.message}") from None
+        return yamltext.load(body).tree
     if given == PROTOBUF:
         return decode_protobuf(body, GroupVersionKind(_KIND.group, "v1", _KIND.kind))
     raise UnsupportedMediaType.of([JSON, YAML, PROTOBUF])
@@ -102,9 +131,9 @@ def _from_query(context: Context) -> _Body:
     found = _Body()
     if text := context.parameter("gracePeriodSeconds"):
         try:
-            found.grace_period_seconds = int(text)
-        except ValueError:
-            raise BadRequest(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax") from None
+            found.grace_period_seconds = parse_int(text)
+        except ValueError as error:
+            raise BadRequest(str(error)) from None
     if "orphanDependents" in query:
         found.orphan_dependents = truth(context.parameter("orphanDependents"))
     if "propagationPolicy" in query:

@@ -25,6 +25,7 @@ from setpoint.server.request.write_options import IGNORE, STRICT
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+PARSE_ERROR = "couldn't get version/kind; json parse error: "
 _new = tuple.__new__  # creates a named tuple in half the time
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
@@ -77,7 +78,7 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twi
             # As if converted to JSON first, with sorted names: this determines which error is reported first.
             return Body(in_order(document.tree), document.duplicates, is_yaml=True)
     except BadRequest as error:
-        prefix = "couldn't get version/kind; json parse error: " if given == JSON else ""
+        prefix = PARSE_ERROR if given == JSON else ""
         raise BadRequest.unrecognized(gvk.kind, prefix + error.message, body) from None
     if given == PROTOBUF and not custom:
         return Body(decode_protobuf(body, gvk))
@@ -137,27 +138,32 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
     return tree
 
 
+def claimed_kind(body: Json) -> GroupVersionKind:
+    """Returns the kind that a body names, with empty parts where it names none. Raises ValueError."""
+    tree: Object = {} if body is None else body
+    if type(tree) is not dict:
+        raise ValueError(f"{PARSE_ERROR}json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}")
+    for name in ("apiVersion", "kind"):
+        value = tree.get(name)
+        if value is not None and type(value) is not str:
+            why = f"json: cannot unmarshal {json_type(value)} into Go struct field .{name} of type string"
+            raise ValueError(f"{PARSE_ERROR}{why}")
+    return GroupVersionKind.of(tree)
+
+
 def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
     """Returns the body if its kind is the expected one. For built-in kinds, a missing apiVersion or kind is filled
     in."""
     tree: Object = {} if body is None else body
-    if type(tree) is not dict:
-        why = f"json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}"
-        raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
-    found, kind = tree.get("apiVersion"), tree.get("kind")
-    if found == resource.api_version and kind == resource.kind:
+    if type(tree) is dict and tree.get("apiVersion") == resource.api_version and tree.get("kind") == resource.kind:
         return tree
-    for name, value in (("apiVersion", found), ("kind", kind)):
-        if value is not None and type(value) is not str:
-            why = f"json: cannot unmarshal {json_type(value)} into Go struct field .{name} of type string"
-            raise BadRequest.unrecognized(resource.kind, f"couldn't get version/kind; json parse error: {why}", data)
+    try:
+        claimed = claimed_kind(tree)
+    except ValueError as error:
+        raise BadRequest.unrecognized(resource.kind, str(error), data) from None
     if resource.is_custom:
         _check_custom_kind(tree, resource, data)
         return tree
-    try:
-        claimed = GroupVersionKind.of(tree)
-    except ValueError as error:
-        raise BadRequest.unrecognized(resource.kind, str(error), data) from None
     if not claimed.version:
         claimed = GroupVersionKind(resource.group, resource.version, claimed.kind)
     if not claimed.kind:
