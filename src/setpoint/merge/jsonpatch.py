@@ -102,7 +102,22 @@ def unknown_fields(patch: Json) -> list[str]:
 
 def apply(document: Json, operations: Iterable[Operation]) -> Json:
     """Returns the document with the patch applied. Raises PatchFailed if an operation cannot be applied."""
-    patched = _Document(document)
+    return _patched(_Document(document), operations).root
+
+
+def apply_in_order(document: Json, operations: Iterable[Operation]) -> Json:
+    """Returns the document with the patch applied, and with the keys in the order in which the real server writes
+    them: sorted in the containers that a path names, unchanged in all others."""
+    patched = _patched(_Document(document, owns_read_containers=True), operations)
+    for container in patched.own.values():
+        if type(container) is dict:
+            items = sorted(container.items())
+            container.clear()
+            container.update(items)
+    return patched.root
+
+
+def _patched(patched: "_Document", operations: Iterable[Operation]) -> "_Document":
     try:
         for operation in operations:
             patched.run(operation)
@@ -110,14 +125,16 @@ def apply(document: Json, operations: Iterable[Operation]) -> Json:
             raise PatchFailed.because(codec.TOO_DEEP)
     except RecursionError:
         raise PatchFailed.because(codec.TOO_DEEP) from None
-    return patched.root
+    return patched
 
 
 class _Document:
     """A document during a patch. Containers are copied before their first change, and then belong to the document."""
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: Json, *, owns_read_containers: bool = False) -> None:
         self.root = root
+        # True if containers are also copied where an operation only reads them.
+        self.owns_read_containers = owns_read_containers
         # The containers created here, by identity. Kept alive, so that no other object can get the same identity.
         self.own: dict[int, Json] = {}
         self.copied = 0
@@ -180,6 +197,8 @@ class _Document:
 
     def find(self, operation: Operation, path: str | None, field: str = "path") -> "_PatchTarget":
         """Returns the place of a path, for reading."""
+        if self.owns_read_containers:
+            return self.change(operation, path, field)
         tokens = _tokens(operation, path, field)
         container = self.root
         for token in tokens[:-1]:

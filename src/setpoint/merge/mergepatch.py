@@ -14,6 +14,7 @@ from setpoint.merge.equality import identical
 from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.goformat import json_type
+from setpoint.objects.sorted_json import in_order
 from setpoint.objects.tree import Json, Object
 
 
@@ -35,6 +36,18 @@ def apply(target: Object, patch: Json, *, strict: bool = True) -> Json:
         return _merge(target, patch) if type(patch) is dict else _without_nulls(patch)
     except RecursionError:
         raise BadRequest(codec.TOO_DEEP) from None
+
+
+def apply_in_order(target: Object, patch: Json, *, strict: bool = True) -> Json:
+    """Returns the target with the patch applied, and with the keys in the order in which the real server writes them:
+    sorted in the objects that the patch changes and in the values of the patch, unchanged in all others."""
+    return _in_order(apply(target, patch, strict=strict), patch)
+
+
+def _in_order(merged: Json, patch: Json) -> Json:
+    if type(patch) is not dict or type(merged) is not dict:
+        return in_order(merged)
+    return {name: _in_order(merged[name], patch[name]) if name in patch else merged[name] for name in sorted(merged)}
 
 
 def _merge(target: Object, patch: Object) -> Object:

@@ -106,7 +106,8 @@ def _bool(reader: _FieldPosition, name: str, value: Json) -> bool:
 
 
 def _int64(reader: _FieldPosition, name: str, value: Json) -> int:
-    if type(value) is float and value.is_integer() and INT64_MIN <= value <= INT64_MAX:
+    # The numbers of custom resources are floats on the way, so that `1.0` is an integer there.
+    if type(value) is float and not reader.within and value.is_integer() and INT64_MIN <= value <= INT64_MAX:
         return int(value)
     if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
         raise reader.wrong(name, value, "int64", show=type(value) is float or type(value) is int)

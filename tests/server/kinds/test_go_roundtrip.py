@@ -133,7 +133,11 @@ def test_fields_that_the_kind_does_not_have_are_dropped_and_named() -> None:
             {"spec": {"ports": [{"port": 1.5}]}},
             "number 1.5 into Go struct field ServicePort.spec.ports.port of type int32",
         ),
-        ("Service", {"spec": {"ports": [{"targetPort": True}]}}, "bool into Go value of type int32"),
+        (
+            "Service",
+            {"spec": {"ports": [{"targetPort": True}]}},
+            "bool into Go struct field ServicePort.spec.ports.targetPort of type int32",
+        ),
         (
             "PodTemplate",
             {"template": {"metadata": {"labels": {"a": 1}}}},

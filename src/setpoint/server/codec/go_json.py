@@ -1,10 +1,10 @@
-"""The text of built-in objects in error messages: JSON in the same field order as on kube-apiserver.
+"""The order of the fields of built-in objects in error messages: that of Go's structs, as on kube-apiserver.
 
-Unpatched parts of a patched object have the order of Go's structs, which are encoded before the patch is applied;
-patched parts were read as maps and have sorted keys. Clients compare messages, so the order matters.
+The parts of an object that a patch does not change have that order; changed parts were read as maps and have sorted
+keys. Clients compare messages, so the order matters.
 """
 
-from setpoint.objects.gotext import RawJson, compact_json
+from setpoint.objects.gotext import RawJson, ordered_json
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec.protobuf.message_table import MessageField, table
 
@@ -12,47 +12,41 @@ _TYPE_META = ("kind", "apiVersion")
 _OBJECT_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-def patched_text(patched: Json, before: Object, api_version: str, kind: str) -> str:
-    """Returns the text of a patched object; `before` is the object before the patch."""
-    return _text(patched, before, table().message_of(api_version, kind), touched=True)
+def in_struct_order(tree: Object, api_version: str, kind: str) -> Object:
+    """Returns a copy of an object with the fields in the order of Go's structs."""
+    found: Object = _ordered(tree, table().message_of(api_version, kind))
+    return found
 
 
 def metadata_text(metadata: Object) -> RawJson:
     """Returns the text of the metadata of an object, with the fields in the order of Go's struct."""
-    return RawJson(_text(metadata, metadata, _OBJECT_META, touched=False))
+    return RawJson(ordered_json(_ordered(metadata, _OBJECT_META)))
 
 
-def _text(value: Json, before: Json, message: str | None, touched: bool) -> str:
-    if touched and value == before and type(value) is type(before):
-        touched = False
+def _ordered(value: Json, message: str | None) -> Json:
     if type(value) is list:
-        others = before if type(before) is list else []
-        old_items = [*others, *[None] * (len(value) - len(others))]
-        items = (_text(item, old, message, touched) for item, old in zip(value, old_items, strict=False))
-        return f"[{','.join(items)}]"
-    if type(value) is not dict or message is None:
-        return compact_json(value)
-    fields = _fields(message)
-    old_fields: Object = before if type(before) is dict else {}
-    parts = []
-    for name in sorted(value) if touched else _ordered(value, fields):
+        return [_ordered(item, message) for item in value]
+    if type(value) is not dict:
+        return value
+    fields = struct_fields(message) if message is not None else {}
+    known = [name for name in (*(name for name in _TYPE_META if name not in fields), *fields) if name in value]
+    found: Object = {}
+    for name in (*known, *sorted(value.keys() - set(known))):
         field = fields.get(name)
-        inner = None if field is None or field.is_map else field.type
-        parts.append(f"{compact_json(name)}:{_text(value[name], old_fields.get(name), inner, touched)}")
-    return f"{{{','.join(parts)}}}"
+        if field is not None and field.is_map and type(value[name]) is dict:
+            entries = value[name]
+            found[name] = {key: _ordered(entries[key], field.type) for key in sorted(entries)}
+        else:
+            found[name] = _ordered(value[name], field.type if field is not None else None)
+    return found
 
 
-def _fields(message: str) -> dict[str, MessageField]:
+def struct_fields(message: str) -> dict[str, MessageField]:
     """Returns the fields of a message in the order of Go's struct, including those of embedded structs."""
     found: dict[str, MessageField] = {}
     for field in table().messages.get(message, ()):
         if field.is_embedded:
-            found |= _fields(field.type)
+            found |= struct_fields(field.type)
         else:
             found[field.name] = field
     return found
-
-
-def _ordered(value: Object, fields: dict[str, MessageField]) -> list[str]:
-    known = [name for name in (*(name for name in _TYPE_META if name not in fields), *fields) if name in value]
-    return [*known, *sorted(value.keys() - set(known))]

@@ -1,6 +1,5 @@
 """PATCH: JSON patch, merge patch, strategic merge patch, or server-side apply."""
 
-import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
@@ -17,13 +16,15 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.field import invalid
 from setpoint.objects.goformat import format_v, json_type
-from setpoint.objects.gotext import compact_json
+from setpoint.objects.gotext import ordered_json
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
+from setpoint.objects.sorted_json import in_order
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
-from setpoint.server.codec.go_json import patched_text
-from setpoint.server.codec.request_body import OtherKind, check_kind, media_type
+from setpoint.server.codec.conversion_text import conversion_fault
+from setpoint.server.codec.go_json import in_struct_order
+from setpoint.server.codec.request_body import OtherKind, check_kind, claimed_kind, media_type
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.offload import LEAST, YAML_FACTOR
@@ -38,9 +39,6 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 _PATCHES = frozenset((JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY))
 
-_UNMARSHAL = re.compile(r"json: cannot unmarshal (?P<found>\w+).* of type (?P<wanted>\S+)$")
-_GO_KINDS = {"object": "map", "array": "slice", "number": "int64"}
-_FRACTION = re.compile(r"json: cannot unmarshal number \S*[.e]")
 _INTEGERS = float(1 << 63)
 
 
@@ -72,18 +70,22 @@ class Patch(NamedTuple):
     apply: Callable[[Object], Json]
     # The duplicate and unknown fields of its text, for strict validation.
     repeated: list[str]
-    # The patch itself, if errors show the patch instead of the patched object.
+    # Applies the patch with the keys in the order that errors show; None if errors show the patch itself.
+    apply_in_order: Callable[[Object], Json] | None = None
     shown: Json = None
 
-    def text(self, resource: Resource, before: bytes) -> str:
-        """Returns the text that errors show; `before` is the object that the patch was applied to."""
-        if self.shown is not None:
-            return format_v(self.shown)
+    def in_order(self, resource: Resource, before: bytes) -> Json:
+        """Returns the patched object with its keys in the order in which the real server reads and shows them;
+        `before` is the object that the patch was applied to."""
         live = codec.decode(before)
-        patched = self.apply(live)
-        if resource.is_custom:
-            return compact_json(patched)
-        return patched_text(patched, live, resource.api_version, resource.kind)
+        if self.apply_in_order is None:
+            return self.apply(live)
+        ordered = in_order(live) if resource.is_custom else in_struct_order(live, resource.api_version, resource.kind)
+        return self.apply_in_order(ordered)
+
+    def text(self, resource: Resource, before: bytes) -> str:
+        """Returns the text that errors show."""
+        return format_v(self.shown) if self.apply_in_order is None else ordered_json(self.in_order(resource, before))
 
 
 async def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
@@ -101,9 +103,17 @@ def _read_patch(context: Context, resource: Resource, given: str, options: Write
     if given == JSON_PATCH:
         operations = jsonpatch.decode(tree, strict=strict)
         repeated = [f"json patch {text}" for text in repeated] + (jsonpatch.unknown_fields(tree) if strict else [])
-        return Patch(lambda live: jsonpatch.apply(live, operations), repeated)
+        return Patch(
+            lambda live: jsonpatch.apply(live, operations),
+            repeated,
+            lambda live: jsonpatch.apply_in_order(live, operations),
+        )
     if given == MERGE_PATCH:
-        return Patch(lambda live: mergepatch.apply(live, tree, strict=strict), repeated)
+        return Patch(
+            lambda live: mergepatch.apply(live, tree, strict=strict),
+            repeated,
+            lambda live: mergepatch.apply_in_order(live, tree, strict=strict),
+        )
     schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
     whole = _with_whole_numbers(tree)
     return Patch(lambda live: strategic.merge(live, whole, schema), repeated, shown=tree)
@@ -150,7 +160,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     """Applies a patch to an object and decodes the result like a body."""
     before = codec.encode(live)
     tree = change.apply(live)
-    if change.shown is not None and type(tree) is dict:
+    is_strategic = change.apply_in_order is None
+    if is_strategic and type(tree) is dict:
         # The result of a strategic merge is converted to the type of the resource; the kind in the patch has no effect.
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
         tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
@@ -160,12 +171,11 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     except (BadRequest, ValueError) as error:
         if resource.is_custom and isinstance(error, BadRequest):
             raise
-        why = error.why if isinstance(error, OtherKind) else str(error)
-        if change.shown is not None:
-            why = _conversion_text(why)
-        raise _invalid_patch(change.text(resource, before), why) from None
-    if change.shown is not None:
+        raise _invalid_patch(change.text(resource, before), _fault(resource, change, before, error)) from None
+    if is_strategic:
         unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
+    elif len(unknown) > 1:
+        unknown = resource.shape.normalize(change.in_order(resource, before))
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
         raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
@@ -176,21 +186,19 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     return tree
 
 
-def _conversion_text(text: str) -> str:
-    """Translates a decoding error: the result of a strategic merge is converted, not decoded, and has other
-    messages."""
-    found = _UNMARSHAL.match(text)
-    if found is None:
-        return text
-    kind = "float64" if _FRACTION.match(text) else _GO_KINDS.get(found["found"], found["found"])
-    wanted = found["wanted"]
-    if wanted.startswith("[]"):
-        return f"cannot restore slice from {kind}"
-    if wanted.startswith("map["):
-        return f"cannot restore map from {kind}"
-    if wanted[:1].isupper() or "." in wanted:
-        return f"cannot restore struct from: {kind}"
-    return f"cannot convert {kind} to {wanted}"
+def _fault(resource: Resource, change: Patch, before: bytes, error: Exception) -> str:
+    """Returns the reason why the patched object cannot be decoded, by the first fault in the order of the keys."""
+    if isinstance(error, OtherKind):
+        return error.why
+    patched = change.in_order(resource, before)
+    if change.apply_in_order is None:
+        return conversion_fault(patched, resource.definition) or str(error)
+    try:
+        claimed_kind(patched)
+        resource.shape.normalize(patched)
+    except ValueError as fault:
+        return str(fault)
+    return str(error)
 
 
 def _check_place(context: Context, resource: Resource, tree: Object) -> None:

@@ -30,7 +30,7 @@ from setpoint.schema import builtin
 from setpoint.server.registry.kinds.gotypes.go_fields import GoField, go_fields
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_OBJECT_META = _META + "ObjectMeta"
+OBJECT_META = _META + "ObjectMeta"
 _PREFIX = "#/definitions/"
 _INT32 = (-(2**31), 2**31 - 1)
 _UINT8 = (0, 255)
@@ -46,12 +46,12 @@ def normalize(tree: Object, definition: str) -> list[str]:
     unknown: list[str] = []
     try:
         _struct(definition)(tree, unknown)
-    except _Fault as fault:
-        raise ValueError(fault.text) from None
+    except TypeFault as fault:
+        raise ValueError(str(fault)) from None
     return unknown
 
 
-class _Fault(Exception):  # noqa: N818 - what is at fault is the value
+class TypeFault(ValueError):  # noqa: N818 - what is at fault is the value
     """A value that does not fit its Go type. Its path is collected while the exception propagates."""
 
     def __init__(self, found: str, wanted: str) -> None:
@@ -64,8 +64,7 @@ class _Fault(Exception):  # noqa: N818 - what is at fault is the value
         self.struct = self.struct or struct
         self.path = f"{field}.{self.path}" if self.path else field
 
-    @property
-    def text(self) -> str:
+    def __str__(self) -> str:
         place = f"Go struct field {self.struct}.{self.path}" if self.path else "Go value"
         return f"json: cannot unmarshal {self.found} into {place} of type {self.wanted}"
 
@@ -125,7 +124,7 @@ def _reader(
 ) -> Convert:
     def read(tree: Json, unknown: list[str]) -> Json:
         if type(tree) is not dict:
-            raise _Fault(json_type(tree), go_type)
+            raise TypeFault(json_type(tree), go_type)
         for key, value in list(tree.items()):
             field = fields.get(key)
             if field is None:
@@ -141,7 +140,7 @@ def _reader(
             before = len(unknown)
             try:
                 made = convert(value, unknown)
-            except _Fault as fault:
+            except TypeFault as fault:
                 fault.inside(name, key)
                 raise
             if len(unknown) != before:
@@ -204,7 +203,7 @@ def _value(place: Object, go_type: str) -> _Value:
     kind = place.get("type")
     if kind == "string":
         is_bytes = place.get("format") == "byte"
-        return _Value(_bytes, blank="") if is_bytes else _Value(_text(go_type), str, blank="")
+        return SPECIAL["bytes"] if is_bytes else _Value(_text(go_type), str, blank="")
     if kind == "boolean":
         return _Value(_bool(go_type), bool, blank=False)
     if kind == "integer":
@@ -212,9 +211,9 @@ def _value(place: Object, go_type: str) -> _Value:
     if kind == "number":
         return _Value(_number(go_type))
     if kind == "array":
-        return _Value(_list(_value(place["items"], _element(go_type)), go_type), blank=None)
+        return _Value(_list(_value(place["items"], element_type(go_type)), go_type), blank=None)
     if "additionalProperties" in place:
-        inner = _value(place["additionalProperties"], _element(go_type))
+        inner = _value(place["additionalProperties"], element_type(go_type))
         return _Value(_map(inner, go_type), blank=None)
     return _Value(_anything, empty=lambda: None)
 
@@ -232,7 +231,7 @@ def _referred(name: str, go_type: str) -> _Value:
     )
 
 
-def _element(go_type: str) -> str:
+def element_type(go_type: str) -> str:
     """Returns the element type of a list or map; unknown for named types."""
     if go_type.startswith("[]"):
         return go_type[2:].removeprefix("*")
@@ -248,7 +247,7 @@ def _anything(value: Json, _unknown: list[str]) -> Json:
 def _text(go_type: str) -> Convert:
     def read(value: Json, _unknown: list[str]) -> Json:
         if type(value) is not str:
-            raise _Fault(json_type(value), go_type or "string")
+            raise TypeFault(json_type(value), go_type or "string")
         return value
 
     return read
@@ -257,7 +256,7 @@ def _text(go_type: str) -> Convert:
 def _bool(go_type: str) -> Convert:
     def read(value: Json, _unknown: list[str]) -> Json:
         if type(value) is not bool:
-            raise _Fault(json_type(value), go_type or "bool")
+            raise TypeFault(json_type(value), go_type or "bool")
         return value
 
     return read
@@ -271,10 +270,10 @@ def _integer(go_type: str, form: str) -> Convert:
         if type(value) is int:
             if low <= value <= high:
                 return value
-            raise _Fault(f"number {value}", shown)
+            raise TypeFault(f"number {value}", shown)
         if type(value) is float:
-            raise _Fault(f"number {float_text(value)}", shown)
-        raise _Fault(json_type(value), shown)
+            raise TypeFault(f"number {float_text(value)}", shown)
+        raise TypeFault(json_type(value), shown)
 
     return read
 
@@ -282,7 +281,7 @@ def _integer(go_type: str, form: str) -> Convert:
 def _number(go_type: str) -> Convert:
     def read(value: Json, _unknown: list[str]) -> Json:
         if type(value) not in (int, float):
-            raise _Fault(json_type(value), go_type or "float64")
+            raise TypeFault(json_type(value), go_type or "float64")
         return value
 
     return read
@@ -293,7 +292,7 @@ def _list(inner: _Value, go_type: str) -> Convert:
 
     def read(items: Json, unknown: list[str]) -> Json:
         if type(items) is not list:
-            raise _Fault(json_type(items), go_type)
+            raise TypeFault(json_type(items), go_type)
         for position, item in enumerate(items):
             if type(item) is plain:
                 continue
@@ -317,7 +316,7 @@ def _map(inner: _Value, go_type: str) -> Convert:
 
     def read(entries: Json, unknown: list[str]) -> Json:
         if type(entries) is not dict:
-            raise _Fault(json_type(entries), go_type)
+            raise TypeFault(json_type(entries), go_type)
         if all_plain(map(type, entries.values())):
             return entries
         for key, entry in entries.items():
@@ -340,9 +339,12 @@ def _map(inner: _Value, go_type: str) -> Convert:
 # --- types with custom decoders ---
 
 
-def _bytes(value: Json, _unknown: list[str]) -> Json:
+def _bytes(value: Json, unknown: list[str]) -> Json:
+    if type(value) is list:
+        read = _integer("uint8", "")
+        return base64.b64encode(bytes([0 if item is None else read(item, unknown) for item in value])).decode()
     if type(value) is not str:
-        raise _Fault(json_type(value), "[]uint8")
+        raise TypeFault(json_type(value), "[]uint8")
     clean = value.replace("\r", "").replace("\n", "")
     try:
         data = base64.b64decode(clean, validate=True)
@@ -384,13 +386,13 @@ def _int_or_string(value: Json, _unknown: list[str]) -> Json:
         return value
     number = type(value) in (int, float)
     shown = f"number {float_text(value) if type(value) is float else value}" if number else json_type(value)
-    raise ValueError(f"json: cannot unmarshal {shown} into Go value of type int32")
+    raise TypeFault(shown, "int32")
 
 
 def _time(parse: Callable[[str], Any], write: Callable[[Any], str]) -> Convert:
     def read(value: Json, _unknown: list[str]) -> Json:
         if type(value) is not str:
-            raise ValueError(f"json: cannot unmarshal {json_type(value)} into Go value of type string")
+            raise TypeFault(json_type(value), "string")
         return write(parse(value))
 
     return read
@@ -401,7 +403,7 @@ def _object_meta(value: Json, unknown: list[str]) -> Json:
     if is_regular(value):
         return value
     try:
-        found = coerce(value)
+        found = coerce(value, within="metadata.")
     except ValueError:
         return _plain_object_meta()(value, unknown)
     unknown += [path.removeprefix("metadata.") for path in found.unknown]
@@ -410,13 +412,14 @@ def _object_meta(value: Json, unknown: list[str]) -> Json:
 
 @cache
 def _plain_object_meta() -> Convert:
-    return _struct(_OBJECT_META)
+    return _struct(OBJECT_META)
 
 
 SPECIAL: Mapping[str, _Value] = {
-    _OBJECT_META: _Value(_object_meta, empty=dict),
+    OBJECT_META: _Value(_object_meta, empty=dict),
     _META + "Time": _Value(_time(parse_time, format_time), empty=lambda: None),
     _META + "MicroTime": _Value(_time(parse_micro_time, format_micro_time), empty=lambda: None),
     "io.k8s.apimachinery.pkg.api.resource.Quantity": _Value(_quantity, empty=lambda: "0"),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _Value(_int_or_string, empty=lambda: 0),
+    "bytes": _Value(_bytes, blank=""),
 }
