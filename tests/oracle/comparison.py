@@ -73,7 +73,7 @@ def frames_differ(real: list[str], ours: list[str]) -> list[Difference]:
     """Compares the frames of two watches, which are in canonical form."""
     if real == ours:
         return []
-    trees = [[msgspec.json.decode(line) for line in lines] for lines in (real, ours)]
+    trees = [[_sorted(msgspec.json.decode(line)) for line in lines] for lines in (real, ours)]
     kinds = [[tree.get("type") if isinstance(tree, dict) else None for tree in lines] for lines in trees]
     if kinds[0] != kinds[1]:
         return [Difference("watch: types of frames", *_short(kinds[0], kinds[1]))]
@@ -113,7 +113,9 @@ def _tree(answer: Answer, text: str) -> Any:
 
 
 def _sorted(tree: Any) -> Any:
-    """Sorts lists whose order is that of a Go map, and differs from one answer of the real server to the next."""
+    """Sorts lists whose order is that of a Go map, and differs from one answer of the real server to the next; and the
+    managers of fields, whose order depends on the seconds in which two requests arrived."""
+    _sort_managers(tree)
     if isinstance(tree, dict) and tree.get("kind") == "SelfSubjectRulesReview" and isinstance(tree.get("status"), dict):
         for rules in ("resourceRules", "nonResourceRules"):
             if isinstance(tree["status"].get(rules), list):
@@ -121,6 +123,22 @@ def _sorted(tree: Any) -> Any:
     if isinstance(tree, dict) and tree.get("kind") == "APIResourceList":
         tree["resources"].sort(key=lambda resource: resource["name"])
     return tree
+
+
+def _sort_managers(tree: Any) -> None:
+    if isinstance(tree, list):
+        for item in tree:
+            _sort_managers(item)
+    elif isinstance(tree, dict):
+        for key, value in tree.items():
+            if key == "managedFields" and isinstance(value, list):
+                value.sort(
+                    key=lambda entry: [
+                        str(entry.get(part)) for part in ("operation", "manager", "subresource", "apiVersion")
+                    ]
+                )
+            elif key in ("items", "rows", "object", "metadata"):
+                _sort_managers(value)
 
 
 def _headers(real: Answer, ours: Answer) -> list[Difference]:

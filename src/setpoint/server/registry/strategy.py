@@ -89,6 +89,9 @@ class Strategy:
     def default(self, tree: Object) -> None:
         """Sets, in place, the defaults that the schema cannot express because they depend on other fields."""
 
+    def complete_bookmark(self, tree: Object) -> None:
+        """Sets, in place, the fields of the object of a bookmark that are not empty although the object is."""
+
     def prepare_for_create(self, tree: Object) -> None:
         """Sets or clears, in place, the fields that the server controls (status, initial phase, allocated fields)."""
 

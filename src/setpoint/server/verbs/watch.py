@@ -338,9 +338,11 @@ class WatchStream:
             metadata["annotations"] = annotations
         resource = self._resource
         tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        # As on kube-apiserver, the other fields of a built-in kind have their zero values.
-        zero = {} if resource.is_custom else resource.shape.empty()
-        return self._form.bookmark(tree | {name: value for name, value in zero.items() if name not in tree})
+        if not resource.is_custom:
+            # As on kube-apiserver, the other fields of a built-in kind have their zero values.
+            tree = resource.shape.empty() | tree
+            resource.strategy.complete_bookmark(tree)
+        return self._form.bookmark(tree)
 
     # The watched resource and namespace
 

@@ -58,6 +58,9 @@ class DaemonSetStrategy(ValidatingStrategy):
         Column("Selector", selector("spec", "selector"), priority=1),
     )
 
+    def complete_bookmark(self, tree: Object) -> None:
+        _set_template_generation(tree, 0)
+
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))

@@ -55,6 +55,9 @@ class DeploymentStrategy(ValidatingStrategy):
         Column("Selector", selector("spec", "selector"), priority=1),
     )
 
+    def complete_bookmark(self, tree: Object) -> None:
+        tree["spec"]["replicas"] = 0
+
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
@@ -141,6 +144,9 @@ class ReplicaSetStrategy(ValidatingStrategy):
         *containers("spec", "template"),
         Column("Selector", selector("spec", "selector"), priority=1),
     )
+
+    def complete_bookmark(self, tree: Object) -> None:
+        tree["spec"]["replicas"] = 0
 
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})

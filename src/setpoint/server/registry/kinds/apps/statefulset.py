@@ -38,6 +38,9 @@ class StatefulSetStrategy(ValidatingStrategy):
     immutable = ("spec.selector", "spec.volumeClaimTemplates", "spec.serviceName", "spec.podManagementPolicy")
     columns = (NAME, READY, AGE, *containers("spec", "template"))
 
+    def complete_bookmark(self, tree: Object) -> None:
+        tree["spec"]["replicas"] = 0
+
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return dns1123_label(name, prefix)
 

@@ -101,7 +101,7 @@ def _struct(definition: str) -> Convert:
             # Go omits the zero value of most fields, though it is published as the default of a few.
             if default or (not go.is_pointer and (go.is_always_written or not known)):
                 always.append((field, made))
-        elif go.is_always_written and not is_struct:
+        elif go.is_always_written and (go.is_pointer or not is_struct):
             always.append((field, _constant(None if go.is_pointer else _blank(place))))
         elif empty is not None and not go.is_pointer and not go.omits_zero:
             always.append((field, empty))
@@ -167,8 +167,8 @@ def _constant(value: Json) -> Callable[[], Json]:
 
 
 def _blank(place: Object) -> Json:
-    """Returns the zero value of a field that is not a struct."""
-    kind = place.get("type")
+    """Returns the zero value of a field that is not a struct; that of bytes is a null."""
+    kind = place.get("type") if place.get("format") != "byte" else None
     return {"string": "", "integer": 0, "number": 0, "boolean": False}.get(str(kind))
 
 
