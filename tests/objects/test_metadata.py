@@ -76,8 +76,8 @@ def test_good_metadata_has_no_errors() -> None:
         "managedFields": [{"manager": "kubectl", "operation": "Apply", "fieldsType": "FieldsV1"}],
         "generation": 1,
     }
-    assert validate_create(good, namespaced=True, builtin=True) == []
-    assert validate_update(good | {"resourceVersion": "5"}, good, builtin=True) == []
+    assert validate_create(good, namespaced=True, needs_domains=True) == []
+    assert validate_update(good | {"resourceVersion": "5"}, good) == []
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_good_metadata_has_no_errors() -> None:
         ({"name": "a", "finalizers": ["noslash"]}, {}, []),
         (
             {"name": "a", "finalizers": ["kubernetes", "noslash"]},
-            {"builtin": True},
+            {"needs_domains": True},
             [
                 'metadata.finalizers[1]: Invalid value: "noslash": name is neither a standard finalizer name nor is it '
                 "fully qualified"

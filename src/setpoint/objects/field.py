@@ -123,3 +123,11 @@ def index(path: str, position: int) -> str:
 def key(path: str, name: str) -> str:
     """Returns the path of a map entry."""
     return f"{path}[{name}]"
+
+
+def without_repeats(errors: Iterable[FieldError]) -> list[FieldError]:
+    """Returns the errors without those that read like an earlier one."""
+    found: dict[str, FieldError] = {}
+    for error in errors:
+        found.setdefault(str(error), error)
+    return [*found.values()]

@@ -44,20 +44,13 @@ def validate_create(
     namespaced: bool,
     name_rule: names.NameRule = names.dns1123_subdomain,
     path: str = "metadata",
-    builtin: bool = False,
+    needs_domains: bool = False,
 ) -> list[FieldError]:
     """Returns the faults of a new object's metadata, after the name was generated.
 
-    `builtin` adds the rule of the built-in kinds that a finalizer has a domain.
+    `needs_domains` adds the rule of most built-in kinds that a finalizer has a domain.
     """
-    errors: list[FieldError] = []
-    if base := meta.get("generateName"):
-        errors += [invalid(child(path, "generateName"), base, message) for message in name_rule(base, True)]
-    if name := meta.get("name"):
-        if messages := name_rule(name, False):
-            errors += [invalid(child(path, "name"), name, message) for message in messages]
-    else:
-        errors.append(required(child(path, "name"), "name or generateName is required"))
+    errors = validate_name(meta, name_rule, path=path)
     namespace = meta.get("namespace")
     if not namespaced:
         if namespace:
@@ -69,23 +62,68 @@ def validate_create(
         errors.append(required(child(path, "namespace")))
     if "generation" in meta:
         errors += _validate_generation(meta, path)
+    errors += _validate_entries(meta, path)
+    if finalizers := meta.get("finalizers"):
+        errors += validate_finalizers(finalizers, f"{path}.finalizers")
+    if managed := meta.get("managedFields"):
+        errors += validate_managed_fields(managed, f"{path}.managedFields")
+    if needs_domains and finalizers:
+        errors += validate_domains(finalizers, f"{path}.finalizers")
+    return errors
+
+
+def validate_update(new: Object, old: Object, *, path: str = "metadata") -> list[FieldError]:
+    """Returns the faults of updated metadata compared to the stored metadata, by the rules that all kinds share.
+
+    The API validates the metadata first like that of a new object, then as a change. Its custom resources repeat the
+    second part, see `validate_change_again`.
+    """
+    errors: list[FieldError] = []
+    if base := new.get("generateName"):
+        errors += [invalid(child(path, "generateName"), base, message) for message in names.path_segment(base, True)]
+    errors += _validate_entries(new, path)
+    if finalizers := new.get("finalizers"):
+        errors += validate_finalizers(finalizers, f"{path}.finalizers")
+    if managed := new.get("managedFields"):
+        errors += validate_managed_fields(managed, f"{path}.managedFields")
+    return errors + _validate_change(new, old, path)
+
+
+def validate_change_again(new: Object, old: Object, *, path: str = "metadata") -> list[FieldError]:
+    """Returns the faults of a change that a kind without declared rules reports again."""
+    entries = _validate_entries(new, path)
+    if managed := new.get("managedFields"):
+        entries += validate_managed_fields(managed, f"{path}.managedFields")
+    changes = _validate_change(new, old, path)
+    return entries + changes + entries
+
+
+def validate_name(meta: Object, name_rule: names.NameRule, *, path: str = "metadata") -> list[FieldError]:
+    """Returns the faults of the name, and of the prefix of a generated name, by the rule of a kind."""
+    errors: list[FieldError] = []
+    if base := meta.get("generateName"):
+        errors += [invalid(child(path, "generateName"), base, message) for message in name_rule(base, True)]
+    if name := meta.get("name"):
+        if messages := name_rule(name, False):
+            errors += [invalid(child(path, "name"), name, message) for message in messages]
+    else:
+        errors.append(required(child(path, "name"), "name or generateName is required"))
+    return errors
+
+
+def _validate_entries(meta: Object, path: str) -> list[FieldError]:
+    """Returns the faults of the labels, annotations and owner references."""
+    errors: list[FieldError] = []
     if labels := meta.get("labels"):
         errors += validate_labels(labels, f"{path}.labels")
     if annotations := meta.get("annotations"):
         errors += validate_annotations(annotations, f"{path}.annotations")
     if owners := meta.get("ownerReferences"):
         errors += validate_owner_references(owners, f"{path}.ownerReferences")
-    if finalizers := meta.get("finalizers"):
-        errors += validate_finalizers(finalizers, f"{path}.finalizers")
-    if managed := meta.get("managedFields"):
-        errors += validate_managed_fields(managed, f"{path}.managedFields")
-    if builtin and finalizers:
-        errors += _validate_domains(finalizers, path)
     return errors
 
 
-def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin: bool = False) -> list[FieldError]:
-    """Returns the faults of updated metadata compared to the stored metadata."""
+def _validate_change(new: Object, old: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         errors += _validate_no_new_finalizers(new, old, f"{path}.finalizers")
@@ -99,16 +137,6 @@ def validate_update(new: Object, old: Object, *, path: str = "metadata", builtin
         for name, absent in _UNCHANGING.items():
             if (value := new.get(name, absent)) != old.get(name, absent):
                 errors.append(invalid(child(path, name), value, _IMMUTABLE))
-    if labels := new.get("labels"):
-        errors += validate_labels(labels, f"{path}.labels")
-    if annotations := new.get("annotations"):
-        errors += validate_annotations(annotations, f"{path}.annotations")
-    if owners := new.get("ownerReferences"):
-        errors += validate_owner_references(owners, f"{path}.ownerReferences")
-    if managed := new.get("managedFields"):
-        errors += validate_managed_fields(managed, f"{path}.managedFields")
-    if builtin and (finalizers := new.get("finalizers")):
-        errors += _validate_domains(finalizers, path)
     return errors
 
 
@@ -164,10 +192,11 @@ def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def _validate_domains(finalizers: list[str], path: str) -> list[FieldError]:
+def validate_domains(finalizers: list[str], path: str) -> list[FieldError]:
+    """Returns the faults of finalizers that have no domain."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
-        invalid(index(child(path, "finalizers"), at), finalizer, text)
+        invalid(index(path, at), finalizer, text)
         for at, finalizer in enumerate(finalizers)
         if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
     ]

@@ -40,6 +40,7 @@ def created(body: Object) -> Object:
     tree = admitted(body)
     tree["metadata"]["uid"] = UID
     tree["metadata"]["creationTimestamp"] = "2024-05-01T10:00:00Z"
+    tree["metadata"]["resourceVersion"] = "1"
     strategy_of(tree).prepare_for_create(tree)
     return tree
 

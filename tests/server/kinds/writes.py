@@ -115,9 +115,13 @@ class Writes:
         settle(tree, place.definition)
         errors = strategy.allocate(tree, None, _pool(self._services())) if strategy.allocates else []
         if not errors:
-            errors = metavalidation.validate_create(
-                metadata, namespaced=place.kind not in _CLUSTER, name_rule=strategy.name_errors, builtin=True
-            )
+            if not strategy.validates_metadata:
+                errors = metavalidation.validate_create(
+                    metadata,
+                    namespaced=place.kind not in _CLUSTER,
+                    name_rule=strategy.name_errors,
+                    needs_domains="" not in strategy.without_domains,
+                )
             errors += strategy.validate(tree)
         if not errors:
             self.objects[place.kind, place.namespace, metadata["name"]] = tree
@@ -147,7 +151,8 @@ class Writes:
             others = (service for service in self._services() if service is not old)
             errors = strategy.allocate(tree, old, _pool(others))
         if not errors:
-            errors = metavalidation.validate_update(tree["metadata"], stored, builtin=True)
+            if not strategy.validates_metadata:
+                errors = metavalidation.validate_update(tree["metadata"], stored)
             errors += strategy.validate_update(tree, old, place.subresource)
         if not errors:
             self.objects[place.key] = tree

@@ -52,7 +52,7 @@ def validate_create(tree: Object, validator: SchemaValidator | None = None) -> l
 def validate_update(tree: Object, old: Object, validator: SchemaValidator | None = None) -> list[FieldError]:
     """Returns all errors of an updated definition. Unchanged values that were accepted before stay valid."""
     crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
-    errors = metavalidation.validate_update(_metadata(crd), _metadata(before))
+    errors = _validate_metadata_update(crd, before)
     errors += _SpecValidation(crd, before, validator or validate_schema).run()
     spec, was = crd.spec, before.spec
     frozen = [("spec.group", spec.group, was.group), ("spec.names.plural", spec.names.plural, was.names.plural)]
@@ -69,8 +69,13 @@ def validate_update(tree: Object, old: Object, validator: SchemaValidator | None
 def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
     """Returns all errors of an updated status. The stored versions are not checked: a migration may set them."""
     crd, before = CustomResourceDefinition.parse(tree), CustomResourceDefinition.parse(old)
-    errors = metavalidation.validate_update(_metadata(crd), _metadata(before))
+    errors = _validate_metadata_update(crd, before)
     return errors + validate_names(crd.status.accepted_names, "status.acceptedNames")
+
+
+def _validate_metadata_update(crd: CustomResourceDefinition, before: CustomResourceDefinition) -> list[FieldError]:
+    new, old = _metadata(crd), _metadata(before)
+    return metavalidation.validate_update(new, old) + metavalidation.validate_change_again(new, old)
 
 
 def _metadata(crd: CustomResourceDefinition) -> Object:

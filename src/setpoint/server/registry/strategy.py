@@ -12,7 +12,7 @@ update but through /status (if the kind has that subresource), and restores all 
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
@@ -74,6 +74,14 @@ class Strategy:
     reads_namespace: ClassVar[bool] = False
     # True if `validate` and `validate_update` validate the metadata too.
     validates_metadata: ClassVar[bool] = False
+    # True if the API declares rules with the Go types of the kind; a side effect is that errors are never repeated.
+    declares_rules: ClassVar[bool] = True
+    # The time when an update validates the name by the rule of the kind: before or after the domains of the
+    # finalizers, or never. The subresources of these updates.
+    name_on_update: ClassVar[Literal["", "before", "after"]] = ""
+    name_endpoints: ClassVar[Sequence[str]] = ("",)
+    # The endpoints (the empty string is the main resource) that accept finalizers without a domain.
+    without_domains: ClassVar[Sequence[str]] = ()
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     columns: ClassVar[Sequence[Column]] = ()

@@ -13,7 +13,7 @@ from setpoint.merge.fieldmanager import restore_times
 from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
-from setpoint.objects.field import FieldError, invalid
+from setpoint.objects.field import FieldError, invalid, without_repeats
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
@@ -33,6 +33,8 @@ from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
+# The metadata that an update of the status of a built-in kind restores.
+_METADATA_OF_STATUS = ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences")
 _NAMESPACES = GroupResource("", "namespaces")
 
 T = TypeVar("T")
@@ -284,10 +286,12 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
             metadata,
             namespaced=resource.namespaced,
             name_rule=strategy.name_errors,
-            builtin=not resource.is_custom,
+            needs_domains=not resource.is_custom and "" not in strategy.without_domains,
         )
     errors += _namespace_errors(context, resource, tree, None, "")
     errors += strategy.validate(tree)
+    if errors and not resource.is_custom and strategy.declares_rules:
+        errors = without_repeats(errors)
     errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
@@ -503,9 +507,13 @@ def _keep_all_but_status(resource: Resource, new: Object, old: Object) -> None:
         if field not in strategy.status_fields and field not in ("metadata", "apiVersion", "kind"):
             _restore(new, old, field)
     if not strategy.status_writes_metadata:
-        entries = new["metadata"].get("managedFields")
-        new["metadata"] = {**old["metadata"]}
-        meta.put(new["metadata"], "managedFields", entries)
+        if resource.is_custom:
+            entries = new["metadata"].get("managedFields")
+            new["metadata"] = {**old["metadata"]}
+            meta.put(new["metadata"], "managedFields", entries)
+        else:
+            for field in _METADATA_OF_STATUS:
+                meta.put(new["metadata"], field, copy(old["metadata"].get(field)))
 
 
 def _restore(new: Object, old: Object, field: str) -> None:
@@ -528,13 +536,30 @@ def _check_changed(
     strategy = resource.strategy
     errors = [] if new["kind"] == resource.kind else _kind_errors(resource, new)
     if not strategy.validates_metadata:
-        errors += metavalidation.validate_update(new["metadata"], old["metadata"], builtin=not resource.is_custom)
+        errors += metavalidation.validate_update(new["metadata"], old["metadata"])
+        errors += _metadata_errors(resource, new["metadata"], old["metadata"], subresource)
     errors += _namespace_errors(context, resource, new, old, subresource)
     errors += strategy.validate_update(new, old, subresource)
+    if errors and not resource.is_custom and strategy.declares_rules:
+        errors = without_repeats(errors)
     errors, warnings = resource.shape.validate(new, old, errors, subresource, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, new), name, errors)
     _warn(context, resource, new, old, warnings)
+
+
+def _metadata_errors(resource: Resource, new: Object, old: Object, subresource: str) -> list[FieldError]:
+    """Returns the errors of updated metadata that a kind reports beyond those of all kinds."""
+    strategy = resource.strategy
+    if resource.is_custom or not strategy.declares_rules:
+        return metavalidation.validate_change_again(new, old)
+    found: list[FieldError] = []
+    if (finalizers := new.get("finalizers")) and subresource not in strategy.without_domains:
+        found = metavalidation.validate_domains(finalizers, "metadata.finalizers")
+    if strategy.name_on_update and subresource in strategy.name_endpoints:
+        names = metavalidation.validate_name(new, strategy.name_errors)
+        return names + found if strategy.name_on_update == "before" else found + names
+    return found
 
 
 def _is_finished(resource: Resource, new: Object, old: Object) -> bool:

@@ -67,6 +67,8 @@ def _default_match(match: Json) -> None:
 class _Policy(ValidatingStrategy):
     """The common parts of both kinds of policies: a failure policy, parameters, constraints, conditions, variables."""
 
+    without_domains = ("", "status")
+    name_on_update = "before"
     keeps_generation = True
     allows_unconditional_update = False
     status_writes_metadata = False
@@ -253,6 +255,8 @@ def _param_ref(tree: Object, _now: datetime) -> str:
 
 
 class ValidatingAdmissionPolicyBindingStrategy(ValidatingStrategy):
+    without_domains = ("",)
+    name_on_update = "before"
     keeps_generation = True
     allows_unconditional_update = False
     status_fields = _NO_STATUS

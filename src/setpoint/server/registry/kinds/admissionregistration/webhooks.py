@@ -32,6 +32,8 @@ _STATUS: Sequence[str] = ()
 
 
 class ValidatingWebhookConfigurationStrategy(ValidatingStrategy):
+    without_domains = ("",)
+    name_on_update = "before"
     keeps_generation = True
     allows_unconditional_update = False
     status_fields = _STATUS

@@ -29,6 +29,7 @@ class DefinitionStrategy(Strategy):
 
     # A short rule may take long to compile and to estimate.
     is_heavy = True
+    declares_rules = False
     keeps_generation = True
     allows_unconditional_update = False
     # The name of a definition follows from its resource, and its own validator covers the metadata too.

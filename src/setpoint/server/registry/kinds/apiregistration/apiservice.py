@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from setpoint.objects import conditions
+from setpoint.objects import conditions, metavalidation
 from setpoint.objects.field import FieldError, index, invalid, not_supported, required
 from setpoint.objects.gotext import quote
-from setpoint.objects.names import dns1035_label, dns1123_subdomain, path_segment
+from setpoint.objects.names import NameRule, dns1035_label, dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
+from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import wrong
@@ -32,15 +32,17 @@ def _available(tree: Object, _now: datetime) -> str:
 
 class APIServiceStrategy(ValidatingStrategy):
     allows_unconditional_update = False
+    status_writes_metadata = False
+    reset_fields = STATUS_ALONE
+    declares_rules = False
+    # The name of an APIService follows from its spec.
+    validates_metadata = True
     columns = (
         NAME,
         Column("Service", _service, description="The reference to the service that hosts this API endpoint."),
         Column("Available", _available, description="Whether this service is available."),
         AGE,
     )
-
-    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
-        return path_segment(name, prefix)
 
     def default(self, tree: Object) -> None:
         service = lookup(tree, "spec", "service")
@@ -61,11 +63,8 @@ class APIServiceStrategy(ValidatingStrategy):
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
-        group, version, name = spec.get("group") or "", spec.get("version") or "", tree["metadata"].get("name") or ""
-        found = []
-        if name != f"{version}.{group}" and not path_segment(name):
-            why = f'must be `spec.version+"."+spec.group`: {quote(f"{version}.{group}")}'
-            found.append(invalid("metadata.name", name, why))
+        group, version = spec.get("group") or "", spec.get("version") or ""
+        found = metavalidation.validate_create(tree["metadata"], namespaced=False, name_rule=_name_rule(version, group))
         if not group and version != "v1":
             why = "only v1 may have an empty group and it better be legacy kube"
             found.append(required("spec.group", why))
@@ -78,12 +77,30 @@ class APIServiceStrategy(ValidatingStrategy):
                 found.append(invalid(f"spec.{field}", value, f"must be positive and less than {most}"))
         return found + _validate_connection(spec)
 
+    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
+        new, stored = tree["metadata"], old["metadata"]
+        found = metavalidation.validate_update(new, stored) + metavalidation.validate_change_again(new, stored)
+        return found + super().validate_update(tree, old, subresource)
+
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         return [
             not_supported(f"{index('status.conditions', position)}.status", condition.get("status") or "", _STATUSES)
             for position, condition in enumerate(lookup(tree, "status", "conditions") or ())
             if condition.get("status") not in _STATUSES
         ]
+
+
+def _name_rule(version: str, group: str) -> NameRule:
+    """Returns the rule of a name: the version and the group."""
+    wanted = f"{version}.{group}"
+
+    def errors(name: str, prefix: bool = False) -> Sequence[str]:
+        found = path_segment(name)
+        if found or name == wanted:
+            return found
+        return (f'must be `spec.version+"."+spec.group`: {quote(wanted)}',)
+
+    return errors
 
 
 def _validate_connection(spec: Object) -> list[FieldError]:

@@ -171,6 +171,7 @@ def _controller(tree: Object, _now: datetime) -> str:
 
 
 class ControllerRevisionStrategy(ValidatingStrategy):
+    name_on_update = "after"
     immutable = ("data",)
     columns = (NAME, Column("Controller", _controller), Column("Revision", number("revision")), AGE)
 

@@ -26,6 +26,7 @@ def _suspended(tree: Object, _now: object) -> str:
 
 
 class CronJobStrategy(ValidatingStrategy):
+    without_domains = ("status",)
     keeps_generation = True
     columns = (
         NAME,

@@ -270,6 +270,7 @@ def _parsed(pem: str) -> bool | None:
 
 
 class ClusterTrustBundleStrategy(ValidatingStrategy):
+    name_on_update = "before"
     allows_unconditional_update = False
     immutable = ("spec.signerName",)
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base

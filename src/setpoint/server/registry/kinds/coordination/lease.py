@@ -19,6 +19,7 @@ _SEMANTIC_VERSION = re.compile(
 
 
 class LeaseStrategy(ValidatingStrategy):
+    without_domains = ("",)
     allows_create_on_update = True
     allows_unconditional_update = False
     columns = (NAME, Column("Holder", field("spec", "holderIdentity")), AGE)

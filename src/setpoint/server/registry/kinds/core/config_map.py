@@ -37,6 +37,7 @@ def _entries(tree: Object, _now: datetime) -> Json:
 
 
 class ConfigMapStrategy(Strategy):
+    name_on_update = "after"
     status_fields: ClassVar[Sequence[str]] = ()
     reset_fields: ClassVar = {}
     columns: ClassVar[Sequence[Column]] = (
@@ -65,6 +66,7 @@ class ConfigMapStrategy(Strategy):
 
 
 class SecretStrategy(Strategy):
+    name_on_update = "after"
     status_fields: ClassVar[Sequence[str]] = ()
     reset_fields: ClassVar = {}
     selectable_fields: ClassVar = {"type": selectable("type")}

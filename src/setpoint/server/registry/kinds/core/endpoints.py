@@ -45,6 +45,7 @@ def _joined(host: str, number: int) -> str:
 
 
 class EndpointsStrategy(Strategy):
+    name_on_update = "after"
     allows_create_on_update = True
     status_fields: ClassVar[Sequence[str]] = ()
     reset_fields: ClassVar = {}

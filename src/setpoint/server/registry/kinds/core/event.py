@@ -118,6 +118,7 @@ def _older(tree: Object) -> Object:
 class EventStrategy(Strategy):
     """Events of the core group."""
 
+    without_domains: ClassVar[Sequence[str]] = ("",)
     allows_create_on_update = True
     has_dependents = False
     status_fields: ClassVar[Sequence[str]] = ()
@@ -147,6 +148,7 @@ def keep_events(resources: Iterable[Resource], seconds: float) -> None:
 class NewerEventStrategy(EventStrategy):
     """Events of the group `events.k8s.io`."""
 
+    without_domains: ClassVar[Sequence[str]] = ()
     selectable_fields: ClassVar = _fields("regarding", "reportingController")
     columns: ClassVar[Sequence[Column]] = tuple(_of_newer_form(column) for column in _COLUMNS)
 

@@ -18,6 +18,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 class NamespaceStrategy(Strategy):
+    name_on_update = "before"
     returns_deleted_object = True
     selectable_fields: ClassVar = {"status.phase": selectable("status", "phase")}
     columns: ClassVar[Sequence[Column]] = (

@@ -57,6 +57,7 @@ def _kernel(tree: Object, _now: datetime) -> Json:
 
 
 class NodeStrategy(Strategy):
+    name_on_update = "before"
     creates_with_status = True
     selectable_fields: ClassVar = {
         "spec.unschedulable": lambda tree: "true" if lookup(tree, "spec", "unschedulable") else "false"

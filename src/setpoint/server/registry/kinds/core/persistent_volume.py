@@ -60,6 +60,7 @@ def _claim(tree: Object, _now: datetime) -> Json:
 
 
 class PersistentVolumeStrategy(Strategy):
+    name_on_update = "before"
     returns_deleted_object = True
     columns: ClassVar[Sequence[Column]] = (
         NAME,
@@ -208,6 +209,7 @@ def _claim_modes(tree: Object, _now: datetime) -> Json:
 
 
 class PersistentVolumeClaimStrategy(Strategy):
+    name_on_update = "after"
     returns_deleted_object = True
     columns: ClassVar[Sequence[Column]] = (
         NAME,

@@ -167,6 +167,7 @@ def _validate_selector(spec: Object) -> list[FieldError]:
 
 
 class LimitRangeStrategy(Strategy):
+    name_on_update = "before"
     allows_create_on_update = True
     status_fields: ClassVar[Sequence[str]] = ()
     reset_fields: ClassVar = {}

@@ -11,6 +11,7 @@ _MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccountStrategy(Strategy):
+    name_on_update = "after"
     returns_deleted_object = True
     status_fields: ClassVar[Sequence[str]] = ()
     reset_fields: ClassVar = {}

@@ -30,6 +30,7 @@ def _endpoints(tree: Object, _now: datetime) -> str:
 
 
 class EndpointSliceStrategy(ValidatingStrategy):
+    name_on_update = "before"
     keeps_generation = True
     immutable_unshown = ("addressType",)
     columns = (

@@ -29,6 +29,7 @@ def _dangling(tree: Object, _now: datetime) -> str:
 
 
 class _Ruled(ValidatingStrategy):
+    name_on_update = "before"
     keeps_generation = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE

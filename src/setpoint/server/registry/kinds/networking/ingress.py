@@ -56,6 +56,7 @@ def _ports(tree: Object, _now: datetime) -> str:
 
 
 class IngressStrategy(ValidatingStrategy):
+    name_on_update = "after"
     keeps_generation = True
     columns = (
         NAME,
@@ -189,6 +190,7 @@ def _parameters(tree: Object, _now: datetime) -> str:
 
 
 class IngressClassStrategy(ValidatingStrategy):
+    name_on_update = "after"
     keeps_generation = True
     immutable = ("spec.controller",)
     columns = (

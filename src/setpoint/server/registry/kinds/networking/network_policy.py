@@ -155,6 +155,7 @@ def _parent(tree: Object, _now: datetime) -> str:
 
 
 class IPAddressStrategy(ValidatingStrategy):
+    name_on_update = "before"
     immutable_unshown = ("spec.parentRef",)
     columns = (NAME, Column("ParentRef", _parent))
 

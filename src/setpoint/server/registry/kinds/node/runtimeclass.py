@@ -16,6 +16,8 @@ _TOLERATION = ("key", "operator", "value", "effect")
 
 
 class RuntimeClassStrategy(ValidatingStrategy):
+    without_domains = ("",)
+    name_on_update = "before"
     allows_create_on_update = True
     allows_unconditional_update = False
     immutable_unshown = ("handler",)

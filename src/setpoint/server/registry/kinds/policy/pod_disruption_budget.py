@@ -26,6 +26,7 @@ def _amount(name: str) -> Cell:
 
 
 class PodDisruptionBudgetStrategy(ValidatingStrategy):
+    without_domains = ("", "status")
     keeps_generation = True
     allows_unconditional_update = False
     columns = (

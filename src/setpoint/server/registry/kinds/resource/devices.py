@@ -94,6 +94,7 @@ def _admin_errors(devices: Object, namespace: Object) -> list[FieldError]:
 
 
 class ResourceClaimStrategy(ValidatingStrategy):
+    name_on_update = "before"
     returns_deleted_object = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
@@ -123,6 +124,7 @@ class ResourceClaimStrategy(ValidatingStrategy):
 
 
 class ResourceClaimTemplateStrategy(ValidatingStrategy):
+    name_on_update = "before"
     returns_deleted_object = True
     status_fields = ()
     reads_namespace = True

@@ -29,6 +29,7 @@ _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 
 class StorageClassStrategy(ValidatingStrategy):
+    name_on_update = "before"
     returns_deleted_object = True
     immutable_unshown = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
     columns = (
@@ -99,6 +100,7 @@ def _validate_topologies(terms: list[Object], path: str) -> list[FieldError]:
 
 
 class VolumeAttributesClassStrategy(ValidatingStrategy):
+    name_on_update = "after"
     returns_deleted_object = True
     columns = (NAME, Column("DriverName", field("driverName")), AGE)
 
@@ -117,6 +119,7 @@ class VolumeAttributesClassStrategy(ValidatingStrategy):
 
 
 class CSIStorageCapacityStrategy(ValidatingStrategy):
+    name_on_update = "before"
     allows_unconditional_update = False
     immutable = ("nodeTopology", "storageClassName")
     columns = (NAME, CREATED_AT)
@@ -130,6 +133,8 @@ class CSIStorageCapacityStrategy(ValidatingStrategy):
 
 
 class VolumeAttachmentStrategy(ValidatingStrategy):
+    name_on_update = "before"
+    name_endpoints = ("", "status")
     returns_deleted_object = True
     allows_unconditional_update = False
     status_writes_metadata = False
@@ -180,6 +185,7 @@ def _validate_attachment(status: Object) -> list[FieldError]:
 
 
 class CSINodeStrategy(ValidatingStrategy):
+    name_on_update = "before"
     returns_deleted_object = True
     allows_unconditional_update = False
     status_writes_metadata = False

@@ -31,6 +31,7 @@ def _state(tree: Object, _now: datetime) -> str:
 
 
 class StorageVersionMigrationStrategy(ValidatingStrategy):
+    name_on_update = "before"
     allows_unconditional_update = False
     status_writes_metadata = False
     reset_fields = STATUS_ALONE

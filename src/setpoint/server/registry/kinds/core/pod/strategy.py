@@ -27,6 +27,8 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class PodStrategy(Strategy):
+    name_on_update = "after"
+    name_endpoints = ("", "ephemeralcontainers")
     keeps_generation = True
     is_graceful = True
     returns_deleted_object = True
