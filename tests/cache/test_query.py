@@ -183,6 +183,16 @@ def test_indexes_of_ones_own_can_be_added_at_any_time_and_follow_every_change() 
 _values = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from(["", "a", "b"]), st.just(1.5))
 
 
+def test_a_range_finds_a_number_that_was_a_boolean_before() -> None:
+    store = store_of()
+    index_path(store, "spec.x")
+    for value in (False, 0):
+        put(store, pod("p0", spec={"x": value}))
+    assert names(Query(store).where("spec.x", "<", 1.5)) == ["p0"]
+    put(store, pod("p0", spec={"x": False}))
+    assert names(Query(store).where("spec.x", "<", 1.5)) == []
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.booleans(), _values), max_size=25),
     st.sampled_from(["=", "!=", "in", "notin", "exists", "!exists", "<", "<=", ">", ">="]),

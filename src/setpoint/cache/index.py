@@ -53,11 +53,11 @@ class Index(Generic[T]):
 
     def range(self, operator: str, bound: Any) -> list[Hashable]:
         """Returns the values that are `<`, `<=`, `>` or `>=` a bound, in order. Values that cannot be compared with the
-        bound are left out."""
+        bound are left out, except true and false: in Python they are equal to 1 and 0, and share their keys."""
         if self._sorted is None:
             self._sorted = {}
             for value in self._keys:
-                if group := comparable(value):
+                if group := "number" if isinstance(value, bool) else comparable(value):
                     self._sorted.setdefault(group, []).append(value)
             for values in self._sorted.values():
                 values.sort()
