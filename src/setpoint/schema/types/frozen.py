@@ -13,7 +13,7 @@ import msgspec
 
 from setpoint.objects import frozen
 from setpoint.objects.frozen import FrozenDict, FrozenList
-from setpoint.schema.types.model import Model
+from setpoint.schema.types.model import Model, set_field
 from setpoint.schema.types.shape import fields_of
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ def _freeze_model(model: Any) -> Any:
             value = frozen.frozen_dict(value)
         else:
             value = _frozen(value)
-        setattr(model, name, value)
+        set_field(model, name, value)
     if model.__unknown__:
         model.__unknown__ = frozen.freeze(model.__unknown__)
     model.__class__ = _twin(cls)
@@ -150,7 +150,7 @@ def _thaw_model(model: Any) -> Any:
             value = list(value)
         else:
             value = dict(value)
-        setattr(made, name, value)
+        set_field(made, name, value)
     if made.__unknown__:
         made.__unknown__ = frozen.thaw(made.__unknown__)
     return made

@@ -1,13 +1,14 @@
 """`Model`: the base of the classes that describe parts of an object.
 
 A model is a msgspec struct: fast to read and write, snake_case in Python and camelCase in JSON, with keyword-only
-fields, and without fields that have their default value. Fields that the class does not declare are kept and written
-back (`unknown`). Objects from a cache are frozen (`frozen`); `edit()` returns a mutable copy.
+fields. A field with its default value is written only if the author set it: as an argument of the constructor, or by an
+assignment. Fields that the class does not declare are kept and written back (`unknown`). Objects from a cache are
+frozen (`frozen`); `edit()` returns a mutable copy.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import msgspec
 
@@ -17,7 +18,8 @@ from setpoint.schema.types.markers import MapType, Rule
 from setpoint.schema.types.scalars import decode_scalar, encode_scalar
 from setpoint.schema.types.shape import Made, is_model
 
-# The struct's own functions, without the handling of undeclared fields.
+# The struct's own functions, without the handling of undeclared fields and of fields set by the author.
+set_field: Callable[[Any, str, Any], None] = msgspec.Struct.__setattr__
 _copy: Callable[[Any], Any] = msgspec.Struct.__copy__  # type: ignore[attr-defined]
 _reduce: Callable[[Any], tuple[Any, ...]] = msgspec.Struct.__reduce__  # type: ignore[assignment]
 _FIELD: Any = type(msgspec.field(default=None))
@@ -57,6 +59,15 @@ class ModelMeta(msgspec.StructMeta):
         except TypeError as error:
             raise ModelError(f"{name}: {error}") from None
 
+    if not TYPE_CHECKING:  # type checkers would take this for the signature of every class
+
+        def __call__(self, *args: Any, **fields: Any) -> Any:
+            """Creates an object, and records which fields its author set. Decoding does not call this."""
+            made = super().__call__(*args, **fields)
+            if fields:
+                made.__dict__["__given__"] = dict.fromkeys(fields)
+            return made
+
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class Model(
@@ -75,6 +86,8 @@ class Model(
     __preserve_unknown_fields__: ClassVar[bool] = False
     # The undeclared fields of the object when read; an object that has some keeps them in its own dictionary.
     __unknown__: ClassVar[Object | None] = None
+    # The names of the fields that the author set, in order; an object that has some keeps them in its own dictionary.
+    __given__: ClassVar[dict[str, None] | None] = None
     # For a class of frozen objects, their original class.
     __thawed__: ClassVar[Any] = None
 
@@ -108,6 +121,15 @@ class Model(
         unknown.restore(self, tree)
         return tree
 
+    if not TYPE_CHECKING:  # a type checker would accept any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            set_field(self, name, value)
+            if not name.startswith("__"):
+                if self.__given__ is None:
+                    self.__dict__["__given__"] = {}
+                self.__given__[name] = None
+
     def edit(self) -> Self:
         """Returns a deep copy that may be changed."""
         from setpoint.schema.types.frozen import thaw
@@ -119,21 +141,25 @@ class Model(
         made: Self = _copy(self)
         if self.__unknown__ is not None:
             made.__dict__["__unknown__"] = self.__unknown__
+        if self.__given__ is not None:
+            made.__dict__["__given__"] = dict(self.__given__)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.edit()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.__unknown__ is None:
-            return _reduce(self)
-        return _with_unknown, (*_reduce(self), self.__unknown__)
+        return _rebuilt, (*_reduce(self), self.__unknown__, self.__given__)
 
 
-def _with_unknown(rebuild: Callable[..., Any], arguments: tuple[Any, ...], rest: Object) -> Any:
-    """Rebuilds a pickled model that has undeclared fields."""
+def _rebuilt(
+    rebuild: Callable[..., Any], arguments: tuple[Any, ...], rest: Object | None, given: dict[str, None] | None
+) -> Any:
+    """Rebuilds a pickled model."""
     made = rebuild(*arguments)
-    made.__unknown__ = rest
+    state = {"__unknown__": rest, "__given__": given}
+    made.__dict__.pop("__given__", None)  # `rebuild` passes all fields to the constructor
+    made.__dict__.update({name: value for name, value in state.items() if value is not None})
     return made
 
 

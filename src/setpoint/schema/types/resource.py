@@ -18,7 +18,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 from setpoint.objects.tree import Object
 from setpoint.schema.types.meta import ObjectMeta
-from setpoint.schema.types.model import Model, ModelError
+from setpoint.schema.types.model import Model, ModelError, set_field
 
 ColumnType = Literal["string", "integer", "number", "boolean", "date"]
 
@@ -172,7 +172,8 @@ class Resource(Model):
         if not TYPE_CHECKING:
             if found._kind or found._api_version:
                 cls._check_kind(found._api_version, found._kind)
-            found._api_version = found._kind = ""
+            set_field(found, "_api_version", "")
+            set_field(found, "_kind", "")
         return found
 
     @classmethod

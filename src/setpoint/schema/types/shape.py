@@ -74,6 +74,8 @@ class Fields(NamedTuple):
     """The fields of a model."""
 
     by_wire: dict[str, ModelField]
+    # The JSON names of the fields, by name.
+    wires: dict[str, str]
     with_models: tuple[ModelField, ...]
     containers: tuple[Container, ...]
     # The JSON names of lists and maps that are omitted if empty.
@@ -95,6 +97,7 @@ def fields_of(cls: Any) -> Fields:
     ]
     return Fields(
         {field.wire: field for field in found},
+        {field.name: field.wire for field in found},
         tuple(field for field in found if field.shape is not None),
         tuple(Container(info.name, _is_flat(info.type)) for info in infos if not _is_scalar(info.type)),
         tuple(info.encode_name for info in infos if info.default_factory in (list, dict, set)),

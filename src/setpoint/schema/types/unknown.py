@@ -10,9 +10,12 @@ module traverse the tree.
 
 from typing import Any, TypeAlias
 
+import msgspec
+
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Json, Object
-from setpoint.schema.types.shape import UNTOUCHED, Shape, fields_of, is_model
+from setpoint.schema.types.scalars import encode_scalar
+from setpoint.schema.types.shape import UNTOUCHED, Fields, Shape, fields_of, is_model
 
 # The path from an object to one of its parts: names of fields, positions in lists, keys of maps.
 Path: TypeAlias = tuple[str | int, ...]
@@ -68,7 +71,7 @@ def attach(model: Any, found: Found) -> None:
 
 
 def restore(model: Any, tree: Object) -> None:
-    """Adds the undeclared fields to the tree of an object.
+    """Adds the undeclared fields, and the fields that the author set to their default, to the tree of an object.
 
     Removes the parts that were created because they were absent, if they are unchanged.
     """
@@ -85,9 +88,19 @@ def restore(model: Any, tree: Object) -> None:
         for wire in fields.left_out:
             if not tree.get(wire, True):
                 del tree[wire]
+    if model.__given__ is not None:
+        _add_given(model, fields, tree)
     if model.__unknown__ is not None:
         for name, value in model.__unknown__.items():
             tree.setdefault(name, thaw(value))
+
+
+def _add_given(model: Any, fields: Fields, tree: Object) -> None:
+    """Adds the fields that the author set to their default value, which msgspec omits. None stands for no value."""
+    for name in model.__given__:
+        wire = fields.wires.get(name)
+        if wire is not None and wire not in tree and (value := getattr(model, name)) is not None:
+            tree[wire] = msgspec.to_builtins(value, enc_hook=encode_scalar)
 
 
 def _restore_inside(value: Any, tree: Json) -> None:
