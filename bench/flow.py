@@ -104,9 +104,9 @@ async def working(cache: Cache, controller: Controller) -> AsyncIterator[Finishe
     controller.observer = finished
     await controller.start(cache)
     controller.work()
-    while controller.queue.working() or len(controller.queue) or finished.last is None or finished.last.wrote:
+    while controller.queue.working() or len(controller.queue) or finished.last is None or finished.last.has_writes:
         await asyncio.sleep(0.01)
-        if finished.last is not None and finished.last.wrote:
+        if finished.last is not None and finished.last.has_writes:
             controller.enqueue(Request("tank", "default"))
     yield finished
     await controller.stop()
@@ -118,7 +118,7 @@ async def reconciles(controller: Controller, finished: Finished) -> float:
     for _ in range(TIMES):
         controller.enqueue(Request("tank", "default"))
         run = await finished.next()
-        assert not run.wrote, run.writes
+        assert not run.has_writes, run.writes
     return (time.process_time() - spent) / TIMES
 
 

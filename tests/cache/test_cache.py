@@ -385,7 +385,7 @@ async def test_a_query_shows_nothing_older_than_what_was_seen_already(world: Wor
         world.cache.query(CONFIG_MAP, "default", min_revision=made["metadata"]["resourceVersion"])
     )
     await world.until(asked.done)
-    assert [held.meta.name for held in asked.result().held()] == ["a"]
+    assert [held.meta.name for held in asked.result().entries()] == ["a"]
     future = str(int(informer.resource_version) + 1000)
     asked = asyncio.ensure_future(world.cache.query(CONFIG_MAP, "default", min_revision=future))
     await world.until(asked.done)

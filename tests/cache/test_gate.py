@@ -29,7 +29,7 @@ async def test_while_the_server_is_out_one_small_question_is_asked_for_all_and_t
     kinds = (CONFIG_MAP, "v1/Secret", "v1/Service", "v1/Pod")
     informers = [await world.followed(kind) for kind in kinds]
     asked = await out(world)
-    assert "connection refused" in world.cache.gate.trouble
+    assert "connection refused" in world.cache.gate.problem
     await world.advance(60)
     asked.clear()
     await world.advance(600)
@@ -40,14 +40,14 @@ async def test_while_the_server_is_out_one_small_question_is_asked_for_all_and_t
     await world.until(lambda: world.cache.gate.is_open, 16)
     await world.until(lambda: all(informer.state == "watching" for informer in informers), 1)
     assert names(informers[0]) == ["meanwhile"]
-    assert world.cache.gate.trouble == ""
+    assert world.cache.gate.problem == ""
 
 
 @pytest.mark.feature("E38", "G21")
 async def test_waiting_for_a_server_that_is_out_can_be_cancelled(world: World) -> None:
     informer = await world.followed()
     await out(world)
-    waiting = asyncio.ensure_future(world.cache.gate.passed())
+    waiting = asyncio.ensure_future(world.cache.gate.wait_open())
     await world.settle()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -44,7 +44,7 @@ async def test_a_server_that_comes_back_at_its_address_is_followed_on(tmp_path: 
     async with plane() as second:
         await second.listen(port=int(url.rpartition(":")[2]), tls=False)
         made = await client.create(config_map("b"))
-        informer.feed.hurry()
+        informer.feed.retry_now()
         async with asyncio.timeout(20):
             await informer.wait_for(made["metadata"]["resourceVersion"])
         assert names(informer) == ["a", "b"]

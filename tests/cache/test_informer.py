@@ -214,7 +214,7 @@ async def test_metadata_alone_is_asked_for_where_nobody_wants_more_and_says_what
     assert found is not None
     assert (found["apiVersion"], found["kind"]) == ("v1", "ConfigMap")
     assert "data" not in found
-    assert b'"data"' not in informer.store._held["default/a"].raw
+    assert b'"data"' not in informer.store._entries["default/a"].raw
 
 
 async def test_one_can_wait_for_a_revision_to_be_there(world: World) -> None:

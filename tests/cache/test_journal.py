@@ -9,12 +9,12 @@ from tests.client.test_client import Widget
 
 from setpoint.cache import journal
 from setpoint.cache.informer import Informer
-from setpoint.cache.journal import Reset, Watching
+from setpoint.cache.journal import JournalReader, Reset
 from setpoint.client.patches import merge
 from setpoint.plane import ControlPlane
 
 
-async def taken(changes: Watching[Any], count: int) -> list[str]:
+async def taken(changes: JournalReader[Any], count: int) -> list[str]:
     found = []
     for _ in range(count):
         change = await anext(changes)

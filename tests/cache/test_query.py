@@ -35,7 +35,7 @@ def put(store: ObjectStore[Any], tree: Object, kind: Any = "v1/Pod") -> None:
 
 
 def names(query: Query[Any]) -> list[str]:
-    return [held.meta.name for held in query.held()]
+    return [held.meta.name for held in query.entries()]
 
 
 PODS = (

@@ -379,7 +379,7 @@ async def test_a_kind_that_is_not_installed_yet_is_there_when_it_is(world: World
     assert informer.state == FAILING
     assert informer.problem.startswith("not installed: ")
     await world.client.create(Widget.crd())
-    informer.feed.hurry()  # or after the next wait
+    informer.feed.retry_now()  # or after the next wait
     await world.settle()
     assert informer.synced
 

@@ -24,7 +24,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 async def queue(clock: ManualClock) -> AsyncIterator[Queue[str]]:
     """Provides a queue whose time the test moves."""
-    queue: Queue[str] = Queue(clock=clock, patience=10.0)
+    queue: Queue[str] = Queue(clock=clock, max_wait=10.0)
     yield queue
     queue.shut_down()
 
@@ -40,7 +40,7 @@ def order(queue: Queue[str]) -> list[str]:
     """All that is ready, in the order it comes."""
     found = []
     while len(queue):
-        item = queue.take()
+        item = queue.pop()
         found.append(item.key)
         queue.done(item.key)
     return found
@@ -120,10 +120,10 @@ async def test_nobody_waits_for_ever_however_much_that_is_more_important_keeps_c
     for number in range(3):
         queue.add(f"urgent-{number}")
     clock.advance(9)
-    assert queue.take().key == "urgent-0"
+    assert queue.pop().key == "urgent-0"
     clock.advance(2)
-    assert queue.take().key == "patient"
-    assert queue.take().key == "urgent-1"
+    assert queue.pop().key == "patient"
+    assert queue.pop().key == "urgent-1"
 
 
 async def test_namespaces_take_turns() -> None:
@@ -132,7 +132,7 @@ async def test_namespaces_take_turns() -> None:
         queue.add(Request(f"a{number}", "crowded"))
     queue.add(Request("b", "quiet"))
     queue.add(Request("c"))
-    found = [queue.take().key.name for _ in range(len(queue))]
+    found = [queue.pop().key.name for _ in range(len(queue))]
     assert found == ["a0", "b", "c", "a1", "a2"]
 
 
@@ -142,7 +142,7 @@ async def test_what_is_delayed_comes_when_it_is_due(queue: Queue[str], clock: Ma
     await pass_time(clock, 4.9)
     assert not len(queue)
     await pass_time(clock, 0.1)
-    assert queue.take().reasons == ("timer",)
+    assert queue.pop().reasons == ("timer",)
     await pass_time(clock, 15)
     assert order(queue) == ["late"]
 
@@ -154,7 +154,7 @@ async def test_of_two_delays_the_earlier_counts_and_the_later_does_not_come_agai
     queue.add_after("a", 2, "fast")
     queue.add_after("a", 5, "between")
     await pass_time(clock, 2)
-    item = queue.take()
+    item = queue.pop()
     assert item.reasons == ("slow", "fast", "between")
     queue.done("a")
     await pass_time(clock, 20)
@@ -164,7 +164,7 @@ async def test_of_two_delays_the_earlier_counts_and_the_later_does_not_come_agai
 async def test_what_is_added_now_takes_its_delayed_self_along(queue: Queue[str], clock: ManualClock) -> None:
     queue.add_after("a", 10, "later")
     queue.add("a", "now")
-    assert queue.take().reasons == ("later", "now")
+    assert queue.pop().reasons == ("later", "now")
     queue.done("a")
     await pass_time(clock, 20)
     assert not len(queue)
@@ -174,7 +174,7 @@ async def test_what_becomes_due_while_it_is_worked_on_waits_for_the_worker(
     queue: Queue[str], clock: ManualClock
 ) -> None:
     queue.add("a")
-    queue.take()
+    queue.pop()
     queue.add_after("a", 1)
     await pass_time(clock, 5)
     assert not len(queue)
@@ -211,7 +211,7 @@ async def test_a_key_that_is_discarded_does_not_come(queue: Queue[str], clock: M
 async def test_the_reasons_of_a_key_are_bounded_and_the_rest_is_counted(queue: Queue[str], clock: ManualClock) -> None:
     for number in range(MOST_REASONS + 5):
         queue.add("a", number)
-    item = queue.take()
+    item = queue.pop()
     assert len(item.reasons) == MOST_REASONS
     assert item.more == 5
 
@@ -238,7 +238,7 @@ async def test_a_drain_waits_for_what_is_worked_on_and_for_what_was_added_meanwh
     queue: Queue[str], clock: ManualClock
 ) -> None:
     queue.add("a")
-    queue.take()
+    queue.pop()
     queue.add("a")
     queue.shut_down()
     drain = asyncio.ensure_future(queue.drained())
@@ -246,7 +246,7 @@ async def test_a_drain_waits_for_what_is_worked_on_and_for_what_was_added_meanwh
     queue.done("a")
     await asyncio.sleep(0)
     assert not drain.done()
-    queue.take()
+    queue.pop()
     queue.done("a")
     await asyncio.wait_for(drain, 1)
 
@@ -255,7 +255,7 @@ async def test_delays_that_came_to_nothing_do_not_pile_up(queue: Queue[str], clo
     for _ in range(5000):
         queue.add_after("a", 500)
         queue.add("a")
-        queue.take()
+        queue.pop()
         queue.done("a")
     assert len(queue._delayed) < 1100
 
@@ -296,7 +296,7 @@ def test_the_queue_does_what_three_plain_sets_would(steps: list[tuple[object, ..
                     due[key] = min(due.get(key, clock.monotonic() + seconds), clock.monotonic() + seconds)
                     priorities[key] = max(priorities.get(key, 0), 0)
                 case ("take",) if len(queue):
-                    key = queue.take().key
+                    key = queue.pop().key
                     ready = {each for each, at in due.items() if at <= clock.monotonic() and each not in working}
                     assert priorities[key] == max(priorities[each] for each in ready)
                     assert key in ready

@@ -15,7 +15,7 @@ from setpoint.cache.cache import Cache
 from setpoint.client.patches import merge
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
-from setpoint.controller.reconciles import remembered
+from setpoint.controller.reconciles import recorded_runs
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.run_record import ReconcileRecord
 from setpoint.flow.summary.summary import summarize
@@ -54,7 +54,7 @@ async def controlled(world: Past) -> AsyncIterator[Controller]:
         controller = Controller("shop", reconcile, kind=CONFIG_MAP)
 
         async def tell(wanted: ReconcileQuery) -> Reconciles:
-            return Reconciles(remembered([controller], wanted), [controller.name])
+            return Reconciles(recorded_runs([controller], wanted), [controller.name])
 
         world.plane.reconciles.sources.append(tell)
         await controller.start(cache)
@@ -67,7 +67,7 @@ async def controlled(world: Past) -> AsyncIterator[Controller]:
 async def ran(controller: Controller, name: str, *why: Trigger) -> ReconcileRecord:
     """Reconciles an object, once the cache has it."""
     request = Request(name, "default")
-    while controller.held(request) is None:
+    while controller.entry_of(request) is None:
         await asyncio.sleep(0)
     return await controller.run_once(request, *why)
 

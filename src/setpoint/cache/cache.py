@@ -26,7 +26,7 @@ from setpoint.cache.informer_store import ObjectStore
 from setpoint.cache.query import Query
 from setpoint.cache.scope import EVERYWHERE, Scope, Transform, scope_of
 from setpoint.cache.shared_watch import NotSynced, SharedWatch
-from setpoint.cache.writes import NotingTransport, Target, Write, Writes
+from setpoint.cache.writes import RecordingTransport, Target, Write, Writes
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, R, kind_of
 from setpoint.client.list_result import PAGE, decode_raw
@@ -69,12 +69,12 @@ class Counts(msgspec.Struct):
 class _Shared:
     """A feed, and the number of its users."""
 
-    __slots__ = ("ending", "feed", "is_anywhere", "users")
+    __slots__ = ("ending", "feed", "spans_all_namespaces", "users")
 
-    def __init__(self, feed: SharedWatch[Informer[Any]], is_anywhere: bool) -> None:
+    def __init__(self, feed: SharedWatch[Informer[Any]], spans_all_namespaces: bool) -> None:
         self.feed = feed
         # True if the feed follows the cache's namespaces, rather than explicit ones.
-        self.is_anywhere = is_anywhere
+        self.spans_all_namespaces = spans_all_namespaces
         self.users = 0
         # Set after the last user has released the feed.
         self.ending: asyncio.Task[None] | None = None
@@ -98,12 +98,12 @@ class Cache:
         transforms: Mapping[Kind[Any], Transform] | None = None,
         grace: float = GRACE_SECONDS,
         sync_timeout: float = SYNC_SECONDS,
-        patience: float = PATIENCE_SECONDS,
+        write_wait: float = PATIENCE_SECONDS,
     ) -> None:
         self.writes = Writes(seen=self._seen_by_all)
         # The client with the writes that reads wait for.
         self.client = copy.copy(client)
-        self.client.transport = NotingTransport(client.transport, self.writes)
+        self.client.transport = RecordingTransport(client.transport, self.writes)
         self.counts = Counts()
         self._reader = client
         self._clock = clock or client.clock
@@ -115,7 +115,7 @@ class Cache:
         self._transforms = {kind_of(kind).gvk: each for kind, each in (transforms or {}).items()}
         self._grace = grace
         self._sync_timeout = sync_timeout
-        self._patience = patience
+        self._write_wait = write_wait
         self._shared: dict[Scope, _Shared] = {}
         # Informers that answer reads, by kind, namespace and labels. Cleared whenever an informer starts or stops.
         self._answering: dict[tuple[Any, str, str], Informer[Any] | None] = {}
@@ -159,22 +159,26 @@ class Cache:
         """Returns an informer, and starts the informer for its first user. The caller must release the informer."""
         ref = kind_of(kind)
         is_clusterwide = ref.cls is not None and ref.cls.__resource__.scope == "Cluster"
-        is_anywhere = namespace == EVERYWHERE and not is_clusterwide
+        spans_all_namespaces = namespace == EVERYWHERE and not is_clusterwide
         scope = scope_of(
-            ref, self._namespaces if is_anywhere else namespace, labels, fields, transform or self._transform_of(ref)
+            ref,
+            self._namespaces if spans_all_namespaces else namespace,
+            labels,
+            fields,
+            transform or self._transform_of(ref),
         )
-        shared = self._share(scope.formless, is_anywhere)
+        shared = self._share(scope.without_form, spans_all_namespaces)
         shared.users += 1
         if shared.ending is not None:
             shared.ending.cancel()
             shared.ending = None
-        return self._in_form(shared.feed, ref)
+        return self._with_form(shared.feed, ref)
 
     def _transform_of(self, ref: KindRef) -> Transform | None:
         """Returns the default transform of a kind."""
         return self._transforms.get(ref.gvk, self._transform)
 
-    def _share(self, scope: Scope, is_anywhere: bool) -> _Shared:
+    def _share(self, scope: Scope, spans_all_namespaces: bool) -> _Shared:
         """Returns the feed of a scope. Metadata alone is read from whole objects if those are cached already."""
         whole = msgspec.structs.replace(scope, kind=scope.kind._replace(metadata_only=False))
         shared = self._shared.get(scope) or self._shared.get(whole)
@@ -182,10 +186,10 @@ class Cache:
             feed: SharedWatch[Informer[Any]] = SharedWatch(
                 self._reader, scope, clock=self._clock, ids=self._ids, gate=self.gate
             )
-            shared = self._shared[scope] = _Shared(feed, is_anywhere)
+            shared = self._shared[scope] = _Shared(feed, spans_all_namespaces)
         return shared
 
-    def _in_form(self, feed: SharedWatch[Informer[Any]], ref: KindRef) -> Informer[Any]:
+    def _with_form(self, feed: SharedWatch[Informer[Any]], ref: KindRef) -> Informer[Any]:
         """Returns the informer of a feed that has objects in the given form."""
         for informer in feed.informers:
             if informer.kind == ref:
@@ -240,7 +244,7 @@ class Cache:
         """Changes the default namespaces, for all informers without explicit namespaces."""
         before, self._namespaces = self._namespaces, tuple(sorted(set(namespaces))) or (EVERYWHERE,)
         for shared in list(self._shared.values()):
-            if shared.is_anywhere and shared.feed.scope.namespaces == before:
+            if shared.spans_all_namespaces and shared.feed.scope.namespaces == before:
                 await shared.feed.set_namespaces(self._namespaces)
         self._shared = {shared.feed.scope: shared for shared in self._shared.values()}
         self._answering.clear()
@@ -267,7 +271,7 @@ class Cache:
             is_there = scope.covers(namespace) or (namespace == EVERYWHERE and scope.namespaces == self._namespaces)
             is_whole = scope.labels in ("", labels) and not scope.fields and scope.transform == self._transform_of(ref)
             if has_enough and is_there and is_whole:
-                found = self._in_form(shared.feed, ref)
+                found = self._with_form(shared.feed, ref)
                 break
         if len(self._answering) >= _MAX_ANSWERING:
             self._answering.clear()
@@ -315,10 +319,10 @@ class Cache:
         if not informer.feed.synced:
             await informer.wait_synced(self._sync_timeout)
         key = f"{namespace}/{name}" if namespace else name
-        if self.writes.by_target and consistency == "own" and not await self._shows(informer, key):
+        if self.writes.by_target and consistency == "own" and not await self._is_visible(informer, key):
             return await self._live_get(kind, name, namespace)
-        held = informer.store.get(key)
-        return None if held is None else held.object
+        entry = informer.store.get(key)
+        return None if entry is None else entry.object
 
     @overload
     async def list(
@@ -353,7 +357,7 @@ class Cache:
         informer = await self._ready(kind, namespace, consistency)
         if informer is None:
             found = await self._live_list(kind, namespace, labels, fields)
-            return [held.object for held in found.all()]
+            return [entry.object for entry in found.all()]
         query: Query[Any] = informer.query().in_namespace(namespace)
         if labels:
             query = query.labels(labels)
@@ -371,7 +375,7 @@ class Cache:
         store = await self._live_list(kind, namespace) if informer is None else informer.store
         if informer is not None and min_revision:
             try:
-                async with timeout(self._clock, self._patience):
+                async with timeout(self._clock, self._write_wait):
                     await informer.wait_for(min_revision, namespace or None)
             except TimeoutError:
                 raise NotSynced(
@@ -387,7 +391,7 @@ class Cache:
             return None
         if not informer.synced:
             await informer.wait_synced(self._sync_timeout)
-        if self.writes.by_target and consistency == "own" and not await self._shows(informer, namespace=namespace):
+        if self.writes.by_target and consistency == "own" and not await self._is_visible(informer, namespace=namespace):
             return None
         return informer
 
@@ -403,9 +407,9 @@ class Cache:
         revision = number(resource_version)
         if revision is None:
             return True
-        return await self._wait(informer, {key: Write(revision)}, self._patience if seconds is None else seconds)
+        return await self._wait(informer, {key: Write(revision)}, self._write_wait if seconds is None else seconds)
 
-    async def _shows(self, informer: Informer[Any], key: str = "", namespace: str = EVERYWHERE) -> bool:
+    async def _is_visible(self, informer: Informer[Any], key: str = "", namespace: str = EVERYWHERE) -> bool:
         """Waits until the own writes to an object, or to a namespace, are visible. Returns False on a timeout."""
         gvk = informer.kind.gvk
         resource = self._reader.mapper.known.get(gvk) or await self._reader.resource(informer.kind)
@@ -418,12 +422,12 @@ class Cache:
             found = {each: write for each, write in notes.items() if each.startswith(prefix)}
         if not found:
             return True
-        if not await self._wait(informer, found, self._patience):
+        if not await self._wait(informer, found, self._write_wait):
             return False
         # With a single feed of a kind, a write that the feed has seen can be forgotten.
         if sum(scope.kind.gvk == informer.kind.gvk for scope in self._shared) == 1 and not informer.scope.is_filtered:
             for each, write in found.items():
-                self.writes.forget(target, each, write)
+                self.writes.discard(target, each, write)
         return True
 
     def _seen_by_all(self, target: Target, notes: Mapping[str, Write]) -> Iterable[str]:
@@ -446,8 +450,8 @@ class Cache:
         try:
             async with timeout(self._clock, seconds):
                 for key, write in waiting.items():
-                    if write.gone:
-                        await informer.feed.wait_gone(key, write.uid)
+                    if write.deleted:
+                        await informer.feed.wait_deleted(key, write.uid)
                     else:
                         await informer.feed.wait_for(str(write.revision), key.rpartition("/")[0])
         except (TimeoutError, NotSynced):
@@ -476,8 +480,8 @@ class Cache:
             )
             page = decode_raw(body)
             for item in page.items or ():
-                held = CachedObject(read_meta(item), bytes(item), make)
-                store.put(held.meta.key, held)
+                entry = CachedObject(read_meta(item), bytes(item), make)
+                store.put(entry.meta.key, entry)
             continue_ = page.metadata.continue_
             if not continue_:
                 return store
@@ -489,17 +493,17 @@ async def _end(shared: _Shared) -> None:
         await asyncio.gather(shared.ending, return_exceptions=True)
     await shared.feed.stop()
     for informer in list(shared.feed.informers):
-        informer.leave()
+        informer.detach()
 
 
 def _is_seen(informer: Informer[Any], key: str, write: Write) -> bool:
     """Returns True if a write is visible in the cache, or never will be."""
-    held = informer.store.get(key)
-    if write.gone:
-        return held is None or held.meta.uid != write.uid
-    if held is not None and (number(held.meta.resource_version) or 0) >= write.revision:
+    entry = informer.store.get(key)
+    if write.deleted:
+        return entry is None or entry.meta.uid != write.uid
+    if entry is not None and (number(entry.meta.resource_version) or 0) >= write.revision:
         return True
     if informer.feed.has_reached(write.revision, key.rpartition("/")[0]):
         return True
     labels = informer.scope.labels
-    return bool(labels) and held is None and not label_selectors.parse(labels).matches(write.labels)
+    return bool(labels) and entry is None and not label_selectors.parse(labels).matches(write.labels)

@@ -34,7 +34,7 @@ class Changes(Generic[T]):
         # Ordered by the oldest unread change.
         self._waiting: dict[str, Change[T]] = {}
         self._more = asyncio.Event()
-        self._registration = informer.add_handler(self._hear, replay=replay)
+        self._registration = informer.add_handler(self._on_change, replay=replay)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -59,7 +59,7 @@ class Changes(Generic[T]):
             await self._more.wait()
         return self._waiting.pop(next(iter(self._waiting)))
 
-    def _hear(self, change: Change[T]) -> None:
+    def _on_change(self, change: Change[T]) -> None:
         key = change.held.meta.key
         before = self._waiting.get(key)
         merged = merge(before, change) if before is not None else change

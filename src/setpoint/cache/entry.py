@@ -134,7 +134,7 @@ class CachedObject(Generic[T]):
         self.raw_size = len(raw)
         self._record: Record | None = None
         if meta.managed_fields:
-            found = managed_fields_store.cut(raw, bytes(meta.managed_fields))
+            found = managed_fields_store.split(raw, bytes(meta.managed_fields))
             meta.managed_fields = _NOTHING
             if found is not None:
                 raw, self._record = found
@@ -161,7 +161,7 @@ class CachedObject(Generic[T]):
         """The object as bytes: as received, or encoded again."""
         if self._make is None:
             return _encode(tree_of(self._made))
-        return self._made if self._record is None else managed_fields_store.whole(self._made, self._record)
+        return self._made if self._record is None else managed_fields_store.join(self._made, self._record)
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 When a server cannot be reached, all reflectors fail and would retry at once. Instead, the gate probes the server with
 one cheap request, and the reflectors wait at the gate until the probe succeeds. A waiting task can be cancelled as
-usual; `trouble` has the reason of the outage.
+usual; `problem` has the reason of the outage.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class ReflectorGate:
         self._clock = clock
         self._open = asyncio.Event()
         self._open.set()
-        self._asking: asyncio.Task[None] | None = None
+        self._probing: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._since: datetime | None = None
 
@@ -39,44 +39,44 @@ class ReflectorGate:
         return self._open.is_set()
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """The error and the start of the outage; empty while the server answers."""
         if self._open.is_set() or self._since is None:
             return ""
         return f"the server has not answered since {self._since:%Y-%m-%d %H:%M:%S} UTC: {self._error}"
 
-    def doubt(self) -> None:
+    def start_probing(self) -> None:
         """Starts to probe the server after a failed request. Reflectors wait only once a probe has failed."""
-        if self._asking is None:
-            self._asking = asyncio.ensure_future(self._ask())
+        if self._probing is None:
+            self._probing = asyncio.ensure_future(self._probe())
 
-    async def passed(self) -> None:
+    async def wait_open(self) -> None:
         """Returns when the server answers."""
         await self._open.wait()
 
     async def close(self) -> None:
         """Stops the probes, and releases all waiting tasks."""
-        asking, self._asking = self._asking, None
+        asking, self._probing = self._probing, None
         if asking is not None:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
         self._open.set()
 
-    async def _ask(self) -> None:
+    async def _probe(self) -> None:
         seconds = FIRST_SECONDS
-        while not await self._is_there():
+        while not await self._is_reachable():
             if self._open.is_set():
                 self._open.clear()
                 self._since = self._clock.now()
-                _log.warning("%s", self.trouble)
+                _log.warning("%s", self.problem)
             await self._clock.sleep(seconds)
             seconds = min(seconds * 2, LIMIT_SECONDS)
         if not self._open.is_set():
             _log.info("the server answers again")
         self._open.set()
-        self._asking = None
+        self._probing = None
 
-    async def _is_there(self) -> bool:
+    async def _is_reachable(self) -> bool:
         try:
             await self._client.send(Call("GET", "/version", (), {"accept": "application/json"}, timeout=ANSWER_SECONDS))
         except TransportError as error:

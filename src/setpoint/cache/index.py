@@ -27,7 +27,7 @@ class Index(Generic[T]):
         before = self._values.get(key, ())
         if values == before:
             return
-        self._take_out(key, before)
+        self._discard(key, before)
         if values:
             self._values[key] = values
             for value in values:
@@ -40,7 +40,7 @@ class Index(Generic[T]):
             self._values.pop(key, None)
 
     def remove(self, key: str) -> None:
-        self._take_out(key, self._values.pop(key, ()))
+        self._discard(key, self._values.pop(key, ()))
 
     def keys(self, value: Hashable) -> Mapping[str, None]:
         """Returns the keys of the objects with a value, in the order of insertion. The mapping belongs to the index:
@@ -66,7 +66,7 @@ class Index(Generic[T]):
             return ordered[: (bisect_left if operator == "<" else bisect_right)(ordered, bound)]
         return ordered[(bisect_right if operator == ">" else bisect_left)(ordered, bound) :]
 
-    def _take_out(self, key: str, values: tuple[Hashable, ...]) -> None:
+    def _discard(self, key: str, values: tuple[Hashable, ...]) -> None:
         for value in values:
             keys = self._keys.get(value)
             if keys is not None:

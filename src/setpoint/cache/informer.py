@@ -21,7 +21,7 @@ from setpoint.cache.change_stream import Changes
 from setpoint.cache.entry import CachedObject, maker
 from setpoint.cache.index import IndexFunction
 from setpoint.cache.informer_store import ObjectStore
-from setpoint.cache.journal import Journal, Watching
+from setpoint.cache.journal import Journal, JournalReader
 from setpoint.cache.query import Query, index_label, index_path
 from setpoint.cache.scope import EVERYWHERE, Scope
 from setpoint.cache.shared_watch import SharedWatch
@@ -53,7 +53,7 @@ class Registration:
         if self._resyncing is not None:
             self._resyncing.cancel()
 
-    def tell(self, change: Change[Any]) -> None:
+    def notify(self, change: Change[Any]) -> None:
         try:
             self.handler(change)
         except Exception:
@@ -67,8 +67,8 @@ class Registration:
         feed = self._informer.feed
         while True:
             await feed.clock.sleep(seconds * (1.0 + RESYNC_JITTER * (2.0 * feed.ids.random() - 1.0)))
-            for held in list(self._informer.store.all()):
-                self.tell(Change(held, held, resync=True))
+            for entry in list(self._informer.store.all()):
+                self.notify(Change(entry, entry, resync=True))
 
 
 class Informer(Generic[T]):
@@ -82,14 +82,14 @@ class Informer(Generic[T]):
         self.handlers: dict[Registration, None] = {}
         # Created on first use.
         self._journal: Journal[T] | None = None
-        feed.join(self)
+        feed.attach(self)
 
     @property
     def scope(self) -> Scope:
         """The scope of the feed, with the kind and form of this informer."""
         return msgspec.structs.replace(self.feed.scope, kind=self.kind)
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Detaches the informer from its feed: the objects are no longer updated."""
         for registration in list(self.handlers):
             registration.remove()
@@ -147,13 +147,13 @@ class Informer(Generic[T]):
 
     def get(self, key: str) -> T | None:
         """Returns an object by its key: `namespace/name`, or the name alone."""
-        held = self.store.get(key)
-        return held.object if held is not None else None
+        entry = self.store.get(key)
+        return entry.object if entry is not None else None
 
     def list(self, namespace: str = EVERYWHERE) -> "list[T]":
         """Returns the objects of a namespace, or all objects."""
         found = self.store.in_namespace(namespace) if namespace else self.store.all()
-        return [held.object for held in found]
+        return [entry.object for entry in found]
 
     def query(self) -> Query[T]:
         """Returns a query for objects by any field."""
@@ -186,8 +186,8 @@ class Informer(Generic[T]):
         registration = Registration(self, handler)
         self.handlers[registration] = None
         if replay:
-            for held in list(self.store.all()):
-                registration.tell(Change(None, held, initial=True))
+            for entry in list(self.store.all()):
+                registration.notify(Change(None, entry, initial=True))
         if resync is not None:
             registration.resync_every(resync)
         return registration
@@ -203,7 +203,7 @@ class Informer(Generic[T]):
             self._journal = Journal(self.resource_version)
         return self.resource_version
 
-    def watch(self, since: str, where: Query[T] | None = None) -> Watching[T]:
+    def watch(self, since: str, where: Query[T] | None = None) -> JournalReader[T]:
         """Returns the changes after a resource version (from `mark`) to the objects of a query. An object that starts
         to match appears as created, one that no longer matches as deleted. Raises Reset if some changes since then are
         not recorded; iterating raises Reset if that happens later."""
@@ -213,7 +213,7 @@ class Informer(Generic[T]):
 
     def resync(self) -> None:
         """Calls every handler for all objects once more."""
-        self._hand_out([Change(held, held, resync=True) for held in self.store.all()])
+        self._notify([Change(entry, entry, resync=True) for entry in self.store.all()])
 
     # Called by the feed.
 
@@ -221,41 +221,41 @@ class Informer(Generic[T]):
         self, items: Collection[CachedObject[T]], part: str, *, initial: bool, resource_version: str = ""
     ) -> None:
         """Replaces all objects of a part of the scope, then calls the handlers."""
-        gone = {held.meta.key: held for held in self.within(part)}
+        gone = {entry.meta.key: entry for entry in self.within(part)}
         changes = []
-        for held in items:
-            old = gone.pop(held.meta.key, None)
-            if old is None or is_other(old, held):
-                self.store.put(held.meta.key, held)
-                changes.append(Change(old, held, initial=initial and old is None))
+        for entry in items:
+            old = gone.pop(entry.meta.key, None)
+            if old is None or is_other(old, entry):
+                self.store.put(entry.meta.key, entry)
+                changes.append(Change(old, entry, initial=initial and old is None))
         for key, old in gone.items():
             self.store.remove(key)
             changes.append(Change(old, None, unseen=True))
-        self._tell(changes, resource_version)
+        self._record_and_notify(changes, resource_version)
 
-    def change(self, event_type: str, held: CachedObject[T]) -> None:
+    def change(self, event_type: str, entry: CachedObject[T]) -> None:
         """Processes an event of a watch."""
-        key = held.key
+        key = entry.key
         if event_type == DELETED:
             if self.store.remove(key) is not None:
-                self._tell((Change(held, None),), held.meta.resource_version)
+                self._record_and_notify((Change(entry, None),), entry.meta.resource_version)
             return
         old = self.store.get(key)
-        if old is None or old.meta.resource_version != held.meta.resource_version:
-            self.store.put(key, held)
-            self._tell((Change(old, held),), held.meta.resource_version)
+        if old is None or old.meta.resource_version != entry.meta.resource_version:
+            self.store.put(key, entry)
+            self._record_and_notify((Change(old, entry),), entry.meta.resource_version)
 
-    def _tell(self, changes: Sequence[Change[T]], resource_version: str) -> None:
+    def _record_and_notify(self, changes: Sequence[Change[T]], resource_version: str) -> None:
         if self._journal is not None:
             self._journal.record(changes, resource_version)
         if self.handlers:
-            self._hand_out(changes)
+            self._notify(changes)
 
-    def _hand_out(self, changes: Iterable[Change[T]]) -> None:
+    def _notify(self, changes: Iterable[Change[T]]) -> None:
         for change in changes:
             for registration in list(self.handlers):
                 if registration in self.handlers:  # an earlier handler may have removed this one
-                    registration.tell(change)
+                    registration.notify(change)
 
 
 def is_other(old: CachedObject[Any], new: CachedObject[Any]) -> bool:

@@ -22,7 +22,7 @@ class ObjectStore(Generic[T]):
     """Objects by key."""
 
     def __init__(self) -> None:
-        self._held: dict[str, CachedObject[T]] = {}
+        self._entries: dict[str, CachedObject[T]] = {}
         self._namespaces: dict[str, dict[str, CachedObject[T]]] = {}
         # Each index with its definition.
         self._indexes: dict[str, tuple[object, Index[CachedObject[T]]]] = {}
@@ -30,43 +30,43 @@ class ObjectStore(Generic[T]):
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._entries)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._held
+        return key in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._entries)
 
     def get(self, key: str) -> CachedObject[T] | None:
-        return self._held.get(key)
+        return self._entries.get(key)
 
     def all(self) -> Iterable[CachedObject[T]]:
         """Returns all entries. Use the result before the next `await`."""
-        return self._held.values()
+        return self._entries.values()
 
     def in_namespace(self, namespace: str) -> list[CachedObject[T]]:
         """Returns the objects of a namespace, in the order of insertion."""
         found = self._namespaces.get(namespace)
         return list(found.values()) if found is not None else []
 
-    def put(self, key: str, held: CachedObject[T]) -> CachedObject[T] | None:
+    def put(self, key: str, entry: CachedObject[T]) -> CachedObject[T] | None:
         """Stores an object, and returns the previous one."""
-        before = self._held.get(key)
-        self._held[key] = held
-        self.bytes += held.raw_size - (before.raw_size if before is not None else 0)
-        namespace = held.meta.namespace
+        before = self._entries.get(key)
+        self._entries[key] = entry
+        self.bytes += entry.raw_size - (before.raw_size if before is not None else 0)
+        namespace = entry.meta.namespace
         keys = self._namespaces.get(namespace)
         if keys is None:
             keys = self._namespaces[namespace] = {}
-        keys[key] = held
+        keys[key] = entry
         for _, index in self._indexes.values():
-            index.put(key, held)
+            index.put(key, entry)
         return before
 
     def remove(self, key: str) -> CachedObject[T] | None:
         """Removes an object, and returns the removed one."""
-        before = self._held.pop(key, None)
+        before = self._entries.pop(key, None)
         if before is None:
             return None
         self.bytes -= before.raw_size
@@ -85,27 +85,27 @@ class ObjectStore(Generic[T]):
 
         The function returns any number of values for an object. An object for which the function raises has no values.
         """
-        self.keep_index(name, values_of, lambda held: values_of(held.object))
+        self.ensure_index(name, values_of, lambda entry: values_of(entry.object))
 
-    def keep_index(self, name: str, given: object, values_of: IndexFunction[CachedObject[T]]) -> None:
+    def ensure_index(self, name: str, definition: object, values_of: IndexFunction[CachedObject[T]]) -> None:
         """Adds an index over entries; `given` identifies the definition of the index."""
         known = self._indexes.get(name)
         if known is not None:
-            if known[0] != given:
+            if known[0] != definition:
                 raise IndexExists(f"a different index with the name {name!r} exists already")
             return
 
-        def guarded(held: CachedObject[T]) -> Iterable[Hashable]:
+        def guarded(entry: CachedObject[T]) -> Iterable[Hashable]:
             try:
-                return tuple(values_of(held))
+                return tuple(values_of(entry))
             except Exception:
-                _log.exception("the index %r failed for %s: the object is not indexed", name, held.meta.key)
+                _log.exception("the index %r failed for %s: the object is not indexed", name, entry.meta.key)
                 return ()
 
         index = Index(guarded)
-        for key, held in self._held.items():
-            index.put(key, held)
-        self._indexes[name] = given, index
+        for key, entry in self._entries.items():
+            index.put(key, entry)
+        self._indexes[name] = definition, index
 
     def has_index(self, name: str) -> bool:
         return name in self._indexes
@@ -119,4 +119,4 @@ class ObjectStore(Generic[T]):
 
     def by_index(self, name: str, value: Hashable) -> list[CachedObject[T]]:
         """Returns the objects with a value in an index. Raises KeyError if the index does not exist."""
-        return [self._held[key] for key in self.index(name).keys(value)]
+        return [self._entries[key] for key in self.index(name).keys(value)]

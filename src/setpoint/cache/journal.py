@@ -44,19 +44,19 @@ class Journal(Generic[T]):
         # The journal is complete after this revision; None if no revision is known.
         self._since = number(revision)
         self._entries: deque[_JournalEntry[T]] = deque()
-        self._readers: set[Watching[T]] = set()
+        self._readers: set[JournalReader[T]] = set()
 
-    def read(self, since: str, where: "Query[T] | None") -> "Watching[T]":
+    def read(self, since: str, where: "Query[T] | None") -> "JournalReader[T]":
         """Returns a reader of the changes after a revision: the recorded and the future ones. Raises Reset if not all
         of them are recorded."""
         revision = number(since)
         if revision is None or self._since is None or revision < self._since:
             known = "none" if self._since is None else f"those after revision {self._since}"
             raise Reset(f"the changes after {since or 'no revision'} are not available, only {known}")
-        reader = Watching(self, where)
+        reader = JournalReader(self, where)
         for entry in self._entries:
             if entry.revision > revision:
-                reader.hear(entry.change)
+                reader.on_change(entry.change)
         self._readers.add(reader)
         return reader
 
@@ -65,7 +65,7 @@ class Journal(Generic[T]):
         """True if there is a revision to continue from."""
         return self._since is not None
 
-    def leave(self, reader: "Watching[T]") -> None:
+    def unsubscribe(self, reader: "JournalReader[T]") -> None:
         self._readers.discard(reader)
 
     # Called by the informer.
@@ -82,7 +82,7 @@ class Journal(Generic[T]):
                 if len(self._entries) > MOST_CHANGES:
                     self._since = self._entries.popleft().revision
             for reader in list(self._readers):
-                reader.hear(change)
+                reader.on_change(change)
 
     def reset(self, why: str) -> None:
         """Drops all changes, and ends all readers, because the changes are no longer continuous."""
@@ -93,7 +93,7 @@ class Journal(Generic[T]):
         self._readers.clear()
 
 
-class Watching(Generic[T]):
+class JournalReader(Generic[T]):
     """A reader of a journal. Leaving the context ends the reader."""
 
     def __init__(self, journal: Journal[T], where: "Query[T] | None") -> None:
@@ -109,7 +109,7 @@ class Watching(Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._journal.leave(self)
+        self._journal.unsubscribe(self)
 
     def __aiter__(self) -> Self:
         return self
@@ -125,7 +125,7 @@ class Watching(Generic[T]):
 
     # Called by the journal.
 
-    def hear(self, change: Change[T]) -> None:
+    def on_change(self, change: Change[T]) -> None:
         """Adds a change as seen by the reader's query: an object that starts to match is created, one that no longer
         matches is deleted."""
         if self._matches is not None:
@@ -137,7 +137,7 @@ class Watching(Generic[T]):
         self._waiting.append(change)
         if len(self._waiting) > MOST_CHANGES:
             self._waiting.clear()
-            self._journal.leave(self)
+            self._journal.unsubscribe(self)
             self.end(f"more than {MOST_CHANGES} changes were not read")
         self._more.set()
 

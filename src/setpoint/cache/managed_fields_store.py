@@ -39,7 +39,7 @@ class Record(NamedTuple):
         return b"".join(pieces)
 
 
-def cut(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
+def split(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
     """Splits an object into the rest and its managed fields. Returns None if there are none, or their position is
     ambiguous."""
     if not managed.startswith(b"[{"):
@@ -50,9 +50,9 @@ def cut(raw: bytes, managed: bytes) -> tuple[bytes, Record] | None:
     return b"".join((before, name, _NOTHING, after[len(managed) :])), _record(managed)
 
 
-def whole(rest: bytes, record: Record) -> bytes:
+def join(remainder: bytes, record: Record) -> bytes:
     """Returns the object as received, with its managed fields."""
-    before, name, after = rest.partition(_NAME)
+    before, name, after = remainder.partition(_NAME)
     return b"".join((before, name, record.to_bytes(), after[len(_NOTHING) :]))
 
 
@@ -67,11 +67,11 @@ def attach(made: Any, record: Record) -> None:
 @lru_cache(maxsize=32)
 def _record(managed: bytes) -> Record:
     pieces = _OWN.split(managed)
-    return Record(_alike(tuple(pieces[::2])), _BETWEEN.join(pieces[1::2]))
+    return Record(_interned(tuple(pieces[::2])), _BETWEEN.join(pieces[1::2]))
 
 
 @lru_cache(maxsize=1024)
-def _alike(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _interned(texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """Returns one shared instance of equal texts."""
     return texts
 

@@ -43,9 +43,9 @@ def compile_path(text: str) -> Find:
         rest = steps[1:]
         if len(rest) == 1:
             # Missing metadata fields are empty there.
-            return lambda held: [value for value in _follow(held.meta, rest) if value]
-        return lambda held: _follow(held.meta, rest)
-    return lambda held: _follow(held.object, steps)
+            return lambda entry: [value for value in _follow(entry.meta, rest) if value]
+        return lambda entry: _follow(entry.meta, rest)
+    return lambda entry: _follow(entry.object, steps)
 
 
 def _plain_steps(text: str) -> list[Any] | None:
@@ -73,9 +73,9 @@ def _by_jsonpath(text: str) -> Find:
     except JSONPathError as error:
         raise PathError(f"invalid path {text!r}, expected a path such as `spec.replicas`: {error}") from None
 
-    def find(held: CachedObject[Any]) -> list[Any]:
+    def find(entry: CachedObject[Any]) -> list[Any]:
         try:
-            return path.find(thaw(tree_of(held.object)))
+            return path.find(thaw(tree_of(entry.object)))
         except JSONPathError:
             return []
 

@@ -39,21 +39,21 @@ class FieldRequirement(NamedTuple):
         find = compile_path(self.path)
         symbol, value = self.operator, self.value
         if symbol in ("=", "=="):
-            return lambda held: any(_same(found, value) for found in find(held))
+            return lambda entry: any(_same(found, value) for found in find(entry))
         if symbol == "!=":
-            return lambda held: not any(_same(found, value) for found in find(held))
+            return lambda entry: not any(_same(found, value) for found in find(entry))
         if symbol == "in":
-            return lambda held: any(_same(found, each) for found in find(held) for each in value)
+            return lambda entry: any(_same(found, each) for found in find(entry) for each in value)
         if symbol == "notin":
-            return lambda held: not any(_same(found, each) for found in find(held) for each in value)
+            return lambda entry: not any(_same(found, each) for found in find(entry) for each in value)
         if symbol == "contains":
-            return lambda held: any(value in found for found in find(held) if isinstance(found, str))
+            return lambda entry: any(value in found for found in find(entry) if isinstance(found, str))
         if symbol == "exists":
-            return lambda held: bool(find(held))
+            return lambda entry: bool(find(entry))
         if symbol == "!exists":
-            return lambda held: not find(held)
+            return lambda entry: not find(entry)
         compare, group = _ORDERED[symbol], comparable(value)
-        return lambda held: any(comparable(found) == group and compare(found, value) for found in find(held))
+        return lambda entry: any(comparable(found) == group and compare(found, value) for found in find(entry))
 
 
 class Page(NamedTuple, Generic[T]):
@@ -124,7 +124,7 @@ class Query(Generic[T]):
 
     def matching(self, test: Callable[[T], bool]) -> "Query[T]":
         """Selects the objects that pass a test function."""
-        return self._with(_tests=(*self._tests, lambda held: test(held.object)))
+        return self._with(_tests=(*self._tests, lambda entry: test(entry.object)))
 
     def by(self, index: str, value: Hashable) -> "Query[T]":
         """Selects the objects with a value in an index. Raises KeyError if the index does not exist."""
@@ -152,7 +152,7 @@ class Query(Generic[T]):
 
     # Answers
 
-    def held(self) -> list[CachedObject[T]]:
+    def entries(self) -> list[CachedObject[T]]:
         """Returns the entries of the matching objects."""
         found = self._sorted(self._matches())
         end = None if self._limit is None else self._skip + self._limit
@@ -160,11 +160,11 @@ class Query(Generic[T]):
 
     def objects(self) -> list[T]:
         """Returns the matching objects."""
-        return [held.object for held in self.held()]
+        return [entry.object for entry in self.entries()]
 
     def first(self) -> T | None:
         """Returns the first matching object, or None."""
-        found = self.limit(1).held()
+        found = self.limit(1).entries()
         return found[0].object if found else None
 
     def count(self) -> int:
@@ -175,8 +175,8 @@ class Query(Generic[T]):
         """Returns the number of matching objects for each value at a path, the most frequent first. None counts objects
         without a value. An object with several values counts for each of them."""
         find, found = compile_path(path), Counter[Any]()
-        for held in self._matches():
-            values = [value for value in find(held) if _is_indexed(value)]
+        for entry in self._matches():
+            values = [value for value in find(entry) if _is_indexed(value)]
             found.update(dict.fromkeys(values or [None], 1))
         return dict(found.most_common())
 
@@ -184,7 +184,7 @@ class Query(Generic[T]):
         """Returns a page of `size` objects, beginning at `start`."""
         found = self._sorted(self._matches())
         end = start + size
-        items = [held.object for held in found[start:end]]
+        items = [entry.object for entry in found[start:end]]
         return Page(items, end if end < len(found) else None, len(found))
 
     def explain(self) -> str:
@@ -197,7 +197,7 @@ class Query(Generic[T]):
         if self._indexed:
             raise ValueError("a single object cannot be tested with an index: use `where` instead of `by`")
         tests = self._all_tests(self._conditions)
-        return lambda held: all(test(held) for test in tests)
+        return lambda entry: all(test(entry) for test in tests)
 
     # Evaluation
 
@@ -208,10 +208,10 @@ class Query(Generic[T]):
         tests: list[Test[T]] = []
         if namespace and self._namespace:
             wanted = self._namespace
-            tests.append(lambda held: held.meta.namespace == wanted)
+            tests.append(lambda entry: entry.meta.namespace == wanted)
         if labels and not self._labels.is_everything:
             matches = self._labels.matches
-            tests.append(lambda held: matches(held.meta.labels))
+            tests.append(lambda entry: matches(entry.meta.labels))
         return [*tests, *(condition.test() for condition in conditions), *self._tests]
 
     def _matches(self) -> list[CachedObject[T]]:
@@ -219,12 +219,12 @@ class Query(Generic[T]):
         tests = self._all_tests(conditions, labels=not labels_done, namespace=not namespace_done)
         for name, value in self._indexed:
             keys = self._store.index(name).keys(value)
-            tests.append(lambda held, keys=keys: held.meta.key in keys)  # type: ignore[misc]
+            tests.append(lambda entry, keys=keys: entry.meta.key in keys)  # type: ignore[misc]
         if not tests:
             return list(found)
         if len(tests) == 1:
             return list(filter(tests[0], found))
-        return [held for held in found if all(test(held) for test in tests)]
+        return [entry for entry in found if all(test(entry) for test in tests)]
 
     def _plan(self) -> tuple[str, Iterable[CachedObject[T]], tuple[Sequence[FieldRequirement], bool, bool]]:
         """Chooses the access path: its name, the candidate objects, and the remaining tests: the conditions, and
@@ -262,50 +262,50 @@ class Query(Generic[T]):
         else:
             return None
         keys = dict.fromkeys(key for each in values for key in index.keys(each))
-        held = (self._store.get(key) for key in keys)
+        entry = (self._store.get(key) for key in keys)
         test = condition.test()
-        return [each for each in held if each is not None and test(each)]
+        return [each for each in entry if each is not None and test(each)]
 
-    def _sorted(self, found: list[CachedObject[T]]) -> list[CachedObject[T]]:
+    def _sorted(self, entries: list[CachedObject[T]]) -> list[CachedObject[T]]:
         # From the last path to the first: the sort is stable.
         for path in reversed(self._order):
             find = compile_path(path.removeprefix("-"))
             backwards = path.startswith("-")
             known: list[tuple[tuple[str, Any], CachedObject[T]]] = []
             unknown: list[CachedObject[T]] = []
-            for held in found:
-                values = find(held)
+            for entry in entries:
+                values = find(entry)
                 if values and (group := comparable(values[0])):
-                    known.append(((group, values[0]), held))
+                    known.append(((group, values[0]), entry))
                 else:
-                    unknown.append(held)
+                    unknown.append(entry)
             known.sort(key=lambda pair: pair[0], reverse=backwards)
-            found = [held for _, held in known] + unknown
-        return found
+            entries = [entry for _, entry in known] + unknown
+        return entries
 
 
 def index_path(store: ObjectStore[Any], path: str) -> None:
     """Adds an index over the values at a path; queries for that path use the index."""
     find = compile_path(path)
-    store.keep_index(path, path, lambda held: [value for value in find(held) if _is_indexed(value)])
+    store.ensure_index(path, path, lambda entry: [value for value in find(entry) if _is_indexed(value)])
 
 
 def index_label(store: ObjectStore[Any], label: str) -> None:
     """Adds an index over the values of a label; queries for that label use the index."""
 
-    def values_of(held: CachedObject[Any]) -> list[Hashable]:
-        labels = held.meta.labels
+    def values_of(entry: CachedObject[Any]) -> list[Hashable]:
+        labels = entry.meta.labels
         return [labels[label]] if labels is not None and label in labels else []
 
-    store.keep_index(label_index(label), label, values_of)
+    store.ensure_index(label_index(label), label, values_of)
 
 
 def label_index(label: str) -> str:
     return f"labels:{label}"
 
 
-def _is_visible(allowed: Mapping[str, frozenset[str] | None], held: CachedObject[Any]) -> bool:
-    meta = held.meta
+def _is_visible(allowed: Mapping[str, frozenset[str] | None], entry: CachedObject[Any]) -> bool:
+    meta = entry.meta
     names = allowed.get(meta.namespace, allowed.get("*", frozenset()))
     return names is None or meta.name in names
 
@@ -320,8 +320,8 @@ def _readings(text: str) -> list[Any]:
     return found
 
 
-def _text_is(find: Find, value: str, equals: bool, held: CachedObject[Any]) -> bool:
-    found = find(held) or [""]
+def _text_is(find: Find, value: str, equals: bool, entry: CachedObject[Any]) -> bool:
+    found = find(entry) or [""]
     return any(each in _readings(value) for each in found) is equals
 
 

@@ -81,7 +81,7 @@ class Target(Protocol):
     def change(self, event_type: str, item: CachedObject[Any]) -> None:
         """An object was ADDED, MODIFIED or DELETED."""
 
-    def reached(self, resource_version: str) -> None:
+    def on_progress(self, resource_version: str) -> None:
         """There were no other changes up to this resource version."""
 
 
@@ -96,14 +96,14 @@ class _Bookmark(msgspec.Struct, rename="camel"):
 _read_bookmark = msgspec.json.Decoder(_Bookmark).decode
 
 
-class _Unlisted(Exception):  # noqa: N818 - named for the state
+class _ListFailed(Exception):  # noqa: N818 - named for the state
     """A streaming list did not complete."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
-class _Silent(TransportError):  # noqa: N818 - named for the state
+class _WatchStalled(TransportError):  # noqa: N818 - named for the state
     """The server was silent for too long."""
 
 
@@ -129,7 +129,7 @@ class Reflector:
         self._ids = ids
         self._gate = gate
         self._backoff = Backoff(clock, ids)
-        self._hurry = asyncio.Event()
+        self._retry_now = asyncio.Event()
         # True if the server supports streaming lists, as far as known; and True if the next list should use pages.
         self._streams = True
         self._pages_next = False
@@ -155,9 +155,9 @@ class Reflector:
         """The resource version up to which all changes are known."""
         return self._version
 
-    def hurry(self) -> None:
+    def retry_now(self) -> None:
         """Retries at once if the reflector is waiting for its next attempt, because the problem may be solved."""
-        self._hurry.set()
+        self._retry_now.set()
 
     async def run(self) -> None:
         """Lists and watches until cancelled."""
@@ -180,11 +180,11 @@ class Reflector:
         while True:
             try:
                 if not is_sure:
-                    await self._check_place()
+                    await self._check_namespace()
                 is_sure = True
                 await self._watch(initial=listing)
-            except _Unlisted as unlisted:
-                await self._list_otherwise(unlisted.error)
+            except _ListFailed as unlisted:
+                await self._fall_back_to_list(unlisted.error)
             except (TransportError, TooManyRequests) as error:
                 # The resource version stays valid as long as the server is the same: no need to list.
                 is_sure = isinstance(error, TooManyRequests)
@@ -212,9 +212,9 @@ class Reflector:
 
     # Lists
 
-    async def _list_otherwise(self, error: Exception) -> None:
+    async def _fall_back_to_list(self, error: Exception) -> None:
         """Handles the failure of a streaming list."""
-        if isinstance(error, (_Silent, *_REFUSALS)):
+        if isinstance(error, (_WatchStalled, *_REFUSALS)):
             _log.info("%s: the server does not support streaming lists (%s); reading pages", self._scope.kind, error)
             self._streams = False
         elif isinstance(error, (TransportError, TooManyRequests, NoMatch)):
@@ -252,8 +252,8 @@ class Reflector:
             )
             page = decode_raw(body)
             for item in page.items or ():
-                held = self._target.read(bytes(item))
-                items[held.meta.key] = held
+                entry = self._target.read(bytes(item))
+                items[entry.meta.key] = entry
             continue_ = page.metadata.continue_
             if not continue_:
                 return items, page.metadata.resource_version
@@ -264,7 +264,7 @@ class Reflector:
         self.lists += 1
         self._enter(WATCHING)
 
-    async def _check_place(self) -> None:
+    async def _check_namespace(self) -> None:
         """Raises an error if the server does not know our resource version.
 
         A server that has lost its state counts from the beginning, and a watch from a future revision would just be
@@ -295,24 +295,24 @@ class Reflector:
         began, opened = self._version, None
         self._gathered = {} if initial else None
         try:
-            patience = LIST_SILENCE_SECONDS if initial else self._patience(seconds)
-            async with Watchdog(self._clock, patience) as dog, self._open(seconds, initial=initial) as events:
+            silence_limit = LIST_SILENCE_SECONDS if initial else self._silence_limit(seconds)
+            async with Watchdog(self._clock, silence_limit) as watchdog, self._open(seconds, initial=initial) as events:
                 opened = self._clock.monotonic()
                 self.watches += 1
                 if not initial:
                     self._enter(WATCHING)
-                await self._hear(events, dog, seconds)
+                await self._process_events(events, watchdog, seconds)
             if self._gathered is not None:
                 raise TransportError("the server ended a streaming list before its end", sent=True)
             if self._version == began and self._clock.monotonic() - opened < SHORT_SECONDS:
                 raise TransportError("the server ended a watch at once, without an event", sent=True)
         except TimeoutError as error:
-            silent = _Silent(f"the server went silent: {error}", sent=True)
-            raise (silent if self._gathered is None else _Unlisted(silent)) from None
+            silent = _WatchStalled(f"the server went silent: {error}", sent=True)
+            raise (silent if self._gathered is None else _ListFailed(silent)) from None
         except Exception as error:
             if self._gathered is None:
                 raise
-            raise _Unlisted(error) from error
+            raise _ListFailed(error) from error
         finally:
             self._gathered = None
             lasted = opened is not None and self._clock.monotonic() - opened >= SHORT_SECONDS
@@ -330,42 +330,42 @@ class Reflector:
             stall=None,  # the watchdog detects stalls
         )
 
-    async def _hear(self, events: AsyncIterator[RawEvent], dog: Watchdog, seconds: float) -> None:
+    async def _process_events(self, events: AsyncIterator[RawEvent], watchdog: Watchdog, seconds: float) -> None:
         """Processes the events of a watch until the watch ends."""
         heard = 0
         async for event in events:
-            dog.last_heard = self._clock.monotonic()
-            self._take(event)
+            watchdog.last_event = self._clock.monotonic()
+            self._process_event(event)
             if self._gathered is None:
-                dog.seconds = self._patience(seconds)
+                watchdog.seconds = self._silence_limit(seconds)
             heard += 1
             if heard % _EVENTS_AT_ONCE == 0:
                 await self._clock.sleep(0)
 
-    def _patience(self, seconds: float) -> float:
+    def _silence_limit(self, seconds: float) -> float:
         """Returns the longest permitted silence of a watch with this duration."""
         return BOOKMARK_SILENCE_SECONDS if self._sends_bookmarks else seconds + END_SILENCE_SECONDS
 
-    def _take(self, event: RawEvent) -> None:
+    def _process_event(self, event: RawEvent) -> None:
         """Passes an event on, or collects the event during a streaming list."""
         if event.type == BOOKMARK:
-            self._take_bookmark(_read_bookmark(event.object).metadata)
+            self._process_bookmark(_read_bookmark(event.object).metadata)
         elif event.type in (ADDED, MODIFIED, DELETED):
-            held = self._target.read(bytes(event.object))
+            entry = self._target.read(bytes(event.object))
             if self._gathered is None:
-                self._target.change(event.type, held)
-                self._version = held.meta.resource_version
+                self._target.change(event.type, entry)
+                self._version = entry.meta.resource_version
             elif event.type == DELETED:
-                self._gathered.pop(held.meta.key, None)
+                self._gathered.pop(entry.meta.key, None)
             else:
-                self._gathered[held.meta.key] = held
+                self._gathered[entry.meta.key] = entry
         else:
             _log.warning("%s: the server sent an event of unknown type: %s", self._scope.kind, event.type)
 
-    def _take_bookmark(self, metadata: _Bookmark.Metadata) -> None:
+    def _process_bookmark(self, metadata: _Bookmark.Metadata) -> None:
         if self._gathered is None:
             self._sends_bookmarks = True
-            self._target.reached(metadata.resource_version)
+            self._target.on_progress(metadata.resource_version)
             self._version = metadata.resource_version
         elif (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
             gathered, self._gathered = self._gathered, None
@@ -390,10 +390,10 @@ class Reflector:
             self._enter(FAILING)
             known = isinstance(error, (APIError, TransportError, NoMatch))
             _log.warning("%s: %s; retrying in %.1f s", self._scope.kind, self.problem, seconds, exc_info=not known)
-        self._hurry.clear()
+        self._retry_now.clear()
         if self._gate is not None and isinstance(error, TransportError):
-            self._gate.doubt()
-        waiting = [asyncio.ensure_future(self._rest(seconds)), asyncio.ensure_future(self._hurry.wait())]
+            self._gate.start_probing()
+        waiting = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._retry_now.wait())]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -402,10 +402,10 @@ class Reflector:
         if isinstance(error, NoMatch):
             self._client.mapper.forget(self._scope.kind.gvk)  # ignore the negative result
 
-    async def _rest(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
         if self._gate is not None:
-            await self._gate.passed()
+            await self._gate.wait_open()
 
     async def _resource(self, error: Exception) -> Any:
         """Returns the resource of the kind, if an explanation needs the resource."""

@@ -37,7 +37,7 @@ class Scope(msgspec.Struct, frozen=True):
         return EVERYWHERE in self.namespaces or namespace in self.namespaces
 
     @property
-    def formless(self) -> "Scope":
+    def without_form(self) -> "Scope":
         """The same scope, regardless of the form of objects."""
         return msgspec.structs.replace(self, kind=self.kind._replace(cls=None))
 

@@ -36,7 +36,7 @@ class NotSynced(Exception):  # noqa: N818 - named for the state
     """The requested state did not arrive in time, or before the informer was stopped."""
 
 
-class Keeper(Protocol):
+class InformerTarget(Protocol):
     """The interface of an informer for the feed that updates the informer."""
 
     @property
@@ -51,12 +51,12 @@ class Keeper(Protocol):
         self, items: Collection[CachedObject[Any]], part: str, *, initial: bool, resource_version: str = ""
     ) -> None: ...
 
-    def change(self, event_type: str, held: CachedObject[Any]) -> None: ...
+    def change(self, event_type: str, entry: CachedObject[Any]) -> None: ...
 
     def reset(self, why: str) -> None: ...
 
 
-K = TypeVar("K", bound=Keeper)
+K = TypeVar("K", bound=InformerTarget)
 
 
 class SharedWatch(Generic[K]):
@@ -75,7 +75,7 @@ class SharedWatch(Generic[K]):
         self._parts: dict[str, _FeedPart] = {}
         self._synced = asyncio.Event()
         # The waiters for the deletion of an object, by key.
-        self._leaving: dict[str, list[tuple[str, asyncio.Future[None]]]] = {}
+        self._deletion_waiters: dict[str, list[tuple[str, asyncio.Future[None]]]] = {}
         for namespace in scope.namespaces:
             self._parts[namespace] = _FeedPart(self, namespace)
 
@@ -91,9 +91,9 @@ class SharedWatch(Generic[K]):
         """Stops. The cached objects can still be read."""
         self._running = False
         await asyncio.gather(*(part.stop() for part in self._parts.values()))
-        for waiting in [each for waits in self._leaving.values() for _, each in waits]:
+        for waiting in [each for waits in self._deletion_waiters.values() for _, each in waits]:
             _fail(waiting)
-        self._leaving.clear()
+        self._deletion_waiters.clear()
         # Releases the waiters for the initial sync, too.
         self._synced.set()
 
@@ -116,13 +116,13 @@ class SharedWatch(Generic[K]):
         self._synced.clear()
         self._check_synced()
 
-    def join(self, informer: K) -> None:
+    def attach(self, informer: K) -> None:
         """Adds an informer. The new informer receives the objects of the existing informers at once."""
         if self.informers:
             for namespace, part in self._parts.items():
                 if part.synced:
                     known = self.informers[0].within(namespace)
-                    informer.replace([held.in_form(informer.make) for held in known], namespace, initial=True)
+                    informer.replace([entry.in_form(informer.make) for entry in known], namespace, initial=True)
         self.informers.append(informer)
 
     # How it is
@@ -148,26 +148,26 @@ class SharedWatch(Generic[K]):
             raise NotSynced(f"{self.scope.kind} is no longer cached")
 
     @property
-    def _gravest(self) -> Reflector:
+    def _worst_reflector(self) -> Reflector:
         parts = self._parts.values()
         return min((part.reflector for part in parts), key=lambda reflector: _GRAVEST.index(reflector.state))
 
     @property
     def state(self) -> str:
-        return self._gravest.state if self._parts else STOPPED
+        return self._worst_reflector.state if self._parts else STOPPED
 
     @property
     def since(self) -> datetime:
         """The time of the last change of the state."""
-        return self._gravest.since
+        return self._worst_reflector.since
 
     @property
     def last_error(self) -> Exception | None:
-        return self._gravest.last_error if self._parts else None
+        return self._worst_reflector.last_error if self._parts else None
 
     @property
     def problem(self) -> str:
-        return self._gravest.problem if self._parts else ""
+        return self._worst_reflector.problem if self._parts else ""
 
     @property
     def reflectors(self) -> list[Reflector]:
@@ -179,10 +179,10 @@ class SharedWatch(Generic[K]):
         found = [part.reflector.resource_version for part in self._parts.values()]
         return min(found, key=lambda version: number(version) or 0, default="")
 
-    def hurry(self) -> None:
+    def retry_now(self) -> None:
         """Makes all waiting reflectors retry at once, because the problem may be solved."""
         for part in self._parts.values():
-            part.reflector.hurry()
+            part.reflector.retry_now()
 
     # Waiting for revisions
 
@@ -202,12 +202,12 @@ class SharedWatch(Generic[K]):
         for part in self._parts_of(namespace):
             await part.wait_for(revision)
 
-    async def wait_gone(self, key: str, uid: str) -> None:
+    async def wait_deleted(self, key: str, uid: str) -> None:
         """Waits until an object is deleted; another object of the same name may exist. Raises NotSynced."""
         if not self._has(key, uid):
             return
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._leaving.setdefault(key, []).append((uid, waiting))
+        self._deletion_waiters.setdefault(key, []).append((uid, waiting))
         await waiting
 
     def _parts_of(self, namespace: str | None) -> "list[_FeedPart]":
@@ -216,19 +216,19 @@ class SharedWatch(Generic[K]):
         return [self._parts[namespace]] if namespace in self._parts else []
 
     def _has(self, key: str, uid: str) -> bool:
-        held = self.informers[0].store.get(key) if self.informers else None
-        return held is not None and held.meta.uid == uid
+        entry = self.informers[0].store.get(key) if self.informers else None
+        return entry is not None and entry.meta.uid == uid
 
-    def _tell_gone(self, keys: Iterable[str]) -> None:
+    def _notify_deleted(self, keys: Iterable[str]) -> None:
         for key in keys:
             left = []
-            for uid, waiting in self._leaving.pop(key, ()):
+            for uid, waiting in self._deletion_waiters.pop(key, ()):
                 if self._has(key, uid):
                     left.append((uid, waiting))
                 elif not waiting.done():
                     waiting.set_result(None)
             if left:
-                self._leaving[key] = left
+                self._deletion_waiters[key] = left
 
     # Called by the parts
 
@@ -251,17 +251,17 @@ class SharedWatch(Generic[K]):
         self, items: Collection[CachedObject[Any]], namespace: str, *, initial: bool, resource_version: str
     ) -> None:
         for position, informer in enumerate(self.informers):
-            own = items if position == 0 else [held.in_form(informer.make) for held in items]
+            own = items if position == 0 else [entry.in_form(informer.make) for entry in items]
             informer.replace(own, namespace, initial=initial, resource_version=resource_version)
         self._check_synced()
-        if self._leaving:
-            self._tell_gone(list(self._leaving))
+        if self._deletion_waiters:
+            self._notify_deleted(list(self._deletion_waiters))
 
     def change(self, event_type: str, item: CachedObject[Any]) -> None:
         for position, informer in enumerate(self.informers):
             informer.change(event_type, item if position == 0 else item.in_form(informer.make))
-        if self._leaving and item.meta.key in self._leaving:
-            self._tell_gone((item.meta.key,))
+        if self._deletion_waiters and item.meta.key in self._deletion_waiters:
+            self._notify_deleted((item.meta.key,))
 
     def _check_synced(self) -> None:
         if all(part.synced for part in self._parts.values()):
@@ -323,7 +323,7 @@ class _FeedPart:
         self._feed.change(event_type, item)
         self._advance(item.meta.resource_version)
 
-    def reached(self, resource_version: str) -> None:
+    def on_progress(self, resource_version: str) -> None:
         self._advance(resource_version)
 
     def _advance(self, resource_version: str) -> None:

@@ -11,21 +11,21 @@ _LOOK_SECONDS = 60.0
 
 
 class Watchdog:
-    """Raises TimeoutError in the task that entered the context if `last_heard` is more than `seconds` ago. Both may
+    """Raises TimeoutError in the task that entered the context if `last_event` is more than `seconds` ago. Both may
     change."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self.seconds = seconds
         self._clock = clock
         # The time of the last data; the reader sets it.
-        self.last_heard = 0.0
+        self.last_event = 0.0
         self._guarded: asyncio.Task[object] | None = None
         self._guarding: asyncio.Task[None] | None = None
         self._expired = False
 
     async def __aenter__(self) -> Self:
         self._guarded = asyncio.current_task()
-        self.last_heard = self._clock.monotonic()
+        self.last_event = self._clock.monotonic()
         self._guarding = asyncio.ensure_future(self._guard())
         return self
 
@@ -45,7 +45,7 @@ class Watchdog:
             raise TimeoutError(f"no data for {self.seconds:g} s") from None
 
     async def _guard(self) -> None:
-        while (left := self.last_heard + self.seconds - self._clock.monotonic()) > 0:
+        while (left := self.last_event + self.seconds - self._clock.monotonic()) > 0:
             await self._clock.sleep(min(left, _LOOK_SECONDS))
         self._expired = True
         if self._guarded is not None:

@@ -28,7 +28,7 @@ class Write(NamedTuple):
 
     revision: int
     uid: str = ""
-    gone: bool = False
+    deleted: bool = False
     labels: Mapping[str, str] | None = None
 
 
@@ -50,7 +50,7 @@ class _ObjectMetadata(msgspec.Struct, rename="camel"):
     deletion_grace_period_seconds: int | None = None
 
     @property
-    def is_held(self) -> bool:
+    def is_terminating(self) -> bool:
         """True if a deleted object remains for a while, because of finalizers or a grace period."""
         return bool(self.finalizers or self.deletion_grace_period_seconds)
 
@@ -60,14 +60,14 @@ class _Details(msgspec.Struct):
     uid: str = ""
 
 
-class _Answered(msgspec.Struct):
+class _ResponseBody(msgspec.Struct):
     kind: str = ""
     metadata: _ObjectMetadata | None = None
     details: _Details | None = None
-    items: "list[_Answered] | None" = None
+    items: "list[_ResponseBody] | None" = None
 
 
-_read = msgspec.json.Decoder(_Answered).decode
+_read = msgspec.json.Decoder(_ResponseBody).decode
 
 
 class Writes:
@@ -91,12 +91,12 @@ class Writes:
         """Returns the writes to a resource, by the keys of the objects."""
         return self.by_target.get(target) or {}
 
-    def note(self, target: Target, key: str, write: Write) -> None:
+    def record(self, target: Target, key: str, write: Write) -> None:
         notes = self.by_target.setdefault(target, OrderedDict())
         known = notes.get(key)
         # Answers may arrive out of order; a deletion has no revision, and is the last write to that uid.
-        is_gone = known is not None and known.gone and known.uid == write.uid
-        if known is not None and not write.gone and (is_gone or known.revision > write.revision):
+        is_gone = known is not None and known.deleted and known.uid == write.uid
+        if known is not None and not write.deleted and (is_gone or known.revision > write.revision):
             return
         notes[key] = write
         notes.move_to_end(key)
@@ -107,7 +107,7 @@ class Writes:
         if len(notes) > self._most:
             notes.popitem(last=False)
 
-    def forget(self, target: Target, key: str, write: Write) -> None:
+    def discard(self, target: Target, key: str, write: Write) -> None:
         """Removes a write that is visible everywhere."""
         notes = self.by_target.get(target)
         if notes is not None and notes.get(key) == write:
@@ -115,7 +115,7 @@ class Writes:
             if not notes:
                 del self.by_target[target]
 
-    def hear(self, call: Call, answer: Answer) -> None:
+    def record_response(self, call: Call, answer: Answer) -> None:
         """Records the writes of an answer."""
         target, namespace = _place(call.path)
         if target is None or any(name == "dryRun" for name, _ in call.query) or b'"dryRun"' in call.body[:4096]:
@@ -126,13 +126,13 @@ class Writes:
             return
         is_deletion = call.method == "DELETE"
         for item in found.items if found.items is not None else (found,):
-            self._hear_one(target, namespace, item, is_deletion)
+            self._record_one(target, namespace, item, is_deletion)
 
-    def _hear_one(self, target: Target, namespace: str, found: _Answered, is_deletion: bool) -> None:
+    def _record_one(self, target: Target, namespace: str, found: _ResponseBody, is_deletion: bool) -> None:
         if found.kind == "Status":
             details = found.details
             if is_deletion and details is not None and details.uid and details.name:
-                self.note(target, _key(namespace, details.name), Write(0, details.uid, gone=True))
+                self.record(target, _key(namespace, details.name), Write(0, details.uid, deleted=True))
             return
         metadata = found.metadata
         revision = number(metadata.resource_version) if metadata is not None else None
@@ -140,13 +140,13 @@ class Writes:
             return
         key = _key(metadata.namespace, metadata.name)
         # Removing the last finalizer deletes the object, too.
-        if (is_deletion or metadata.deletion_timestamp) and not metadata.is_held:
-            self.note(target, key, Write(0, metadata.uid, gone=True))
+        if (is_deletion or metadata.deletion_timestamp) and not metadata.is_terminating:
+            self.record(target, key, Write(0, metadata.uid, deleted=True))
         elif revision is not None:
-            self.note(target, key, Write(revision, metadata.uid, labels=metadata.labels))
+            self.record(target, key, Write(revision, metadata.uid, labels=metadata.labels))
 
 
-class NotingTransport:
+class RecordingTransport:
     """A transport that records the writes of its requests."""
 
     def __init__(self, inner: Transport, writes: Writes) -> None:
@@ -156,7 +156,7 @@ class NotingTransport:
     async def send(self, call: Call) -> Answer:
         answer = await self._inner.send(call)
         if call.method in _WRITES and answer.status < 300:
-            self._writes.hear(call, answer)
+            self._writes.record_response(call, answer)
         return answer
 
     def stream(self, call: Call) -> AbstractAsyncContextManager[Stream]:

@@ -18,7 +18,7 @@ import hashlib
 import msgspec
 
 from setpoint.client.kinds import AnyObject
-from setpoint.controller.recording_client import placed
+from setpoint.controller.recording_client import metadata_of
 
 # The longest name that is also valid as a label value and as a host name.
 LONGEST = 63
@@ -40,7 +40,7 @@ def child_name(parent: AnyObject | str, *parts: str | int) -> str:
         child_name("website-1", "config")          # "website-1-" and ten letters or digits
         child_name(website, "worker", 3)           # the same name on each call
     """
-    name = parent if isinstance(parent, str) else placed(parent).name
+    name = parent if isinstance(parent, str) else metadata_of(parent).name
     if not name:
         raise ValueError("the parent has no name yet: create it first")
     digest = int.from_bytes(hashlib.sha256(_encode([name, *map(str, parts)])).digest())

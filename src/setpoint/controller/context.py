@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar, cast
 from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
-from setpoint.controller.read_tracker import Look, Lookups
+from setpoint.controller.read_tracker import Lookup, Lookups
 from setpoint.controller.reconcile_client import ReconcileClient
-from setpoint.controller.recording_client import NotingClient
+from setpoint.controller.recording_client import RecordingClient
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run_record import Access, Read, ReconcileRecord, Write
 from setpoint.controller.status import Status
@@ -39,15 +39,15 @@ class ContextHost(Protocol):
     lookups: Lookups
     accesses: set[Access]
 
-    def api_for(self, ctx: "Context", cluster: str) -> NotingClient: ...
+    def api_for(self, ctx: "Context", cluster: str) -> RecordingClient: ...
 
     def client_for(self, ctx: "Context", cluster: str) -> ReconcileClient: ...
 
-    def held(self, request: Request) -> Any: ...
+    def entry_of(self, request: Request) -> Any: ...
 
     def primary_object(self, request: Request) -> Any: ...
 
-    def undeclared(self, kind: KindRef) -> None: ...
+    def warn_undeclared(self, kind: KindRef) -> None: ...
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any: ...
 
@@ -68,18 +68,18 @@ class Context:
         controller: ContextHost,
         run: ReconcileRecord,
         deadline: float | None,
-        held: CachedObject[Any] | None = None,
+        entry: CachedObject[Any] | None = None,
     ) -> None:
         self._controller = controller
         # The object in the cache when the reconcile began; None if there is none.
-        self.held = held
+        self.entry = entry
         self.run = run
         self.request: Request = run.request
         # The deadline in the clock's monotonic seconds; None: no deadline.
         self.deadline = deadline
-        self.looks: set[Look] = set()
+        self.lookups: set[Lookup] = set()
         # Records a read. Called often, and therefore bound directly to the list.
-        self.saw: Callable[[Read], None] = run.reads.append
+        self.record_read: Callable[[Read], None] = run.reads.append
         self._clients: dict[str, ReconcileClient] = {}
         # The current state, for controllers built as state machines; included in log lines.
         self.state = ""
@@ -122,7 +122,7 @@ class Context:
         """
         return _Log(logging.getLogger(f"setpoint.controller.{self._controller.name}"), self)
 
-    def about(self) -> dict[str, str]:
+    def log_fields(self) -> dict[str, str]:
         """Returns the fields that are added to each log line."""
         return {
             "controller": self._controller.name,
@@ -145,7 +145,7 @@ class Context:
         return self.cluster(self.request.cluster)
 
     @cached_property
-    def api(self) -> NotingClient:
+    def api(self) -> RecordingClient:
         """The client of the request's cluster that also reads from the server, without the cache."""
         return self._controller.api_for(self, self.request.cluster)
 
@@ -189,10 +189,10 @@ class Context:
         The copy gets the namespace of the owner, and the garbage collector deletes the child with its owner. Raises
         LookupError if the owner is deleted, and ValueError if another object controls the child.
         """
-        held = self._controller.held(self.request)
-        if held is None:
+        entry = self._controller.entry_of(self.request)
+        if entry is None:
             raise LookupError(f"{self.request} is deleted and cannot own objects")
-        gvk, where = self._primary.gvk, held.meta
+        gvk, where = self._primary.gvk, entry.meta
         parent: Object = {
             "apiVersion": gvk.api_version,
             "kind": gvk.kind,
@@ -269,7 +269,7 @@ class Context:
             return
         # The status is written on top of this change, without a conflict.
         if "status" in self.__dict__:
-            self.status.moved_to(found)
+            self.status.update_version(found)
         else:
             await self.load_status(found)
 
@@ -285,31 +285,31 @@ class Context:
 
     # Called by the client.
 
-    def looked(self, look: Look) -> None:
-        if look not in self.looks:
-            self.looks.add(look)
-            self._controller.lookups.add(self.request, look)
+    def record_lookup(self, lookup: Lookup) -> None:
+        if lookup not in self.lookups:
+            self.lookups.add(lookup)
+            self._controller.lookups.add(self.request, lookup)
 
-    def looked_again(self, looks: frozenset[Look]) -> None:
+    def record_lookups(self, lookups: frozenset[Lookup]) -> None:
         """Records many lookups at once; cheap if the previous run looked up the same objects."""
-        if looks <= self._controller.lookups.of(self.request):
-            self.looks |= looks
+        if lookups <= self._controller.lookups.of(self.request):
+            self.lookups |= lookups
         else:
-            for look in looks:
-                self.looked(look)
+            for lookup in lookups:
+                self.record_lookup(lookup)
 
-    def accessed(self, access: Access) -> None:
+    def record_access(self, access: Access) -> None:
         self._controller.accesses.add(access)
 
-    def wrote(self, write: Write) -> None:
+    def record_write(self, write: Write) -> None:
         self.run.writes.append(write)
 
-    def note(self, what: Any) -> None:
+    def note(self, text: Any) -> None:
         """Attaches a note to the record of this reconcile, for later inspection."""
-        self.run.notes.append(what)
+        self.run.notes.append(text)
 
     def undeclared(self, kind: KindRef) -> None:
-        self._controller.undeclared(kind)
+        self._controller.warn_undeclared(kind)
 
 
 def _owned(child: Resource, parent: Object) -> Resource:
@@ -342,6 +342,6 @@ class _Log(logging.LoggerAdapter[logging.Logger]):
         self._ctx = ctx
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        about: dict[str, str] = self._ctx.about()
+        about: dict[str, str] = self._ctx.log_fields()
         kwargs["extra"] = {**about, **(kwargs.get("extra") or {})}
         return f"{about['controller']} {about['key']} [{str(about['reconcile_id'])[:8]}] {msg}", kwargs

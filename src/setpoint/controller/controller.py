@@ -37,11 +37,11 @@ from setpoint.controller.queue import QueueObserver as QueueObserver
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.read_tracker import Lookups
 from setpoint.controller.reconcile_client import Applied, ReconcileClient
-from setpoint.controller.recording_client import NotingClient
+from setpoint.controller.recording_client import RecordingClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, ReconcileRecord
 from setpoint.controller.source import Attached, Source
-from setpoint.controller.suspension import asks, is_reported, is_told
+from setpoint.controller.suspension import is_reported_suspended, reports_suspension, suspension_reason
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
@@ -98,13 +98,13 @@ class Controller:
         self.recorder: Any = None
         # Guards the writes of a controller that runs only while its manager leads.
         self.fence: Fence | None = None
-        self._given_clock = clock
+        self._configured_clock = clock
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.initial_priority = self.options.initial_priority
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
-        self._reports_suspension = is_reported(self.primary)
+        self._reports_suspension = reports_suspension(self.primary)
         # The sources from the options; `watch` and `unwatch` add and remove others at run time.
         self.sources = self.options.sources(watch)
         if not self.sources:
@@ -117,9 +117,9 @@ class Controller:
         self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
         self._threads: Executor | None = None
-        self._forget_all()
+        self._reset_state()
 
-    def _forget_all(self) -> None:
+    def _reset_state(self) -> None:
         """Resets all run-time state."""
         options = self.options
         limiter = options.limiter() if options.limiter is not None else Exponential()
@@ -157,9 +157,9 @@ class Controller:
 
         Raises NotSynced if this takes longer than `sync_timeout`.
         """
-        if self._given_clock is None:
+        if self._configured_clock is None:
             self.clock = cache.client.clock
-        self._forget_all()
+        self._reset_state()
         self._caches = {"": cache, **(clusters or {})}
         try:
             await self._attach_all()
@@ -176,7 +176,7 @@ class Controller:
                 for attached in list(self._attached.values()):
                     await attached.wait_synced()
         except TimeoutError:
-            why = "; ".join(self.troubles) or "no response from the server"
+            why = "; ".join(self.problems) or "no response from the server"
             raise NotSynced(f"{self.name}: sources not synced after {seconds:g} s: {why}") from None
 
     def work(self) -> None:
@@ -195,9 +195,9 @@ class Controller:
 
     async def run_once(self, request: Request, *why: Trigger) -> ReconcileRecord:
         """Reconciles a request now, without workers, and returns the record of the run. Meant for tests."""
-        held = self.held(request)
-        self._is_suspended(request, held)
-        return await self._reconcile(Item(request, why, 0, 0, 0.0), held)
+        entry = self.entry_of(request)
+        self._suspension_reason(request, entry)
+        return await self._reconcile(Item(request, why, 0, 0, 0.0), entry)
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         """Stops taking requests, waits for running reconciles, cancels the remaining ones and detaches all sources.
@@ -250,9 +250,9 @@ class Controller:
         return all(attached.synced for attached in self._attached.values())
 
     @property
-    def troubles(self) -> list[str]:
+    def problems(self) -> list[str]:
         """The problems of the sources, one text each."""
-        return [trouble for attached in self._attached.values() if (trouble := attached.trouble)]
+        return [trouble for attached in self._attached.values() if (trouble := attached.problem)]
 
     def stuck(self) -> list[Watched]:
         """Returns the reconciles that were cancelled after their timeout and still run."""
@@ -289,11 +289,11 @@ class Controller:
             return
         self.queue.add_after(request, self.options.debounce, trigger, priority=priority)
 
-    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
+    def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Queues every request that looked up the changed object."""
         if not self.lookups.buckets:
             return
-        for request in self.lookups.who(cluster, kind.gvk, change):
+        for request in self.lookups.requests_for(cluster, kind.gvk, change):
             self.enqueue(request, trigger, self.initial_priority if change.initial or change.resync else 0)
 
     # Pausing
@@ -319,13 +319,15 @@ class Controller:
     def paused(self) -> bool:
         return self._paused is not None
 
-    def _is_left_alone(self, request: Request, held: CachedObject[Any] | None) -> bool:
+    def _can_skip(self, request: Request, entry: CachedObject[Any] | None) -> bool:
         """Returns True if the request needs neither a reconcile nor a status report."""
-        return request in self._left_alone or (bool(self._is_suspended(request, held)) and not self._reports_suspension)
+        return request in self._left_alone or (
+            bool(self._suspension_reason(request, entry)) and not self._reports_suspension
+        )
 
-    def _is_suspended(self, request: Request, held: CachedObject[Any] | None) -> str:
+    def _suspension_reason(self, request: Request, entry: CachedObject[Any] | None) -> str:
         """Returns why the object of a request is suspended; empty: not suspended."""
-        if why := asks(held, self.options.suspend):
+        if why := suspension_reason(entry, self.options.suspend):
             self.suspended[request] = why
         else:
             self.suspended.pop(request, None)
@@ -349,7 +351,7 @@ class Controller:
                 self._give_back(item, 0.0)
                 self.queue.done(item.key)
 
-    def _give_back(self, item: Item[Request], seconds: float) -> None:
+    def _requeue(self, item: Item[Request], seconds: float) -> None:
         """Requeues the item with its triggers, without counting a retry."""
         for reason in item.reasons or (None,):
             self.queue.add_after(item.key, seconds, reason, priority=item.priority)
@@ -361,19 +363,19 @@ class Controller:
             news = self._without_reports(item)
             if news is None:
                 return
-            held = self.held(request)
-            if self._is_left_alone(request, held):
+            entry = self.entry_of(request)
+            if self._can_skip(request, entry):
                 return
             item = news
             wait = self._pace.wait(request)
             if wait > 0:
-                self._give_back(item, wait)
+                self._requeue(item, wait)
                 return
-            await self._reconcile(item, held)
+            await self._reconcile(item, entry)
         finally:
             self.queue.done(request)
 
-    async def _reconcile(self, item: Item[Request], held: CachedObject[Any] | None) -> ReconcileRecord:
+    async def _reconcile(self, item: Item[Request], entry: CachedObject[Any] | None) -> ReconcileRecord:
         clock = self.clock
         task = asyncio.current_task()
         assert task is not None
@@ -392,15 +394,15 @@ class Controller:
             started=clock.monotonic(),
             number=number,
         )
-        ctx = Context(self, run, self._watchdog.begin(run, task), held)
+        ctx = Context(self, run, self._watchdog.begin(run, task), entry)
         if self.observer is not None:
             self.observer.started(run)
         tracer = self.options.tracer
         with nullcontext() if tracer is None else span_of(tracer, run):
-            await self._carry_out(ctx, run, task)
+            await self._execute(ctx, run, task)
         return run
 
-    async def _carry_out(self, ctx: Context, run: ReconcileRecord, task: "asyncio.Task[Any]") -> None:
+    async def _execute(self, ctx: Context, run: ReconcileRecord, task: "asyncio.Task[Any]") -> None:
         """Runs one reconcile, records its result and error, and decides about the next run."""
         result: Result | None = None
         try:
@@ -425,7 +427,7 @@ class Controller:
     async def _attempt(self, ctx: Context) -> Result | None:
         """Reconciles, and writes the collected status even if the reconcile failed."""
         try:
-            result = await self._reconciled(ctx)
+            result = await self._call_reconcile(ctx)
         except Requeue:
             await self._report(ctx, final=False)
             raise
@@ -440,15 +442,15 @@ class Controller:
         await self._report(ctx, final=True)
         return result
 
-    async def _reconciled(self, ctx: Context) -> Result | None:
+    async def _call_reconcile(self, ctx: Context) -> Result | None:
         """Calls the reconcile function; for a suspended object, only reports the suspension."""
         request = ctx.request
         if why := self.suspended.get(request):
             if self._reports_suspension:
-                await suspension_report.tell(ctx, why)
+                await suspension_report.report(ctx, why)
             return None
-        if self._reports_suspension and ctx.held is not None and is_told(ctx.held.object):
-            await suspension_report.lift(ctx)
+        if self._reports_suspension and ctx.entry is not None and is_reported_suspended(ctx.entry.object):
+            await suspension_report.clear(ctx)
         return await self.reconcile(ctx, request)
 
     async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
@@ -461,7 +463,7 @@ class Controller:
         try:
             self._observes = await status.write(ctx) and self._observes
         except NotFound:
-            if not self._is_going(ctx.request):
+            if not self._is_deleted_or_terminating(ctx.request):
                 raise
             return  # the status was deleted with the object
         if self.recorder is not None and self.options.condition_events and status.changed:
@@ -469,7 +471,7 @@ class Controller:
             if regarding is not None:
                 status.tell_flips(self.recorder, regarding, self.options.condition_events, failed=failed)
 
-    def _is_going(self, request: Request) -> bool:
+    def _is_deleted_or_terminating(self, request: Request) -> bool:
         """Returns True if the object is deleted or being deleted."""
         found = self.primary_object(request)
         return found is None or meta.is_being_deleted(tree_of(found))
@@ -477,28 +479,28 @@ class Controller:
     def _finish(self, ctx: Context, run: ReconcileRecord, result: Result | None) -> None:
         """Decides when the request runs next, and records the run."""
         request, queue = run.request, self.queue
-        held = self.held(request)
+        entry = self.entry_of(request)
         conclude(run, result, queue)
         ok = run.error is None
-        if ctx.looks or self.lookups.buckets:
-            self.lookups.settle(request, ctx.looks, complete=ok)
-        hot = self._pace.ran(run, held.meta.generation if held is not None else 0)
+        if ctx.lookups or self.lookups.buckets:
+            self.lookups.finish_run(request, ctx.lookups, complete=ok)
+        hot = self._pace.record_run(run, entry.meta.generation if entry is not None else 0)
         if hot is not None:
             self._warn_of(hot)
-        if ok and held is None and self.primary is not None and request not in queue:
-            self._forget(request)
-        self._remember(run)
+        if ok and entry is None and self.primary is not None and request not in queue:
+            self._discard_state(request)
+        self._record_run(run)
         if self.observer is not None:
             self.observer.finished(run)
         ctx.close()
 
-    def _remember(self, run: ReconcileRecord) -> None:
+    def _record_run(self, run: ReconcileRecord) -> None:
         runs, last = self.runs, self.last_runs
         if len(run.reads) > MOST_READS:
             run.more_reads = len(run.reads) - MOST_READS
             del run.reads[MOST_READS:]
         if len(runs) == runs.maxlen and runs:
-            runs[0].let_go()
+            runs[0].release_objects()
         runs.append(run)
         last.pop(run.request, None)
         if len(last) >= MOST_REMEMBERED:
@@ -511,15 +513,15 @@ class Controller:
         if self.recorder is not None and regarding is not None:
             self.recorder.warning(regarding, "HotLoop", str(hot))
 
-    def _forget(self, request: Request) -> None:
+    def _discard_state(self, request: Request) -> None:
         """Drops the state of a request after the reconcile of its deleted object."""
-        self._pace.forget(request)
-        self.lookups.forget(request)
+        self._pace.discard(request)
+        self.lookups.discard(request)
         self._counts.pop(request, None)
         self._left_alone.discard(request)
         self.suspended.pop(request, None)
         for expectations in self._expectations.values():
-            expectations.forget(request)
+            expectations.discard(request)
 
     # Called by contexts.
 
@@ -535,13 +537,15 @@ class Controller:
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
         """Returns the client of a reconcile for a cluster, with cached reads."""
         cache = self.cache(cluster)
-        return ReconcileClient(*self._noted(ctx, cluster), cache=cache, applied=self._applied, cluster=cluster)
+        return ReconcileClient(
+            *self._client_arguments(ctx, cluster), cache=cache, applied=self._applied, cluster=cluster
+        )
 
-    def api_for(self, ctx: Context, cluster: str) -> NotingClient:
+    def api_for(self, ctx: Context, cluster: str) -> RecordingClient:
         """Returns the client of a reconcile for a cluster, without the cache."""
-        return NotingClient(*self._noted(ctx, cluster))
+        return RecordingClient(*self._client_arguments(ctx, cluster))
 
-    def _noted(
+    def _client_arguments(
         self, ctx: Context, cluster: str
     ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
         client = self.client(cluster)
@@ -556,10 +560,10 @@ class Controller:
 
     def primary_object(self, request: Request) -> Any:
         """Returns the object of a request from the cache; None if the cache has no such object."""
-        held = self.held(request)
-        return None if held is None else held.object
+        entry = self.entry_of(request)
+        return None if entry is None else entry.object
 
-    def undeclared(self, kind: KindRef) -> None:
+    def warn_undeclared(self, kind: KindRef) -> None:
         """Logs once that an undeclared kind is read from the server each time."""
         if kind not in self._warned:
             self._warned.add(kind)
@@ -569,7 +573,7 @@ class Controller:
                 kind,
             )
 
-    def held(self, request: Request) -> Any:
+    def entry_of(self, request: Request) -> Any:
         """Returns the cache entry of the object of a request."""
         cache = self._caches.get(request.cluster)
         if self.primary is None or cache is None:
@@ -583,7 +587,7 @@ class Controller:
             informer = found[0]
         return informer.store.get(request.object)
 
-    def all_held(self) -> Iterator[CachedObject[Any]]:
+    def all_entries(self) -> Iterator[CachedObject[Any]]:
         """Yields the cache entries of the objects that the controller reconciles."""
         for cache in self._caches.values():
             for informer in cache.informers:
@@ -599,7 +603,7 @@ class Controller:
         if self.primary is None or trigger.kind != self.primary.gvk or trigger.object != request.object:
             return False  # a request that looked up another object must see its changes
         expectations = self._expectations.get(request.cluster)
-        return expectations is not None and expectations.take_report(trigger)
+        return expectations is not None and expectations.consume_report(trigger)
 
     def _without_reports(self, item: Item[Request]) -> Item[Request] | None:
         """Returns the item without triggers that are the controller's own status writes; None if no trigger is left.

@@ -3,7 +3,7 @@
 A repeated event increments the count of the existing one. If an object has many events with the same reason and
 different messages (10 within 600 s of each other), they are combined into one with the latest message. A source may
 send at most 25 events about one object in a burst, and then one every five minutes. The module does no I/O: the clock
-is injected, and the sender reports the server's response (`written`).
+is injected, and the sender reports the server's response (`record_written`).
 """
 
 from collections import OrderedDict
@@ -54,7 +54,7 @@ class Recent(Generic[V]):
         return len(self._values)
 
 
-class _Similar:
+class _SimilarEvents:
     """The messages of events that are equal otherwise, and the time of the last one."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class _Similar:
         self.last = 0.0
 
 
-class _Seen(NamedTuple):
+class _ObservedEvent(NamedTuple):
     """An event that was sent, as stored by the server."""
 
     times: int
@@ -74,23 +74,23 @@ class _Seen(NamedTuple):
 class Correlator:
     """Deduplicates the events of one sender."""
 
-    def __init__(self, clock: Clock, *, remembered: int = REMEMBERED, burst: int = BURST, rate: float = RATE) -> None:
+    def __init__(self, clock: Clock, *, max_entries: int = REMEMBERED, burst: int = BURST, rate: float = RATE) -> None:
         self._clock = clock
         self._burst = burst
         self._rate = rate
-        self._similar: Recent[_Similar] = Recent(remembered)
-        self._seen: Recent[_Seen] = Recent(remembered)
-        self._buckets: Recent[Bucket] = Recent(remembered)
+        self._similar: Recent[_SimilarEvents] = Recent(max_entries)
+        self._seen: Recent[_ObservedEvent] = Recent(max_entries)
+        self._buckets: Recent[Bucket] = Recent(max_entries)
 
     def correlate(self, event: Object, combined_name: str) -> EventWrite | None:
         """Returns the event to send; None to drop the event. A combined event gets the given name."""
         event, key = self._aggregate(event, combined_name)
-        told = self._observe(event, key)
-        return told if self._has_room(event) else None
+        write = self._observe(event, key)
+        return write if self._is_within_rate(event) else None
 
-    def written(self, event: Object, key: str) -> None:
+    def record_written(self, event: Object, key: str) -> None:
         """Records an event as the server has stored it."""
-        seen = _Seen(
+        seen = _ObservedEvent(
             int(event.get("count") or 1),
             event.get("firstTimestamp") or "",
             event["metadata"]["name"],
@@ -104,7 +104,7 @@ class Correlator:
         key = "\0".join((*_source_and_object(event), event["reason"], *reporter))
         similar = self._similar.get(key)
         if similar is None or now - similar.last > AGGREGATE_SECONDS:
-            similar = _Similar()
+            similar = _SimilarEvents()
         similar.texts[event["message"]] = None
         similar.last = now
         self._similar.put(key, similar)
@@ -131,10 +131,10 @@ class Correlator:
             patch = {"count": seen.times + 1, "lastTimestamp": event["lastTimestamp"], "message": event["message"]}
             metadata = {**event["metadata"], "name": seen.name, "resourceVersion": seen.resource_version}
             event = {**event, "metadata": metadata, "firstTimestamp": seen.first, "count": seen.times + 1}
-        self.written(event, key)
+        self.record_written(event, key)
         return EventWrite(event, patch, key)
 
-    def _has_room(self, event: Object) -> bool:
+    def _is_within_rate(self, event: Object) -> bool:
         key = "\0".join(_source_and_object(event))
         bucket = self._buckets.get(key)
         if bucket is None:

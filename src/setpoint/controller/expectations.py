@@ -22,37 +22,37 @@ class Expectations:
 
     def __init__(self) -> None:
         # The objects that a request may have written. An empty key stands for a server-generated name.
-        self.doubts: dict[Request, set[Place]] = {}
+        self.uncertain: dict[Request, set[Place]] = {}
         self._reports: dict[Place, set[tuple[str, str]]] = {}
 
     # Uncertain writes
 
-    def unsure(self, request: Request, kind: GroupVersionKind, key: str) -> None:
+    def mark_uncertain(self, request: Request, kind: GroupVersionKind, key: str) -> None:
         """Marks an object as uncertain: the cache may be outdated."""
-        self.doubts.setdefault(request, set()).add((kind, key))
+        self.uncertain.setdefault(request, set()).add((kind, key))
 
-    def sure(self, request: Request, kind: GroupVersionKind, key: str | None = None) -> None:
+    def mark_certain(self, request: Request, kind: GroupVersionKind, key: str | None = None) -> None:
         """Marks an object, or all objects of a kind, as known again."""
-        places = self.doubts.get(request)
+        places = self.uncertain.get(request)
         if places is not None:
             places -= {place for place in places if place[0] == kind and key in (None, place[1])}
             if not places:
-                del self.doubts[request]
+                del self.uncertain[request]
 
-    def is_unsure(self, request: Request, kind: GroupVersionKind | None = None, key: str | None = None) -> bool:
+    def is_uncertain(self, request: Request, kind: GroupVersionKind | None = None, key: str | None = None) -> bool:
         """Returns True if reads of an object, a kind, or any object must ask the server."""
-        places = self.doubts.get(request)
+        places = self.uncertain.get(request)
         if not places or kind is None:
             return bool(places)
         return (kind, key) in places if key is not None else any(found == kind for found, _ in places)
 
-    def forget(self, request: Request) -> None:
+    def discard(self, request: Request) -> None:
         """Drops the state of a request after its object is deleted."""
-        self.doubts.pop(request, None)
+        self.uncertain.pop(request, None)
 
     # Status writes
 
-    def reported(self, kind: GroupVersionKind, key: str, before: str, after: str) -> None:
+    def record_report(self, kind: GroupVersionKind, key: str, before: str, after: str) -> None:
         """Records that a write of the controller's own status led from one version to another."""
         place = (kind, key)
         steps = self._reports.pop(place, set())
@@ -61,7 +61,7 @@ class Expectations:
             del self._reports[next(iter(self._reports))]
         self._reports[place] = steps
 
-    def take_report(self, trigger: Trigger) -> bool:
+    def consume_report(self, trigger: Trigger) -> bool:
         """Returns True if the change is only the controller's own status write. Consumes the record."""
         if trigger.event != "updated" or trigger.kind is None:
             return False

@@ -23,12 +23,12 @@ Requests: TypeAlias = "Iterable[Request] | Awaitable[Iterable[Request]]"
 class EventHandler(Protocol):
     """Maps one state of an object to requests."""
 
-    def __call__(self, held: CachedObject[Any], /) -> Requests: ...
+    def __call__(self, entry: CachedObject[Any], /) -> Requests: ...
 
 
-def for_object(held: CachedObject[Any]) -> tuple[Request]:
+def for_object(entry: CachedObject[Any]) -> tuple[Request]:
     """Returns the request for the object itself."""
-    return (Request(held.meta.name, held.meta.namespace),)
+    return (Request(entry.meta.name, entry.meta.namespace),)
 
 
 class Owners(NamedTuple):
@@ -39,11 +39,11 @@ class Owners(NamedTuple):
     namespaced: bool = True
     controller_only: bool = True
 
-    def __call__(self, held: CachedObject[Any]) -> list[Request]:
-        namespace = held.meta.namespace if self.namespaced else ""
+    def __call__(self, entry: CachedObject[Any]) -> list[Request]:
+        namespace = entry.meta.namespace if self.namespaced else ""
         return [
             Request(reference.name, namespace)
-            for reference in held.meta.owner_references or ()
+            for reference in entry.meta.owner_references or ()
             if reference.kind == self.owner.kind
             and reference.api_version.rpartition("/")[0] == self.owner.group
             and (reference.controller or not self.controller_only)
@@ -66,16 +66,16 @@ def mapped(function: Mapping) -> EventHandler:
         Watch("v1/ConfigMap", mapped(lambda config: [config["metadata"]["labels"]["website"]]))
     """
 
-    def handle(held: CachedObject[Any]) -> Requests:
-        found = function(held.object)
+    def handle(entry: CachedObject[Any]) -> Requests:
+        found = function(entry.object)
         if inspect.isawaitable(found):
-            return _Waited(found, held.meta.namespace)
-        return [_request(each, held.meta.namespace) for each in found]
+            return _PendingRequests(found, entry.meta.namespace)
+        return [_request(each, entry.meta.namespace) for each in found]
 
     return handle
 
 
-class _Waited:
+class _PendingRequests:
     """The requests of an async function. `close` closes its coroutine, also one that has not started."""
 
     __slots__ = ("_found", "_namespace")

@@ -205,7 +205,7 @@ class Elector:
         _log.info("%s leads (%s)", self.identity, self._place)
         self._leading = True
         self._open_fence()
-        self._tell(True)
+        self._notify(True)
         working = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
         has_ended = False
@@ -233,9 +233,9 @@ class Elector:
     def _end_term(self) -> None:
         self._leading = False
         self.fence.close()
-        self._tell(False)
+        self._notify(False)
 
-    def _tell(self, leading: bool) -> None:
+    def _notify(self, leading: bool) -> None:
         if self._on_change is not None:
             self._on_change(leading)
 
@@ -290,7 +290,7 @@ class Elector:
         if self._leading and self._lease is not None and self.leader == self.identity:
             # Most renewals are a single request, because no other replica writes to the lease.
             with suppress(APIError):
-                return await self._hold(self._lease, sent_at)
+                return await self._write_lease(self._lease, sent_at)
             self.slow_paths += 1
             sent_at = self._clock.monotonic()
         try:
@@ -307,11 +307,11 @@ class Elector:
         if self._lease is None or found.get("spec") != self._lease.get("spec"):
             self._observe(found)
         self._lease = found
-        if self.leader not in ("", self.identity) and self._is_held:
+        if self.leader not in ("", self.identity) and self._is_lease_valid:
             return False
-        return await self._hold(found, sent_at)
+        return await self._write_lease(found, sent_at)
 
-    async def _hold(self, lease: Object, sent_at: float) -> bool:
+    async def _write_lease(self, lease: Object, sent_at: float) -> bool:
         """Writes this replica into the lease, if the lease is unchanged since the read."""
         metadata = {**lease["metadata"]}
         if self.config.labels:
@@ -366,7 +366,7 @@ class Elector:
             self._open_fence()
 
     @property
-    def _is_held(self) -> bool:
+    def _is_lease_valid(self) -> bool:
         """True if the lease changed less than its own duration ago."""
         seconds = self._spec.get("leaseDurationSeconds") or 0
         return self._clock.monotonic() < self._seen_at + float(seconds)

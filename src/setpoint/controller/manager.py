@@ -106,12 +106,12 @@ class Manager:
         if leader_election is not None:
             config = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
             self.metrics.leading[config.name] = False
-            self.elector = Elector(client, config, ids=self.ids, on_change=self._led)
+            self.elector = Elector(client, config, ids=self.ids, on_change=self._on_leader_change)
         self._failure: BaseException | None = None
         self._has_run = False
         self._ending, self._left = asyncio.Event(), asyncio.Event()
         self._up = asyncio.Event()
-        self._beside = asyncio.TaskGroup()
+        self._background = asyncio.TaskGroup()
         self._elected = asyncio.Event()
         self._webhooks = webhooks
         self._servers, self._webhook_group = Group(self._fail), Group(self._fail)
@@ -244,8 +244,8 @@ class Manager:
 
         Pages and webhooks are served when the block begins.
         """
-        await self._beside.__aenter__()
-        self._beside.create_task(self.run(self._left))
+        await self._background.__aenter__()
+        self._background.create_task(self.run(self._left))
         try:
             await self._up.wait()
         except BaseException as error:
@@ -258,7 +258,7 @@ class Manager:
     ) -> None:
         self._left.set()
         try:
-            await self._beside.__aexit__(kind, error, trace)
+            await self._background.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
             if len(group.exceptions) == 1:
                 raise group.exceptions[0] from None
@@ -322,7 +322,7 @@ class Manager:
             self._failure = error
         self._ending.set()
 
-    def _led(self, leading: bool) -> None:
+    def _on_leader_change(self, leading: bool) -> None:
         assert self.elector is not None
         self.metrics.leading[self.elector.config.name] = leading
 
@@ -366,11 +366,11 @@ class Manager:
             raise RuntimeError("not started yet")
         behind = [runs.name for runs in self._controllers.values() if runs.is_behind]
         if behind:
-            troubles = [trouble for each in self.controllers for trouble in each.troubles]
+            troubles = [trouble for each in self.controllers for trouble in each.problems]
             raise RuntimeError(f"{', '.join(behind)}: {'; '.join(troubles) or 'caches are not synced yet'}")
 
     def _check_server(self) -> None:
-        troubles = [cache.gate.trouble for cache in (self.cache, *self.clusters.values()) if not cache.gate.is_open]
+        troubles = [cache.gate.problem for cache in (self.cache, *self.clusters.values()) if not cache.gate.is_open]
         if troubles:
             raise RuntimeError("; ".join(troubles))
 
@@ -480,19 +480,19 @@ def run(*controllers: object, client: Client | None = None, **options: Any) -> N
         async with client or Client.connect() as connected:
             # Excludes loaded modules from garbage collection.
             gc.freeze()
-            await run_until_told(Manager(connected, controllers=controllers, **options))
+            await run_until_signal(Manager(connected, controllers=controllers, **options))
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(main())
 
 
-async def run_until_told(manager: Manager) -> None:
+async def run_until_signal(manager: Manager) -> None:
     """Runs a manager until SIGINT or SIGTERM and stops it cleanly; a second signal cancels it at once."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     running = asyncio.ensure_future(manager.run(stop))
 
-    def told() -> None:
+    def on_signal() -> None:
         if stop.is_set():
             _log.warning("second signal received: cancelling running reconciles")
             running.cancel()
@@ -501,7 +501,7 @@ async def run_until_told(manager: Manager) -> None:
     signals = (signal.SIGINT, signal.SIGTERM)
     for number in signals:
         with suppress(NotImplementedError):  # not every platform has them
-            loop.add_signal_handler(number, told)
+            loop.add_signal_handler(number, on_signal)
     try:
         await running
     finally:

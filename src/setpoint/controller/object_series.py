@@ -13,25 +13,25 @@ from setpoint.objects import conditions, meta
 from setpoint.objects.metrics import MetricFamily
 
 
-class Holding(Protocol):
+class EntrySource(Protocol):
     """A controller, as the holder of cached objects."""
 
     name: str
 
-    def all_held(self) -> Iterator[CachedObject[Any]]: ...
+    def all_entries(self) -> Iterator[CachedObject[Any]]: ...
 
 
 class ObjectSeries:
     """The metrics of the objects of one controller."""
 
-    def __init__(self, controller: Holding) -> None:
+    def __init__(self, controller: EntrySource) -> None:
         self._controller = controller
 
     def families(self) -> Sequence[MetricFamily]:
         ready, generation, observed = [], [], []
-        for held in self._controller.all_held():
-            labels = {"controller": self._controller.name, "namespace": held.meta.namespace, "name": held.meta.name}
-            tree = tree_of(held.object)
+        for entry in self._controller.all_entries():
+            labels = {"controller": self._controller.name, "namespace": entry.meta.namespace, "name": entry.meta.name}
+            tree = tree_of(entry.object)
             status = tree.get("status") or {}
             found = conditions.find(status.get("conditions") or [], "Ready")
             if found is not None:

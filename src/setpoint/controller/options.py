@@ -11,9 +11,9 @@ from setpoint.controller.queue import LOW_PRIORITY
 from setpoint.controller.ratelimit import RateLimiter
 from setpoint.controller.request import Request, Result
 from setpoint.controller.source import Source
-from setpoint.controller.suspension import asks
+from setpoint.controller.suspension import suspension_reason
 from setpoint.controller.tracing import Tracer
-from setpoint.controller.watch import Owned, Watch, for_nobody
+from setpoint.controller.watch import Owned, Watch, for_none
 
 if TYPE_CHECKING:
     from setpoint.controller.run_record import ReconcileRecord
@@ -141,7 +141,10 @@ class Options:
             return watch
         # The end of a suspension must trigger a reconcile, even if the predicates do not pass.
         counts = Predicate(lambda change: all(each(change) for each in predicates), "predicates")
-        resumed = Predicate(lambda change: asks(change.old, self.suspend) != asks(change.new, self.suspend), "suspend")
+        resumed = Predicate(
+            lambda change: suspension_reason(change.old, self.suspend) != suspension_reason(change.new, self.suspend),
+            "suspend",
+        )
         return watch.with_handler(watch.handler, [counts | resumed])
 
     def sources(self, primary: Watch | None) -> list[Source]:
@@ -156,5 +159,5 @@ class Options:
         for each in self.reads:
             watch = each if isinstance(each, Watch) else Watch(each, namespaces=namespaces)
             if (watch.cluster, kind_of(watch.kind)) not in known:
-                found.append(watch.with_handler(for_nobody))
+                found.append(watch.with_handler(for_none))
         return found

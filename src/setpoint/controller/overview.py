@@ -67,7 +67,7 @@ def _state(controller: Controller) -> str:
         return PAUSED
     if controller.working:
         return RUNNING
-    return WAITING if controller.troubles or not controller.synced else STOPPED
+    return WAITING if controller.problems or not controller.synced else STOPPED
 
 
 def _rate(runs: Sequence[ReconcileRecord], now: float, kept: int | None) -> float:
@@ -83,7 +83,7 @@ def _notes(controller: Controller) -> list[str]:
     for loop in controller.hot_loops():
         what = f"keeps changing {loop.fields[0]}" if loop.fields else "writes in each reconcile"
         notes.append(f"hot loop: {loop.request} {what} ({loop.runs}× in a row); slowed down")
-    notes += controller.troubles
+    notes += controller.problems
     notes += _failing(controller)
     if controller.suspended:
         notes.append(f"{len(controller.suspended)} suspended")

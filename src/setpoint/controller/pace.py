@@ -58,7 +58,7 @@ class _Recent:
             (write.kind, write.object) for write in run.writes if not write.skipped and write.verb != "create"
         )
 
-    def is_brought_back(self, run: ReconcileRecord) -> bool:
+    def is_self_triggered(self, run: ReconcileRecord) -> bool:
         """Returns True if all known triggers of a reconcile are objects written by these reconciles."""
         if not self.written:
             return True
@@ -91,19 +91,19 @@ class Pace:
             return 0.0
         return max(recent.not_before - self._clock.monotonic(), 0.0)
 
-    def ran(self, run: ReconcileRecord, generation: int) -> HotLoop | None:
+    def record_run(self, run: ReconcileRecord, generation: int) -> HotLoop | None:
         """Records the end of a reconcile. Returns the hot loop if this reconcile reveals one."""
         has_written = any(not write.skipped for write in run.writes)
         in_circle = has_written and not any(trigger.event in _OUTSIDE for trigger in run.why)
         if not self._min_interval:
             if not in_circle:
-                self._calm(run.request)
+                self._record_idle(run.request)
                 return None
             if run.request not in self._recent and not self._wrote_before(run, generation):
                 return None
         recent = self._recent.setdefault(run.request, _Recent())
         recent.not_before = run.started + self._min_interval
-        if in_circle and not recent.is_brought_back(run):
+        if in_circle and not recent.is_self_triggered(run):
             in_circle = False
             if recent.hot is None:
                 recent.writing.clear()
@@ -118,13 +118,13 @@ class Pace:
             writing.clear()
         writing.append((run.started, run.why if writing else ()))
         del writing[:-HOT_RUNS]
-        return self._look(run, recent)
+        return self._detect_hot_loop(run, recent)
 
     def hot_loops(self) -> list[HotLoop]:
         """Returns the requests that are in a hot loop."""
         return [recent.hot for recent in self._recent.values() if recent.hot is not None]
 
-    def forget(self, request: Request) -> None:
+    def discard(self, request: Request) -> None:
         """Drops the state of a request after its object is deleted."""
         self._recent.pop(request, None)
         self._once.pop(request, None)
@@ -142,7 +142,7 @@ class Pace:
         self._once[run.request] = run.started, generation
         return False
 
-    def _look(self, run: ReconcileRecord, recent: _Recent) -> HotLoop | None:
+    def _detect_hot_loop(self, run: ReconcileRecord, recent: _Recent) -> HotLoop | None:
         hot = recent.hot
         if hot is not None:
             hot.seconds = min(hot.seconds * 2, LIMIT_SECONDS)
@@ -157,7 +157,7 @@ class Pace:
         recent.not_before = max(recent.not_before, run.started + recent.hot.seconds)
         return recent.hot
 
-    def _calm(self, request: Request) -> None:
+    def _record_idle(self, request: Request) -> None:
         """Records a reconcile without a write: ends a hot loop after the quiet period."""
         self._once.pop(request, None)
         recent = self._recent.get(request)

@@ -183,8 +183,8 @@ class PageAuthorizer:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._users: _Remembered[Mapping[str, Any] | None] = _Remembered(client.clock)
-        self._allowed: _Remembered[bool] = _Remembered(client.clock)
+        self._users: _ExpiringCache[Mapping[str, Any] | None] = _ExpiringCache(client.clock)
+        self._allowed: _ExpiringCache[bool] = _ExpiringCache(client.clock)
 
     def guard(self, page: Page) -> Page:
         """Returns the page, restricted to authorized users."""
@@ -238,7 +238,7 @@ class PageAuthorizer:
         return allowed
 
 
-class _Remembered(Generic[V]):
+class _ExpiringCache(Generic[V]):
     """A cache of responses with an expiry each."""
 
     def __init__(self, clock: Clock) -> None:

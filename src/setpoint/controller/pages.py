@@ -6,7 +6,7 @@ import msgspec
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.page_server import Page, at
-from setpoint.controller.reconciles import primary_kind, told
+from setpoint.controller.reconciles import primary_kind, report_of
 from setpoint.objects.metrics import CONTENT_TYPE, Collector, exposition
 from setpoint.server.message import Request, Response
 
@@ -33,10 +33,10 @@ def reconciles_page(controllers: Callable[[], Iterable[Controller]]) -> Page:
     async def show(request: Request) -> Response:
         found = {
             each.name: {
-                "runs": [told(run, primary_kind(each)) for run in reversed(each.runs)],
+                "runs": [report_of(run, primary_kind(each)) for run in reversed(each.runs)],
                 "hotLoops": [str(loop) for loop in each.hot_loops()],
                 "stuck": [str(watched.run.request) for watched in each.stuck()],
-                "troubles": each.troubles,
+                "troubles": each.problems,
             }
             for each in controllers()
         }

@@ -26,14 +26,14 @@ class Predicate:
     Watch("v1/ConfigMap", predicates=[generation | ready])
     """
 
-    __slots__ = ("_asks", "name")
+    __slots__ = ("_test", "name")
 
-    def __init__(self, asks: Callable[[Change[Any]], bool], name: str = "") -> None:
-        self._asks = asks
-        self.name = name or getattr(asks, "__name__", "predicate")
+    def __init__(self, test: Callable[[Change[Any]], bool], name: str = "") -> None:
+        self._test = test
+        self.name = name or getattr(test, "__name__", "predicate")
 
     def __call__(self, change: Change[Any]) -> bool:
-        return self._asks(change)
+        return self._test(change)
 
     def __and__(self, other: "Predicate") -> "Predicate":
         return Predicate(lambda change: self(change) and other(change), f"({self.name} & {other.name})")
@@ -50,7 +50,7 @@ class Predicate:
 
 def passes(predicates: tuple[Predicate, ...], change: Change[Any]) -> bool:
     """Returns True if a change passes all predicates. A predicate that raises lets the change pass."""
-    if not predicates or _begins_to_go(change):
+    if not predicates or _starts_termination(change):
         return True
     for predicate in predicates:
         try:
@@ -61,7 +61,7 @@ def passes(predicates: tuple[Predicate, ...], change: Change[Any]) -> bool:
     return True
 
 
-def _begins_to_go(change: Change[Any]) -> bool:
+def _starts_termination(change: Change[Any]) -> bool:
     """Returns True if the change sets the deletion timestamp of an object."""
     old, new = change.old, change.new
     return (
@@ -74,12 +74,12 @@ def _begins_to_go(change: Change[Any]) -> bool:
 def _compared(differs: Callable[[CachedObject[Any], CachedObject[Any]], bool], name: str) -> Predicate:
     """Returns a predicate that compares the old state with the new one."""
 
-    def asks(change: Change[Any]) -> bool:
+    def test(change: Change[Any]) -> bool:
         if change.old is None or change.new is None:
             return True
         return change.old.meta.uid != change.new.meta.uid or differs(change.old, change.new)
 
-    return Predicate(asks, name)
+    return Predicate(test, name)
 
 
 def _by_metadata(read: Callable[[Meta], object], name: str) -> Predicate:
@@ -123,10 +123,10 @@ def matching(selector: LabelsArgument) -> Predicate:
     """
     matches = label_selectors.parse(labels_text(selector)).matches
 
-    def asks(change: Change[Any]) -> bool:
-        return any(held is not None and matches(held.meta.labels) for held in (change.new, change.old))
+    def test(change: Change[Any]) -> bool:
+        return any(entry is not None and matches(entry.meta.labels) for entry in (change.new, change.old))
 
-    return Predicate(asks, f"matching({labels_text(selector)})")
+    return Predicate(test, f"matching({labels_text(selector)})")
 
 
 def where(test: Callable[[Any], bool]) -> Predicate:

@@ -80,7 +80,7 @@ class _QueuedKey(Generic[K]):
         self.when = 0.0
         self.state = _DELAYED
 
-    def gather(self, reason: Hashable) -> None:
+    def add_reason(self, reason: Hashable) -> None:
         if reason not in self.reasons:
             if len(self.reasons) < MOST_REASONS:
                 self.reasons += (reason,)
@@ -112,7 +112,7 @@ class Queue(Generic[K]):
         clock: Clock | None = None,
         limiter: RateLimiter | None = None,
         fair: Callable[[K], Hashable] = _of_namespace,
-        patience: float = PATIENCE_SECONDS,
+        max_wait: float = PATIENCE_SECONDS,
         observer: QueueObserver | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
@@ -121,7 +121,7 @@ class Queue(Generic[K]):
         # The keys that were retried since their last success: nearly all keys succeed at once.
         self._retried: set[K] = set()
         self._fair = fair
-        self._patience = patience
+        self._max_wait = max_wait
         self._observer = observer
         # All waiting keys, in any of the three states.
         self._entries: dict[K, _QueuedKey[K]] = {}
@@ -157,7 +157,7 @@ class Queue(Generic[K]):
                 self._make_ready(entry)
             return
         if reason is not None:
-            entry.gather(reason)
+            entry.add_reason(reason)
         if entry.state == _DELAYED:
             entry.priority = max(entry.priority, priority)
             if key in self._working:
@@ -180,7 +180,7 @@ class Queue(Generic[K]):
             entry = self._entries[key] = _QueuedKey(key, priority)
         elif entry.state != _DELAYED:
             if reason is not None:
-                entry.gather(reason)
+                entry.add_reason(reason)
             if priority > entry.priority:
                 self._raise_priority(entry, priority)
             return
@@ -188,10 +188,10 @@ class Queue(Generic[K]):
             entry.priority = max(entry.priority, priority)
             if entry.when <= due:
                 if reason is not None:
-                    entry.gather(reason)
+                    entry.add_reason(reason)
                 return
         if reason is not None:
-            entry.gather(reason)
+            entry.add_reason(reason)
         entry.when = due
         if len(self._delayed) > _SPARE + 2 * len(self._entries):
             self._delayed = [found for found in self._delayed if self._is_delayed(found)]
@@ -224,7 +224,7 @@ class Queue(Generic[K]):
         if entry is None:
             return False
         if entry.state == _READY:
-            self._take_out(entry)
+            self._remove(entry)
         entry.state = _HELD  # invalidates the entry in the heap
         return True
 
@@ -245,9 +245,9 @@ class Queue(Generic[K]):
                 else:
                     self._getters.remove(getter)
                 raise
-        return self.take()
+        return self.pop()
 
-    def take(self) -> Item[K]:
+    def pop(self) -> Item[K]:
         """Returns the next key of a queue that has a ready one."""
         now = self._now()
         priorities = self._priorities
@@ -257,7 +257,7 @@ class Queue(Generic[K]):
         entry = line.popleft()
         self._depth -= 1
         if not line:
-            self._end_line(priority, lines, fair)
+            self._remove_empty_line(priority, lines, fair)
         elif len(lines) > 1:
             lines.move_to_end(fair)
         key = entry.key
@@ -353,13 +353,13 @@ class Queue(Generic[K]):
     def _make_ready(self, entry: _QueuedKey[K]) -> None:
         entry.state = _READY
         entry.when = self._now()
-        self._put_in(entry)
+        self._insert(entry)
         if self._getters:
             self._wake()
         if self._observer is not None:
             self._observer.added(self._depth)
 
-    def _put_in(self, entry: _QueuedKey[K]) -> None:
+    def _insert(self, entry: _QueuedKey[K]) -> None:
         lines = self._ready.get(entry.priority)
         if lines is None:
             lines = self._ready[entry.priority] = OrderedDict()
@@ -374,32 +374,34 @@ class Queue(Generic[K]):
             line.append(entry)
         self._depth += 1
 
-    def _take_out(self, entry: _QueuedKey[K]) -> None:
+    def _remove(self, entry: _QueuedKey[K]) -> None:
         lines = self._ready[entry.priority]
         fair = self._fair(entry.key)
         lines[fair].remove(entry)
         self._depth -= 1
         if not lines[fair]:
-            self._end_line(entry.priority, lines, fair)
+            self._remove_empty_line(entry.priority, lines, fair)
 
     def _raise_priority(self, entry: _QueuedKey[K], priority: int) -> None:
         if entry.state == _READY:
-            self._take_out(entry)
+            self._remove(entry)
             entry.priority = priority
-            self._put_in(entry)
+            self._insert(entry)
         else:
             entry.priority = priority
 
     def _most_urgent(self, now: float) -> int:
         """Returns the highest priority, or a lower one whose first key has waited longer than `patience`."""
-        found, oldest = self._priorities[0], now - self._patience
+        found, oldest = self._priorities[0], now - self._max_wait
         for priority in self._priorities[1:]:
             line = next(iter(self._ready[priority].values()))
             if line[0].when < oldest:
                 found, oldest = priority, line[0].when
         return found
 
-    def _end_line(self, priority: int, lines: "OrderedDict[Hashable, deque[_QueuedKey[K]]]", fair: Hashable) -> None:
+    def _remove_empty_line(
+        self, priority: int, lines: "OrderedDict[Hashable, deque[_QueuedKey[K]]]", fair: Hashable
+    ) -> None:
         del lines[fair]
         if not lines:
             self._priorities.remove(priority)
@@ -419,14 +421,14 @@ class Queue(Generic[K]):
                 return
             self._timer.cancel()
         self._timer_due = due
-        self._timer = asyncio.get_running_loop().create_task(self._look(due))
+        self._timer = asyncio.get_running_loop().create_task(self._release_due(due))
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    async def _look(self, due: float) -> None:
+    async def _release_due(self, due: float) -> None:
         while True:
             wait = due - self._now()
             await self._clock.sleep(wait if wait > _HAIR_SECONDS else 0.0)

@@ -90,19 +90,19 @@ class Bucket:
         self._time = clock.monotonic()
 
     def delay(self, key: Hashable) -> float:
-        self._flow_in()
+        self._refill()
         self._tokens -= 1
         return max(-self._tokens / self._rate, 0.0)
 
     def take(self) -> bool:
         """Takes a token if a whole one is available, without waiting. Returns True on success."""
-        self._flow_in()
+        self._refill()
         if self._tokens < 1:
             return False
         self._tokens -= 1
         return True
 
-    def _flow_in(self) -> None:
+    def _refill(self) -> None:
         now = self._clock.monotonic()
         self._tokens = min(self._tokens + (now - self._time) * self._rate, self._burst)
         self._time = now

@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.labels import Selector
 
 
-class Look(NamedTuple):
+class Lookup(NamedTuple):
     """One lookup: an object by key, or a list in a namespace (or all) with a label selector."""
 
     cluster: str
@@ -32,79 +32,79 @@ class Look(NamedTuple):
         label = next(iter(required.items()), None)
         return self.cluster, self.kind, "list", self.namespace, label
 
-    def sees(self, held: CachedObject[object]) -> bool:
-        return self.selector is None or self.selector.matches(held.meta.labels)
+    def matches(self, entry: CachedObject[object]) -> bool:
+        return self.selector is None or self.selector.matches(entry.meta.labels)
 
 
 class Lookups:
     """The lookups of all requests."""
 
     def __init__(self) -> None:
-        self._looks: dict[Request, frozenset[Look]] = {}
+        self._by_request: dict[Request, frozenset[Lookup]] = {}
         # The lookups by their index key; empty if there are none. Only this class changes them.
-        self.buckets: dict[tuple[object, ...], dict[Look, dict[Request, None]]] = {}
+        self.buckets: dict[tuple[object, ...], dict[Lookup, dict[Request, None]]] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._looks.values()))
+        return sum(map(len, self._by_request.values()))
 
-    def of(self, request: Request) -> frozenset[Look]:
+    def of(self, request: Request) -> frozenset[Lookup]:
         """Returns the lookups of a request."""
-        return self._looks.get(request, frozenset())
+        return self._by_request.get(request, frozenset())
 
-    def add(self, request: Request, look: Look) -> None:
+    def add(self, request: Request, lookup: Lookup) -> None:
         """Records a lookup during the reconcile, so that changes from now on trigger the request."""
-        if look in self._looks.get(request, ()):
+        if lookup in self._by_request.get(request, ()):
             return  # already recorded by the previous run
-        self.buckets.setdefault(look.bucket, {}).setdefault(look, {})[request] = None
+        self.buckets.setdefault(lookup.bucket, {}).setdefault(lookup, {})[request] = None
 
-    def settle(self, request: Request, looks: Iterable[Look], *, complete: bool) -> None:
+    def finish_run(self, request: Request, lookups: Iterable[Lookup], *, complete: bool) -> None:
         """Records the lookups of a finished run. A complete run replaces the previous lookups, others add to them."""
-        before = self._looks.get(request, frozenset())
-        now = frozenset(looks)
+        before = self._by_request.get(request, frozenset())
+        now = frozenset(lookups)
         if not complete:
             now |= before
-        for look in before - now:
-            self._drop(request, look)
+        for lookup in before - now:
+            self._drop(request, lookup)
         if now:
-            self._looks[request] = now
+            self._by_request[request] = now
         else:
-            self._looks.pop(request, None)
+            self._by_request.pop(request, None)
 
-    def forget(self, request: Request) -> None:
+    def discard(self, request: Request) -> None:
         """Drops the lookups of a request after its object is deleted."""
-        for look in self._looks.pop(request, ()):
-            self._drop(request, look)
+        for lookup in self._by_request.pop(request, ()):
+            self._drop(request, lookup)
 
-    def who(self, cluster: str, kind: GroupVersionKind, change: Change[object]) -> list[Request]:
+    def requests_for(self, cluster: str, kind: GroupVersionKind, change: Change[object]) -> list[Request]:
         """Returns the requests that looked up the changed object."""
         if not self.buckets:
             return []
         found: dict[Request, None] = {}
-        for held in (change.old, change.new):
-            if held is not None:
-                self._gather(cluster, kind, held, found)
+        for entry in (change.old, change.new):
+            if entry is not None:
+                self._collect(cluster, kind, entry, found)
         return list(found)
 
-    def _gather(
-        self, cluster: str, kind: GroupVersionKind, held: CachedObject[object], found: dict[Request, None]
+    def _collect(
+        self, cluster: str, kind: GroupVersionKind, entry: CachedObject[object], found: dict[Request, None]
     ) -> None:
-        meta = held.meta
+        meta = entry.meta
         for requests in self.buckets.get((cluster, kind, "key", meta.key), {}).values():
             found.update(requests)
         labels = [None, *(meta.labels or {}).items()]
         for namespace in dict.fromkeys((meta.namespace, "")):
             for label in labels:
-                for look, requests in self.buckets.get((cluster, kind, "list", namespace, label), {}).items():
-                    if look.sees(held):
+                for lookup, requests in self.buckets.get((cluster, kind, "list", namespace, label), {}).items():
+                    if lookup.matches(entry):
                         found.update(requests)
 
-    def _drop(self, request: Request, look: Look) -> None:
-        bucket = self.buckets.get(look.bucket)
-        requests = bucket.get(look) if bucket is not None else None
+    def _drop(self, request: Request, lookup: Lookup) -> None:
+        bucket = self.buckets.get(lookup.bucket)
+        requests = bucket.get(lookup) if bucket is not None else None
         if bucket is None or requests is None:
             return
         requests.pop(request, None)
         if not requests:
-            del bucket[look]
+            del bucket[lookup]
             if not bucket:
-                del self.buckets[look.bucket]
+                del self.buckets[lookup.bucket]

@@ -24,8 +24,8 @@ from setpoint.client.requests import place_of
 from setpoint.client.selectors import LabelsArgument, labels_text
 from setpoint.client.write_verbs import configuration
 from setpoint.controller.expectations import Expectations
-from setpoint.controller.read_tracker import Look
-from setpoint.controller.recording_client import Noting, NotingClient, placed
+from setpoint.controller.read_tracker import Lookup
+from setpoint.controller.recording_client import RecordingClient, RunRecorder, metadata_of
 from setpoint.controller.run_record import Read, Write
 from setpoint.merge.equality import equal
 from setpoint.objects import labels as label_selectors
@@ -48,20 +48,20 @@ class Applied:
 
     def __init__(self) -> None:
         # Only equality matters, so a hash is enough and saves memory.
-        self._known: dict[int, int] = {}
+        self._versions: dict[int, int] = {}
         self._notes: dict[object, Any] = {}
 
-    def is_known(self, place: tuple[object, ...], what: object, version: str) -> bool:
-        return self._known.get(hash(place)) == hash((what, version))
+    def is_applied(self, place: tuple[object, ...], what: object, version: str) -> bool:
+        return self._versions.get(hash(place)) == hash((what, version))
 
-    def learn(self, place: tuple[object, ...], what: object, version: str) -> None:
-        _put_last(self._known, hash(place), hash((what, version)))
+    def record(self, place: tuple[object, ...], what: object, version: str) -> None:
+        _put_last(self._versions, hash(place), hash((what, version)))
 
-    def note(self, about: object) -> Any:
+    def get(self, about: object) -> Any:
         """Returns the note about a subject; None if there is none."""
         return self._notes.get(about)
 
-    def put_note(self, about: object, note: Any) -> None:
+    def put(self, about: object, note: Any) -> None:
         """Stores a note about a subject; None removes the note."""
         if note is None:
             self._notes.pop(about, None)
@@ -76,17 +76,17 @@ def _put_last(known: dict[Any, Any], key: object, value: object) -> None:
     known[key] = value
 
 
-class Reader(Noting, Protocol):
+class Reader(RunRecorder, Protocol):
     """The reconcile, as seen by its client."""
 
-    def looked(self, look: Look) -> None:
+    def record_lookup(self, lookup: Lookup) -> None:
         """Records a lookup."""
 
     def undeclared(self, kind: KindRef) -> None:
         """Reports the read of a kind that the controller has not declared."""
 
 
-class ReconcileClient(NotingClient):
+class ReconcileClient(RecordingClient):
     """The client of a reconcile, `ctx.client`.
 
     website = await ctx.client.get(Website, "a", "default")
@@ -123,14 +123,14 @@ class ReconcileClient(NotingClient):
         return self._cache
 
     @property
-    def has_doubts(self) -> bool:
+    def has_uncertain_writes(self) -> bool:
         """True if the outcome of a write is unknown, so that reads must ask the server."""
-        return self._expectations.is_unsure(self._reader.request)
+        return self._expectations.is_uncertain(self._reader.request)
 
     @property
-    def _live(self) -> NotingClient:
+    def _live(self) -> RecordingClient:
         """A client for the same reconcile without the cache."""
-        return NotingClient(self, self.options, self._noting, self._expectations, self._primary)
+        return RecordingClient(self, self.options, self._recorder, self._expectations, self._primary)
 
     # Reading
 
@@ -195,29 +195,29 @@ class ReconcileClient(NotingClient):
         """
         ref, namespace = kind_of(kind), namespace or self.options.namespace
         key = f"{namespace}/{name}" if namespace else name
-        whole = self._whole(ref, namespace)
+        whole = self._full_informer(ref, namespace)
         informers = [whole] if whole is not None else self._parts(ref)
         if not informers:
             raise NotCached(f"{ref} is not cached: add it to the controller's `reads`")
-        self._reader.looked(Look(self._cluster, ref.gvk, key))
+        self._reader.record_lookup(Lookup(self._cluster, ref.gvk, key))
         found = (informer.store.get(key) for informer in informers)
-        held = next((each for each in found if each is not None), None)
-        self._reader.saw(Read(ref.gvk, key, held.meta.resource_version if held is not None else ""))
-        return held.object if held is not None else None
+        entry = next((each for each in found if each is not None), None)
+        self._reader.record_read(Read(ref.gvk, key, entry.meta.resource_version if entry is not None else ""))
+        return entry.object if entry is not None else None
 
     async def _cached(self, ref: KindRef, name: str, namespace: str, labels: LabelsArgument = None) -> Any:
         """Returns an object from the cache; None if only the server can answer. Raises NotFound."""
         request, kind = self._reader.request, ref.gvk
         key = f"{namespace}/{name}" if namespace else name
-        informer = self._whole(ref, namespace, labels)
+        informer = self._full_informer(ref, namespace, labels)
         if informer is None:
             return self._from_part(ref, key)
         if kind != self._primary or key != request.object:
-            self._reader.looked(Look(self._cluster, kind, key))
-        if self._expectations.doubts and self._expectations.is_unsure(request, kind, key):
-            return await self._ask_for(ref, name, namespace, key)
+            self._reader.record_lookup(Lookup(self._cluster, kind, key))
+        if self._expectations.uncertain and self._expectations.is_uncertain(request, kind, key):
+            return await self._get_live(ref, name, namespace, key)
         found = await self._cache.get(ref, name, namespace, labels=labels)
-        self._reader.saw(Read(kind, key, _version_of(found)))
+        self._reader.record_read(Read(kind, key, _version_of(found)))
         if found is None:
             raise NotFound.of(await self._group_resource(ref), name)
         return found
@@ -225,24 +225,24 @@ class ReconcileClient(NotingClient):
     def _from_part(self, ref: KindRef, key: str) -> Any:
         """Returns an object from a cache of only a part of a kind; None if the object is not in that part."""
         for informer in self._parts(ref):
-            held = informer.store.get(key)
-            if held is not None and not self._expectations.is_unsure(self._reader.request, ref.gvk, key):
+            entry = informer.store.get(key)
+            if entry is not None and not self._expectations.is_uncertain(self._reader.request, ref.gvk, key):
                 if ref.gvk != self._primary or key != self._reader.request.object:
-                    self._reader.looked(Look(self._cluster, ref.gvk, key))
-                self._reader.saw(Read(ref.gvk, key, held.meta.resource_version))
-                return held.object
+                    self._reader.record_lookup(Lookup(self._cluster, ref.gvk, key))
+                self._reader.record_read(Read(ref.gvk, key, entry.meta.resource_version))
+                return entry.object
         self._reader.undeclared(ref)
         return None
 
-    async def _ask_for(self, ref: KindRef, name: str, namespace: str, key: str) -> Any:
+    async def _get_live(self, ref: KindRef, name: str, namespace: str, key: str) -> Any:
         """Returns the object from the server. Later cache reads wait until the cache shows this version."""
         try:
             found = await super().get(ref, name, namespace)
         except NotFound:
-            self._expectations.sure(self._reader.request, ref.gvk, key)
+            self._expectations.mark_certain(self._reader.request, ref.gvk, key)
             raise
-        await self._learn(ref, [tree_of(found)])
-        self._expectations.sure(self._reader.request, ref.gvk, key)
+        await self._expect_versions(ref, [tree_of(found)])
+        self._expectations.mark_certain(self._reader.request, ref.gvk, key)
         return found
 
     def current(self, kind: GroupVersionKind, plural: str, name: str, namespace: str) -> Object | None:
@@ -251,21 +251,21 @@ class ReconcileClient(NotingClient):
         Returns None if the cache has no such object, or only a version older than this process's own write.
         """
         ref, key = KindRef(kind), f"{namespace}/{name}" if namespace else name
-        self._reader.looked(Look(self._cluster, kind, key))
-        if self._expectations.is_unsure(self._reader.request, kind, key):
+        self._reader.record_lookup(Lookup(self._cluster, kind, key))
+        if self._expectations.is_uncertain(self._reader.request, kind, key):
             return None
-        whole = self._whole(ref, namespace)
+        whole = self._full_informer(ref, namespace)
         for informer in self._parts(ref) if whole is None else (whole,):
-            held = informer.store.get(key)
-            if held is not None and self._is_current(held, kind.group, plural, key):
-                self._reader.saw(Read(kind, key, held.meta.resource_version))
-                found: Object = held.object
+            entry = informer.store.get(key)
+            if entry is not None and self._is_current(entry, kind.group, plural, key):
+                self._reader.record_read(Read(kind, key, entry.meta.resource_version))
+                found: Object = entry.object
                 return found
         return None
 
     def is_declared(self, kind: GroupVersionKind, namespace: str) -> bool:
         """Returns True if the cache has all objects of a kind, in a namespace or everywhere."""
-        return self._whole(KindRef(kind), namespace) is not None
+        return self._full_informer(KindRef(kind), namespace) is not None
 
     @overload
     async def list(self, kind: type[R], namespace: str = "", **how: Unpack[ListOptions]) -> Listing[R]: ...
@@ -277,7 +277,7 @@ class ReconcileClient(NotingClient):
         """Returns the objects of a kind, from the cache if the kind is declared."""
         ref = kind_of(kind)
         namespace = namespace or self.options.namespace
-        informer = self._whole(ref, namespace)
+        informer = self._full_informer(ref, namespace)
         if informer is None:
             self._reader.undeclared(ref)
         if informer is None or any(how.get(option) for option in _LIVE):
@@ -285,28 +285,30 @@ class ReconcileClient(NotingClient):
         labels, fields = how.get("labels"), how.get("fields")
         text = labels_text(labels)
         selector = label_selectors.parse(text)
-        self._reader.looked(Look(self._cluster, ref.gvk, "", namespace, None if selector.is_everything else selector))
-        if self._expectations.is_unsure(self._reader.request, ref.gvk):
+        self._reader.record_lookup(
+            Lookup(self._cluster, ref.gvk, "", namespace, None if selector.is_everything else selector)
+        )
+        if self._expectations.is_uncertain(self._reader.request, ref.gvk):
             found = await super().list(ref, namespace, **how)
-            await self._learn(ref, [tree_of(obj) for obj in found.items])
-            self._expectations.sure(self._reader.request, ref.gvk)
+            await self._expect_versions(ref, [tree_of(obj) for obj in found.items])
+            self._expectations.mark_certain(self._reader.request, ref.gvk)
             return found
         items = await self._cache.list(ref, namespace, labels=labels, fields=fields)
         version = informer.resource_version
-        self._reader.saw(Read(ref.gvk, "", version, False, namespace, text, len(items)))
+        self._reader.record_read(Read(ref.gvk, "", version, False, namespace, text, len(items)))
         return Listing(items, version)
 
-    async def _learn(self, ref: KindRef, found: Iterable[Object]) -> None:
+    async def _expect_versions(self, ref: KindRef, found: Iterable[Object]) -> None:
         """Makes later cache reads wait until the cache shows these versions."""
         resource = await self.mapper.resource(ref.gvk)
         for tree in found:
-            place = placed(tree)
+            place = metadata_of(tree)
             revision = number(place.resource_version)
             if revision is not None:
                 written = Written(revision, place.uid, labels=tree.get("metadata", {}).get("labels"))
-                self._cache.writes.note(Target(ref.gvk.group, resource.plural), place.key, written)
+                self._cache.writes.record(Target(ref.gvk.group, resource.plural), place.key, written)
 
-    def _whole(self, ref: KindRef, namespace: str, labels: LabelsArgument = None) -> Informer[Any] | None:
+    def _full_informer(self, ref: KindRef, namespace: str, labels: LabelsArgument = None) -> Informer[Any] | None:
         """Returns the informer of all objects of a kind, or all with some labels, in a namespace or everywhere."""
         try:
             return self._cache.informer(ref, namespace, labels=labels)
@@ -343,13 +345,15 @@ class ReconcileClient(NotingClient):
     async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Replaces an object. Not sent if the object is equal to the cached one."""
         ref, tree = ref_of(obj), tree_of(obj)
-        place = placed(tree)
-        held = await self._known(ref, place.key)
-        if held is not None and place.resource_version == held.meta.resource_version:
-            before = tree_of(held.object)
+        place = metadata_of(tree)
+        entry = await self._current_entry(ref, place.key)
+        if entry is not None and place.resource_version == entry.meta.resource_version:
+            before = tree_of(entry.object)
             same = equal(before.get("status"), tree.get("status")) if subresource == "status" else equal(before, tree)
             if same:
-                self._reader.wrote(Write("update", ref.gvk, place.key, subresource, place.resource_version, True))
+                self._reader.record_write(
+                    Write("update", ref.gvk, place.key, subresource, place.resource_version, True)
+                )
                 return obj
         return await super().update(obj, subresource=subresource, **how)
 
@@ -361,36 +365,36 @@ class ReconcileClient(NotingClient):
         manager = how.get("field_manager") or self.options.field_manager
         key = f"{namespace}/{name}" if namespace else name
         applied = (self._cluster, ref.gvk, key, subresource, manager)
-        held = await self._known(ref, key)
-        if held is not None and self._applied.is_known(applied, hash(body), held.meta.resource_version):
-            self._reader.wrote(Write("apply", ref.gvk, key, subresource, held.meta.resource_version, True))
-            return cast(Obj, _copy(ref, held))
+        entry = await self._current_entry(ref, key)
+        if entry is not None and self._applied.is_applied(applied, hash(body), entry.meta.resource_version):
+            self._reader.record_write(Write("apply", ref.gvk, key, subresource, entry.meta.resource_version, True))
+            return cast(Obj, _copy(ref, entry))
         found = await self._apply(ref, body, name, namespace, subresource, force, how)
         if not how.get("dry_run", self.options.dry_run):
-            self._applied.learn(applied, hash(body), _version_of(found))
+            self._applied.record(applied, hash(body), _version_of(found))
         return cast(Obj, found)
 
-    async def _known(self, ref: KindRef, key: str) -> CachedObject[Any] | None:
+    async def _current_entry(self, ref: KindRef, key: str) -> CachedObject[Any] | None:
         """Returns an object from the cache, if present and not older than this process's own write."""
         expectations = self._expectations
-        if expectations.doubts and expectations.is_unsure(self._reader.request, ref.gvk, key):
+        if expectations.uncertain and expectations.is_uncertain(self._reader.request, ref.gvk, key):
             return None
         for informer in self._cache.informers:
             if informer.kind.gvk != ref.gvk or informer.kind.metadata_only or informer.scope.transform is not None:
                 continue
-            held = informer.store.get(key)
-            if held is not None:
+            entry = informer.store.get(key)
+            if entry is not None:
                 resource = await self.mapper.resource(ref.gvk)
-                if self._is_current(held, ref.gvk.group, resource.plural, key):
-                    return held
+                if self._is_current(entry, ref.gvk.group, resource.plural, key):
+                    return entry
         return None
 
-    def _is_current(self, held: CachedObject[Any], group: str, plural: str, key: str) -> bool:
+    def _is_current(self, entry: CachedObject[Any], group: str, plural: str, key: str) -> bool:
         """Returns True if a cache entry is not older than this process's own write."""
         if not self._cache.writes:
             return True
         written = self._cache.writes.of(Target(group, plural)).get(key)
-        return written is None or (number(held.meta.resource_version) or 0) >= written.revision > 0
+        return written is None or (number(entry.meta.resource_version) or 0) >= written.revision > 0
 
 
 def _version_of(found: Any) -> str:
@@ -403,9 +407,9 @@ def _version_of(found: Any) -> str:
     return version
 
 
-def _copy(ref: KindRef, held: CachedObject[Any]) -> Any:
+def _copy(ref: KindRef, entry: CachedObject[Any]) -> Any:
     """Returns a private copy of a cached object."""
-    found = ref.decode(held.raw)
+    found = ref.decode(entry.raw)
     # Items of a list may lack apiVersion and kind.
     own = {"apiVersion": ref.gvk.api_version, "kind": ref.gvk.kind}
     return {**own, **found} if isinstance(found, dict) else found

@@ -9,11 +9,11 @@ from setpoint.objects.reconcile_report import Because, From, ObservedRead, Recon
 from setpoint.objects.times import format_micro_time
 
 
-def remembered(controllers: Iterable[Controller], wanted: ReconcileQuery) -> list[Reconciled]:
+def recorded_runs(controllers: Iterable[Controller], wanted: ReconcileQuery) -> list[Reconciled]:
     """Returns the known reconciles that match, newest first."""
     found = [(run, kind) for each in controllers for run, kind in _of(each) if _is_wanted(run, kind, wanted)]
     found.sort(key=lambda pair: pair[0].began, reverse=True)
-    return [told(run, kind) for run, kind in found[: wanted.limit]]
+    return [report_of(run, kind) for run, kind in found[: wanted.limit]]
 
 
 def _of(controller: Controller) -> Iterator[tuple[ReconcileRecord, str]]:
@@ -38,7 +38,7 @@ def primary_kind(controller: Controller) -> str:
     return str(controller.primary.gvk.group_kind) if controller.primary is not None else ""
 
 
-def told(run: ReconcileRecord, kind: str) -> Reconciled:
+def report_of(run: ReconcileRecord, kind: str) -> Reconciled:
     """Converts the record of a reconcile to its report."""
     return Reconciled(
         id=run.id,
@@ -53,21 +53,21 @@ def told(run: ReconcileRecord, kind: str) -> Reconciled:
         error="" if run.error is None else f"{type(run.error).__name__}: {run.error}",
         requeue_after_seconds=run.requeue_after,
         attempt=run.attempt,
-        because=tuple(map(_because, run.why)),
+        because=tuple(map(_trigger_report, run.why)),
         more_reasons=run.more,
         # Repeated reads of the same version are reported once.
-        reads=tuple(dict.fromkeys(map(_seen, run.reads))),
+        reads=tuple(dict.fromkeys(map(_read_report, run.reads))),
         more_reads=run.more_reads,
-        writes=tuple(map(_wrote, run.writes)),
+        writes=tuple(map(_write_report, run.writes)),
     )
 
 
-def _because(trigger: Trigger) -> Because:
+def _trigger_report(trigger: Trigger) -> Because:
     kind = str(trigger.kind.group_kind) if trigger.kind is not None else ""
     return Because(trigger.event, kind, trigger.object, trigger.resource_version, trigger.source, trigger.fields)
 
 
-def _seen(read: Read) -> ObservedRead:
+def _read_report(read: Read) -> ObservedRead:
     source: From = "server" if read.from_server else "cache"
     kind = str(read.kind.group_kind)
     if read.object:
@@ -75,7 +75,7 @@ def _seen(read: Read) -> ObservedRead:
     return ObservedRead(kind, "", read.resource_version, source, read.namespace, read.selector, read.count)
 
 
-def _wrote(write: Write) -> Wrote:
+def _write_report(write: Write) -> Wrote:
     return Wrote(
         write.verb, str(write.kind.group_kind), write.object, write.subresource, write.resource_version, write.skipped
     )

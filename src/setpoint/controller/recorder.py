@@ -19,7 +19,7 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, tree_of
 from setpoint.client.transport import TransportError
 from setpoint.controller.correlation import Correlator
-from setpoint.controller.series import FINISH_SECONDS, REFRESH_SECONDS, Series, Telling
+from setpoint.controller.series import FINISH_SECONDS, REFRESH_SECONDS, Series, SeriesUpdate
 from setpoint.objects.clock import timeout
 from setpoint.objects.errors import AlreadyExists, APIError, NotFound
 from setpoint.objects.gvk import GroupVersionKind
@@ -97,11 +97,11 @@ class Recorder:
         except ValueError as error:
             _log.warning("%s: cannot record event %s: %s", self.name, reason, error)
             return
-        said = _Said(self.name, kind, reason[:_NAME_CHARACTERS], _clipped(note, _NOTE_BYTES), action or reason)
+        said = _EventContent(self.name, kind, reason[:_NAME_CHARACTERS], _clipped(note, _NOTE_BYTES), action or reason)
         self._events.put(self._make(about, said, beside, annotations))
 
 
-class _Said(NamedTuple):
+class _EventContent(NamedTuple):
     """The content of an event."""
 
     reporter: str
@@ -131,7 +131,7 @@ class Events:
         self._correlator = Correlator(self._clock)
         self._last_nanos = 0
         # The events that did not reach the server: the queue was full, the server rejected them, or the retries ended.
-        self.dropped = self.rejected = self.given_up = 0
+        self.dropped = self.rejected = self.failed = 0
         # The written events, and those dropped as duplicates.
         self.written = self.filtered = 0
 
@@ -165,7 +165,7 @@ class Events:
                 while self._queue:
                     for telling in self._correlated(self._queue.popleft()):
                         await self._attempt(telling)
-                for series in self._series.untold():
+                for series in self._series.unsent():
                     await self._attempt(_Write(_EVENT, series.event, series.patch))
         self.dropped += len(self._queue)
         self._queue.clear()
@@ -178,10 +178,10 @@ class Events:
             self._more.clear()
             await self._more.wait()
 
-    async def _every(self, seconds: float, told: Callable[[], list[Telling]]) -> None:
+    async def _every(self, seconds: float, due_series: Callable[[], list[SeriesUpdate]]) -> None:
         while True:
             await self._clock.sleep(seconds)
-            for series in told():
+            for series in due_series():
                 await self._write(_Write(_EVENT, series.event, series.patch))
 
     def _correlated(self, event: Object) -> "Iterator[_Write]":
@@ -191,11 +191,11 @@ class Events:
             self.filtered += not found
             yield from (_Write(_EVENT, telling.event, telling.patch) for telling in found)
             return
-        told = self._correlator.correlate(event, self._name(event["involvedObject"]["name"]))
-        if told is None:
+        write = self._correlator.correlate(event, self._name(event["involvedObject"]["name"]))
+        if write is None:
             self.filtered += 1
         else:
-            yield _Write(_LEGACY, told.event, told.patch, told.key)
+            yield _Write(_LEGACY, write.event, write.patch, write.key)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yields the event metrics."""
@@ -204,7 +204,7 @@ class Events:
             "filtered": self.filtered,
             "dropped": self.dropped,
             "rejected": self.rejected,
-            "given_up": self.given_up,
+            "given_up": self.failed,
         }
         samples = [({"result": result}, count) for result, count in found.items()]
         yield MetricFamily("setpoint_events_total", "counter", "Events by result.", samples)
@@ -219,7 +219,7 @@ class Events:
             if tries < MOST_TRIES:
                 # The first delay is random, so that clients do not all return at once.
                 await self._clock.sleep(RETRY_SECONDS * (self._ids.random() if tries == 1 else 1.0))
-        self.given_up += 1
+        self.failed += 1
         _log.warning("dropping an event after %d attempts: %s", MOST_TRIES, write)
 
     async def _attempt(self, write: "_Write") -> bool:
@@ -243,7 +243,7 @@ class Events:
             return True
         self.written += 1
         if write.key:
-            self._correlator.written(event, write.key)
+            self._correlator.record_written(event, write.key)
         return True
 
     async def _send(self, write: "_Write") -> Object:
@@ -261,44 +261,44 @@ class Events:
     # Making
 
     def event(
-        self, about: Object, said: _Said, related: Object | None, annotations: Mapping[str, str] | None
+        self, reference: Object, content: _EventContent, related: Object | None, annotations: Mapping[str, str] | None
     ) -> Object:
         """Returns an events.k8s.io/v1 event."""
         found: Object = {
             "apiVersion": _EVENT.api_version,
             "kind": "Event",
-            "metadata": self._metadata(about, annotations),
+            "metadata": self._metadata(reference, annotations),
             "eventTime": format_micro_time(self._clock.now()),
-            "reportingController": said.reporter,
-            "reportingInstance": f"{said.reporter}-{self._host}"[:_NAME_CHARACTERS],
-            "action": said.action[:_NAME_CHARACTERS],
-            "reason": said.reason,
-            "regarding": about,
-            "note": said.note,
-            "type": said.type,
+            "reportingController": content.reporter,
+            "reportingInstance": f"{content.reporter}-{self._host}"[:_NAME_CHARACTERS],
+            "action": content.action[:_NAME_CHARACTERS],
+            "reason": content.reason,
+            "regarding": reference,
+            "note": content.note,
+            "type": content.type,
         }
         if related is not None:
             found["related"] = related
         return found
 
     def legacy_event(
-        self, about: Object, said: _Said, related: Object | None, annotations: Mapping[str, str] | None
+        self, reference: Object, content: _EventContent, related: Object | None, annotations: Mapping[str, str] | None
     ) -> Object:
         """Returns a core/v1 event."""
         moment = format_time(self._clock.now())
         found: Object = {
             "apiVersion": _LEGACY.api_version,
             "kind": "Event",
-            "metadata": self._metadata(about, annotations),
-            "involvedObject": about,
-            "reason": said.reason,
-            "message": said.note,
-            "source": {"component": said.reporter, "host": self._host},
+            "metadata": self._metadata(reference, annotations),
+            "involvedObject": reference,
+            "reason": content.reason,
+            "message": content.note,
+            "source": {"component": content.reporter, "host": self._host},
             "firstTimestamp": moment,
             "lastTimestamp": moment,
             "count": 1,
-            "type": said.type,
-            "reportingComponent": said.reporter,
+            "type": content.type,
+            "reportingComponent": content.reporter,
             "reportingInstance": self._host,
         }
         if related is not None:

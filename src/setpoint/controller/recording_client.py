@@ -19,7 +19,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.schema.types.resource import Resource
 
 
-class Placed(msgspec.Struct, rename="camel"):
+class ObjectMetadata(msgspec.Struct, rename="camel"):
     """The key, UID and resource version of an object."""
 
     name: str = ""
@@ -33,7 +33,7 @@ class Placed(msgspec.Struct, rename="camel"):
 
 
 class _Head(msgspec.Struct):
-    metadata: Placed = msgspec.field(default_factory=Placed)
+    metadata: ObjectMetadata = msgspec.field(default_factory=ObjectMetadata)
 
 
 class _ListHead(_Head):
@@ -45,29 +45,29 @@ _read_head = msgspec.json.Decoder(_Head).decode
 _read_list_head = msgspec.json.Decoder(_ListHead).decode
 
 
-def placed(obj: AnyObject) -> Placed:
+def metadata_of(obj: AnyObject) -> ObjectMetadata:
     """Returns the key, UID and resource version of an object."""
     if isinstance(obj, Resource):
         meta = obj.metadata
-        return Placed(meta.name, meta.namespace, meta.uid, meta.resource_version)
-    return msgspec.convert(obj.get("metadata") or {}, Placed)
+        return ObjectMetadata(meta.name, meta.namespace, meta.uid, meta.resource_version)
+    return msgspec.convert(obj.get("metadata") or {}, ObjectMetadata)
 
 
-class Noting(Protocol):
+class RunRecorder(Protocol):
     """The reconcile, as seen by its clients."""
 
     request: Request
     # Records a read.
-    saw: Callable[[Read], None]
+    record_read: Callable[[Read], None]
 
-    def accessed(self, access: Access) -> None:
+    def record_access(self, access: Access) -> None:
         """Records an API access."""
 
-    def wrote(self, write: Write) -> None:
+    def record_write(self, write: Write) -> None:
         """Records a write, or a write that was skipped as unnecessary."""
 
 
-class NotingClient(Client):
+class RecordingClient(Client):
     """The client of a reconcile without the cache, `ctx.api`.
 
     live = await ctx.api.get(Website, request.name, request.namespace)
@@ -77,14 +77,14 @@ class NotingClient(Client):
         self,
         client: Client,
         options: Options,
-        noting: Noting,
+        recorder: RunRecorder,
         expectations: Expectations,
         primary: GroupVersionKind | None = None,
     ) -> None:
         # Shares all attributes of the other client, including its connections.
         self.__dict__.update(client.__dict__)
         self.options = options
-        self._noting = noting
+        self._recorder = recorder
         self._expectations = expectations
         self._primary = primary
 
@@ -117,46 +117,52 @@ class NotingClient(Client):
         key = f"{namespace}/{name}" if namespace and name else name
         verb = _verb(method, name, content_type)
         is_dry_run = any(option == "dryRun" for option, _ in query or ())
-        self._noting.accessed(Access(ref.gvk, subresource, verb))
+        self._recorder.record_access(Access(ref.gvk, subresource, verb))
         if method == "GET":
-            return await (sent if subresource else self._noted_read(sent, ref.gvk, key, namespace, query))
+            return await (sent if subresource else self._recorded_read(sent, ref.gvk, key, namespace, query))
         if is_dry_run:
             return await sent
         try:
             answer = await sent
         except (TransportError, APIError) as error:
-            if _leaves_doubt(error):
-                self._expectations.unsure(self._noting.request, ref.gvk, key)
+            if _is_uncertain(error):
+                self._expectations.mark_uncertain(self._recorder.request, ref.gvk, key)
             raise
-        self._note(ref.gvk, verb, key, subresource, body, answer)
+        self._record(ref.gvk, verb, key, subresource, body, answer)
         return answer
 
-    async def _noted_read(
+    async def _recorded_read(
         self, sent: Awaitable[Answer], kind: GroupVersionKind, key: str, namespace: str, query: Query | None
     ) -> Answer:
         try:
             answer = await sent
         except NotFound:
-            self._noting.saw(Read(kind, key, "", True))
+            self._recorder.record_read(Read(kind, key, "", True))
             raise
-        self._noting.saw(_read_of(kind, key, namespace, query, answer))
+        self._recorder.record_read(_read_of(kind, key, namespace, query, answer))
         return answer
 
-    def _note(self, kind: GroupVersionKind, verb: str, key: str, subresource: str, body: bytes, answer: Answer) -> None:
-        request, expectations = self._noting.request, self._expectations
+    def _record(
+        self, kind: GroupVersionKind, verb: str, key: str, subresource: str, body: bytes, answer: Answer
+    ) -> None:
+        request, expectations = self._recorder.request, self._expectations
         try:
             meta = _read_head(answer.body).metadata
         except msgspec.MsgspecError:
-            meta = Placed()
-        if expectations.doubts:
-            expectations.sure(request, kind, key)
+            meta = ObjectMetadata()
+        if expectations.uncertain:
+            expectations.mark_certain(request, kind, key)
         if verb == "create":
             key = meta.key or key
-        if subresource == "status" and kind == self._primary and key == Placed(request.name, request.namespace).key:
+        if (
+            subresource == "status"
+            and kind == self._primary
+            and key == ObjectMetadata(request.name, request.namespace).key
+        ):
             before = _version_in(body)
             if before and before != meta.resource_version:
-                expectations.reported(kind, key, before, meta.resource_version)
-        self._noting.wrote(Write(verb, kind, key, subresource, meta.resource_version))
+                expectations.record_report(kind, key, before, meta.resource_version)
+        self._recorder.record_write(Write(verb, kind, key, subresource, meta.resource_version))
 
 
 def _read_of(kind: GroupVersionKind, key: str, namespace: str, query: Query | None, answer: Answer) -> Read:
@@ -179,7 +185,7 @@ def _verb(method: str, name: str, content_type: str) -> str:
     return "create" if method == "POST" else "update"
 
 
-def _leaves_doubt(error: TransportError | APIError) -> bool:
+def _is_uncertain(error: TransportError | APIError) -> bool:
     """Returns True if a failed request may have changed data anyway, or shows that the cache is behind."""
     if isinstance(error, TransportError):
         return error.sent

@@ -13,7 +13,7 @@ from setpoint.cache.cache import Cache
 from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change, Informer
 from setpoint.client.kinds import KindRef, kind_of
-from setpoint.controller.recording_client import placed
+from setpoint.controller.recording_client import metadata_of
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.source import Attached, Source, SourceHost
 from setpoint.controller.watch import Watch
@@ -44,18 +44,18 @@ class UsedBy(Watch):
         keys = self._keys
         cache = host.cache(self.cluster)
         for informer in _informers(cache, primary):
-            informer.store.keep_index(index, self.names, lambda held: keys(held.object))
+            informer.store.ensure_index(index, self.names, lambda entry: keys(entry.object))
 
-        def who(held: CachedObject[Any]) -> list[Request]:
+        def requests_for(entry: CachedObject[Any]) -> list[Request]:
             stores = [informer.store for informer in _informers(cache, primary)]
-            found = [each.meta for store in stores for each in store.by_index(index, held.meta.key)]
+            found = [each.meta for store in stores for each in store.by_index(index, entry.meta.key)]
             return [Request(meta.name, meta.namespace) for meta in found]
 
-        return await self.with_handler(who).attach(host)
+        return await self.with_handler(requests_for).attach(host)
 
     def _keys(self, obj: Any) -> Iterable[str]:
         """Yields the keys of the named objects; a bare name may be namespaced or cluster-scoped."""
-        namespace = placed(obj).namespace
+        namespace = metadata_of(obj).namespace
         for name in self.names(obj):
             if name:
                 yield name
@@ -95,27 +95,27 @@ class _Sweep:
         self.primary: KindRef | None = primary
         self.initial_priority = host.initial_priority
         self._kind = primary
-        self._told: tuple[Trigger, int] | None = None
+        self._pending: tuple[Trigger, int] | None = None
 
     def cache(self, cluster: str) -> Cache:
         return self._host.cache(cluster)
 
-    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
-        self._host.looked_up(kind, change, trigger, cluster)
+    def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
+        self._host.enqueue_readers(kind, change, trigger, cluster)
 
     def enqueue(self, request: Request, trigger: Trigger, priority: int = 0) -> None:
-        if self._told is None:
+        if self._pending is None:
             asyncio.get_running_loop().call_soon(self._sweep)
-        self._told = trigger, priority if self._told is None else max(priority, self._told[1])
+        self._pending = trigger, priority if self._pending is None else max(priority, self._pending[1])
 
     def _sweep(self) -> None:
-        told, self._told = self._told, None
+        told, self._pending = self._pending, None
         if told is None:
             return
         trigger, priority = told
         for informer in _informers(self._host.cache(self._cluster), self._kind):
-            for held in list(informer.store.all()):
-                self._host.enqueue(Request(held.meta.name, held.meta.namespace, self._cluster), trigger, priority)
+            for entry in list(informer.store.all()):
+                self._host.enqueue(Request(entry.meta.name, entry.meta.namespace, self._cluster), trigger, priority)
 
 
 def _informers(cache: Cache, kind: KindRef) -> list[Informer[Any]]:

@@ -79,7 +79,7 @@ class Trigger:
                 self._fields = changed_paths(tree_of(change.old.object), tree_of(change.new.object))
         return self._fields
 
-    def let_go(self) -> None:
+    def release_objects(self) -> None:
         """Releases the objects. `fields` stays available only if read before."""
         self._change = None
 

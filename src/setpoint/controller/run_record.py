@@ -90,14 +90,14 @@ class ReconcileRecord:
     notes: list[object] = field(default_factory=list)
 
     @property
-    def wrote(self) -> bool:
+    def has_writes(self) -> bool:
         """True if the reconcile sent a write."""
         return any(not write.skipped for write in self.writes)
 
-    def let_go(self) -> None:
+    def release_objects(self) -> None:
         """Releases references to objects; only the record of the changes stays."""
         for trigger in self.why:
-            trigger.let_go()
+            trigger.release_objects()
         if self.error is not None:
             self.error.__traceback__ = None
 

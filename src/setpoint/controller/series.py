@@ -22,17 +22,17 @@ _FINISH = timedelta(seconds=FINISH_SECONDS)
 class _CountedEvent:
     """An event and the number of its occurrences."""
 
-    __slots__ = ("count", "event", "last", "told")
+    __slots__ = ("count", "event", "last", "reported")
 
     def __init__(self, event: Object, now: datetime) -> None:
         self.event = event
         self.count = 1
         self.last = now
         # The count that was last sent.
-        self.told = 1
+        self.reported = 1
 
 
-class Telling(NamedTuple):
+class SeriesUpdate(NamedTuple):
     """An event to create, or a series to patch."""
 
     event: Object
@@ -50,7 +50,7 @@ class Series:
         self._clock = clock
         self._entries: dict[tuple[str, ...], _CountedEvent] = {}
 
-    def observe(self, event: Object) -> list[Telling]:
+    def observe(self, event: Object) -> list[SeriesUpdate]:
         """Returns the writes that are due now: the event, or the start of a series; empty if only the count changed."""
         now = self._clock.now()
         key = _key(event)
@@ -59,36 +59,38 @@ class Series:
             dropped = []
             if len(self._entries) >= MOST_SERIES:
                 oldest = self._entries.pop(next(iter(self._entries)))
-                dropped = _untold(oldest)
+                dropped = _unsent(oldest)
             self._entries[key] = _CountedEvent(event, now)
-            return [*dropped, Telling(event)]
+            return [*dropped, SeriesUpdate(event)]
         entry.count += 1
         entry.last = now
-        return [_tell(entry)] if entry.count == 2 else []
+        return [_update(entry)] if entry.count == 2 else []
 
-    def refresh(self) -> list[Telling]:
+    def refresh(self) -> list[SeriesUpdate]:
         """Returns all series with their current counts."""
-        return [_tell(entry) for entry in self._entries.values() if entry.count > 1]
+        return [_update(entry) for entry in self._entries.values() if entry.count > 1]
 
-    def finish(self) -> list[Telling]:
+    def finish(self) -> list[SeriesUpdate]:
         """Ends the series without an event for 6 minutes, and returns them."""
         before = self._clock.now() - _FINISH
         ended = [key for key, entry in self._entries.items() if entry.last < before]
         entries = [self._entries.pop(key) for key in ended]
-        return [_tell(entry) for entry in entries if entry.count > 1]
+        return [_update(entry) for entry in entries if entry.count > 1]
 
-    def untold(self) -> list[Telling]:
+    def unsent(self) -> list[SeriesUpdate]:
         """Returns the series with unsent counts, for the shutdown."""
-        return [telling for entry in self._entries.values() for telling in _untold(entry)]
+        return [telling for entry in self._entries.values() for telling in _unsent(entry)]
 
 
-def _untold(entry: _CountedEvent) -> list[Telling]:
-    return [_tell(entry)] if entry.count > entry.told else []
+def _unsent(entry: _CountedEvent) -> list[SeriesUpdate]:
+    return [_update(entry)] if entry.count > entry.reported else []
 
 
-def _tell(entry: _CountedEvent) -> Telling:
-    entry.told = entry.count
-    return Telling({**entry.event, "series": {"count": entry.count, "lastObservedTime": format_micro_time(entry.last)}})
+def _update(entry: _CountedEvent) -> SeriesUpdate:
+    entry.reported = entry.count
+    return SeriesUpdate(
+        {**entry.event, "series": {"count": entry.count, "lastObservedTime": format_micro_time(entry.last)}}
+    )
 
 
 def _key(event: Object) -> tuple[str, ...]:

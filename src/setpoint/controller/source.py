@@ -1,7 +1,7 @@
 """Sources: report changes to a controller.
 
 A source is a description; `attach` starts the source for one controller. The attached source reports whether its
-initial state is complete (`synced`) and current problems (`trouble`), and can be detached at any time.
+initial state is complete (`synced`) and current problems (`problem`), and can be detached at any time.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class SourceHost(Protocol):
     def enqueue(self, request: Request, trigger: Trigger, priority: int = 0) -> None:
         """Queues a request."""
 
-    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
+    def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Queues every request whose last reconcile looked up the changed object."""
 
 
@@ -49,7 +49,7 @@ class Attached(Protocol):
         """True if the source has reported all objects that existed at its start."""
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """The current problem of the source; empty without one."""
 
     async def wait_synced(self) -> None: ...
@@ -97,7 +97,7 @@ class Follower:
         return True
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         return f"{self.name}: {self._error}" if self._error is not None else ""
 
     async def wait_synced(self) -> None:

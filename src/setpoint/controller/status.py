@@ -100,12 +100,12 @@ class Status(MutableMapping[str, Json]):
             self._observed = True
             self._tree["observedGeneration"] = generation
 
-    def moved_to(self, obj: AnyObject) -> None:
+    def update_version(self, obj: AnyObject) -> None:
         """Records a newer version of the object after a write of this process that did not touch the status."""
         version = meta.resource_version(metadata_of(obj))
         self._object = {**self._object, "metadata": {**self._object.get("metadata", {}), "resourceVersion": version}}
 
-    def tell_flips(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:
+    def record_transitions(self, recorder: Any, regarding: AnyObject, types: Collection[str], *, failed: bool) -> None:
         """Records an event for each of these conditions with a changed status.
 
         The event is a warning if the condition is not true and the reconcile `failed`.

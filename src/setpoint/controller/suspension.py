@@ -17,29 +17,29 @@ SUSPEND = "setpoint.dev/suspend"
 SUSPENDED, READY = "Suspended", "Ready"
 
 
-def asks(held: CachedObject[Any] | None, suspend: Callable[[Any], str] | None) -> str:
+def suspension_reason(entry: CachedObject[Any] | None, suspend: Callable[[Any], str] | None) -> str:
     """Returns why an object is suspended, by its label or annotation, or by the function `suspend` of a controller;
     empty: not suspended."""
-    if held is None:
+    if entry is None:
         return ""
-    if (held.meta.labels or {}).get(SUSPEND) == "true":
+    if (entry.meta.labels or {}).get(SUSPEND) == "true":
         return f"the label {SUSPEND} is true"
-    if held.annotations.get(SUSPEND) == "true":
+    if entry.annotations.get(SUSPEND) == "true":
         return f"the annotation {SUSPEND} is true"
-    return suspend(held.object) if suspend is not None else ""
+    return suspend(entry.object) if suspend is not None else ""
 
 
-def is_told(obj: Any) -> bool:
+def is_reported_suspended(obj: Any) -> bool:
     """Returns True if the status of an object, typed or untyped, reports a suspension."""
     status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
-    told = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
-    return isinstance(told, Iterable) and any(_type(each) == SUSPENDED for each in told)
+    conditions = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
+    return isinstance(conditions, Iterable) and any(_type(each) == SUSPENDED for each in conditions)
 
 
 def _type(condition: Any) -> Any:
     return condition.get("type") if isinstance(condition, dict) else getattr(condition, "type", None)
 
 
-def is_reported(kind: KindRef | None) -> bool:
+def reports_suspension(kind: KindRef | None) -> bool:
     """Returns True if the suspension is reported in the status of objects of a kind: custom kinds only."""
     return kind is not None and "." in kind.gvk.group and not kind.gvk.group.endswith(".k8s.io")

@@ -6,7 +6,7 @@ from setpoint.controller.suspension import READY, SUSPENDED
 from setpoint.objects import conditions, meta
 
 
-async def tell(ctx: Context, why: str) -> None:
+async def report(ctx: Context, why: str) -> None:
     """Reports a suspension. The Ready condition becomes Unknown if it does not cover the current generation."""
     obj = await ctx.object()
     if obj is None:
@@ -19,6 +19,6 @@ async def tell(ctx: Context, why: str) -> None:
         status.condition(READY, None, SUSPENDED, why)
 
 
-async def lift(ctx: Context) -> None:
+async def clear(ctx: Context) -> None:
     """Removes the report of a suspension."""
     conditions.remove((await ctx.load_status())["conditions"], SUSPENDED)

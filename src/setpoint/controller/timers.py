@@ -125,7 +125,7 @@ class _Listening:
     """A channel with an attached controller."""
 
     synced = True
-    trouble = ""
+    problem = ""
 
     def __init__(self, name: str, end: Callable[[], object]) -> None:
         self.name = name

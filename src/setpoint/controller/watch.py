@@ -38,7 +38,7 @@ ANSWER_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
-def for_nobody(held: CachedObject[Any]) -> tuple[Request, ...]:
+def for_none(entry: CachedObject[Any]) -> tuple[Request, ...]:
     """The handler of kinds that are only looked up: a change triggers only the requests that looked up the object."""
     return ()
 
@@ -154,7 +154,7 @@ class _Watching:
         self._informer = self._cache.acquire(
             watch.kind, tuple(watch.namespaces) or EVERYWHERE, labels=watch.labels, fields=watch.fields
         )
-        self._registration = self._informer.add_handler(self._hear, resync=watch.resync)
+        self._registration = self._informer.add_handler(self._on_change, resync=watch.resync)
 
     async def _release(self) -> None:
         informer, self._informer = self._informer, None
@@ -168,7 +168,7 @@ class _Watching:
         return self._informer is not None and self._informer.synced
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         informer = self._informer
         if informer is None or (informer.synced and informer.state != FAILING):
             return ""
@@ -184,7 +184,7 @@ class _Watching:
 
     # Events
 
-    def _hear(self, change: Change[Any]) -> None:
+    def _on_change(self, change: Change[Any]) -> None:
         if not self._predicates or passes(self._predicates, change):
             self._retries.deliver(change)
 
@@ -192,20 +192,20 @@ class _Watching:
     def clock(self) -> Clock:
         return self._host.clock
 
-    def requests(self, held: CachedObject[Any]) -> Requests:
-        return self._watch.handler(held)
+    def requests(self, entry: CachedObject[Any]) -> Requests:
+        return self._watch.handler(entry)
 
-    def tell(self, change: Change[Any], requests: Iterable[Request]) -> None:
+    def enqueue(self, change: Change[Any], requests: Iterable[Request]) -> None:
         """Queues the requests that a change triggers."""
-        held = change.new or change.old or change.held
+        entry = change.new or change.old or change.held
         host, cluster = self._host, self._watch.cluster
         event, priority = _event(change), 0
         if change.initial or change.resync:
             priority = host.initial_priority
-        trigger = Trigger(event, self.name, self._kind.gvk, held.key, held.meta.resource_version, change)
+        trigger = Trigger(event, self.name, self._kind.gvk, entry.key, entry.meta.resource_version, change)
         for request in dict.fromkeys(requests):
             host.enqueue(request._replace(cluster=cluster) if cluster else request, trigger, priority)
-        host.looked_up(self._kind, change, trigger, cluster)
+        host.enqueue_readers(self._kind, change, trigger, cluster)
 
 
 class _Optional(_Watching):
@@ -247,9 +247,9 @@ class _Optional(_Watching):
         return True
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         return (
-            super().trouble if self._informer is not None else f"{self.name}: the server does not have this kind (yet)"
+            super().problem if self._informer is not None else f"{self.name}: the server does not have this kind (yet)"
         )
 
     async def wait_synced(self) -> None:
@@ -275,23 +275,23 @@ class _Retries:
         self._pending: dict[str, Change[Any]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Results that a task has not taken over yet: a task cancelled before its first step never does.
-        self._asked: dict[str, list[Requests]] = {}
+        self._results: dict[str, list[Requests]] = {}
 
     def deliver(self, change: Change[Any]) -> None:
         if self._pending and (key := change.held.meta.key) in self._pending:
             self._pending[key] = Change(self._pending[key].old, change.new or change.old)
             return
         try:
-            asked = self._ask(change)
+            asked = self._call_handler(change)
         except Exception as error:
             self._later(change.held.meta.key, change, error)
             return
         if any(_waits(each) for each in asked):
             key = change.held.meta.key
-            self._asked[key] = asked
+            self._results[key] = asked
             self._later(key, change)
             return
-        self._watching.tell(change, chain.from_iterable(cast("list[Iterable[Request]]", asked)))
+        self._watching.enqueue(change, chain.from_iterable(cast("list[Iterable[Request]]", asked)))
 
     def _later(self, key: str, change: Change[Any], error: Exception | None = None) -> None:
         self._pending[key] = change
@@ -299,36 +299,36 @@ class _Retries:
 
     async def _try(self, key: str, error: Exception | None) -> None:
         """Calls the handler for the changes of an object until none is left. `error` is the first failure."""
-        asked = self._asked.pop(key, None)
+        asked = self._results.pop(key, None)
         while True:
             if error is not None:
-                await self._rest(key, error)
+                await self._wait_backoff(key, error)
                 error = None
             change = self._pending[key]
             try:
-                found = await _answers(asked if asked is not None else self._ask(change))
+                found = await _await_results(asked if asked is not None else self._call_handler(change))
             except Exception as failure:
                 error = failure
                 continue
             finally:
                 asked = None
-            self._watching.tell(change, found)
+            self._watching.enqueue(change, found)
             if self._pending[key] is change:
                 break
         del self._pending[key], self._tasks[key]
         self._limiter.forget(key)
 
-    def _ask(self, change: Change[Any]) -> list[Requests]:
+    def _call_handler(self, change: Change[Any]) -> list[Requests]:
         """Calls the handler for the states of a change, and returns its results. Raises the handler's exception."""
         asked: list[Requests] = []
         try:
-            asked.extend(self._watching.requests(held) for held in _states(change))
+            asked.extend(self._watching.requests(entry) for entry in _states(change))
         except BaseException:
             _close(asked)
             raise
         return asked
 
-    async def _rest(self, key: str, error: Exception) -> None:
+    async def _wait_backoff(self, key: str, error: Exception) -> None:
         seconds = self._limiter.delay(key)
         _log.error(
             "the handler failed for a change of %s in %s; retrying in %.3g s",
@@ -344,9 +344,9 @@ class _Retries:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for asked in self._asked.values():
+        for asked in self._results.values():
             _close(asked)
-        self._asked.clear()
+        self._results.clear()
         self._pending.clear()
         self._tasks.clear()
 
@@ -355,20 +355,20 @@ def _waits(answer: Requests) -> "TypeGuard[Awaitable[Iterable[Request]]]":
     return not isinstance(answer, (list, tuple)) and inspect.isawaitable(answer)
 
 
-async def _answers(asked: list[Requests]) -> list[Request]:
+async def _await_results(results: list[Requests]) -> list[Request]:
     """Awaits the requests of a handler. If one result fails, the others are closed."""
     found: list[Request] = []
     try:
-        for each in asked:
+        for each in results:
             found += await each if _waits(each) else cast("Iterable[Request]", each)
     finally:
-        _close(asked)
+        _close(results)
     return found
 
 
-def _close(asked: list[Requests]) -> None:
+def _close(results: list[Requests]) -> None:
     """Closes results that were not awaited: Python warns about coroutines that are never awaited."""
-    for each in asked:
+    for each in results:
         close = getattr(each, "close", None)
         if close is not None and _waits(each):
             close()
@@ -377,7 +377,7 @@ def _close(asked: list[Requests]) -> None:
 def _states(change: Change[Any]) -> list[CachedObject[Any]]:
     """Returns the old and the new state of an object, if present."""
     old, new = change.old, change.new
-    return [held for held in ((old, new) if old is not new else (new,)) if held is not None]
+    return [entry for entry in ((old, new) if old is not new else (new,)) if entry is not None]
 
 
 def _event(change: Change[Any]) -> str:

@@ -259,11 +259,11 @@ class ApplySet:
             return None
 
     def _is_known(self, desired: Desired, version: str) -> bool:
-        return self._memory.is_known(self._key(desired), self._what(desired), version)
+        return self._memory.is_applied(self._key(desired), self._what(desired), version)
 
     def learn(self, desired: Desired, version: str) -> None:
         """Records that an object is as wanted in this version."""
-        self._memory.learn(self._key(desired), self._what(desired), version)
+        self._memory.record(self._key(desired), self._what(desired), version)
 
     def _key(self, desired: Desired) -> tuple[object, ...]:
         return self.id, self.manager, desired.identity

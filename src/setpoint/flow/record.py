@@ -69,7 +69,7 @@ class ConfigMapRecord:
         self._inventory = Inventory()
 
     async def read(self, client: Client) -> Inventory:
-        known: _RecordState | None = self._memory.note(self._about)
+        known: _RecordState | None = self._memory.get(self._about)
         if known is not None:
             self._found, self._inventory = known
             return known.inventory
@@ -98,7 +98,7 @@ class ConfigMapRecord:
         tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
         before = self._inventory
         # The known version is outdated after a write, successful or not.
-        self._memory.put_note(self._about, None)
+        self._memory.put(self._about, None)
         try:
             found = await self._put(client, tree)
         except Conflict:
@@ -110,7 +110,7 @@ class ConfigMapRecord:
 
     def _know(self, found: Object | None, inventory: Inventory) -> None:
         self._found, self._inventory = found, inventory
-        self._memory.put_note(self._about, _RecordState(found, inventory))
+        self._memory.put(self._about, _RecordState(found, inventory))
 
     async def _put(self, client: Client, tree: Object) -> Object:
         if self._found is None:
@@ -126,7 +126,7 @@ class ConfigMapRecord:
             raise Conflict(f"the inventory {self.namespace}/{self.name} was deleted meanwhile") from error
 
     async def remove(self, client: Client) -> None:
-        self._memory.put_note(self._about, None)
+        self._memory.put(self._about, None)
         if self._found is not None:
             found, self._found = self._found, None
             try:

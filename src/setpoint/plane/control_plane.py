@@ -233,11 +233,11 @@ class ControlPlane:
         return [*own, *(self._host.controllers if self._host is not None else ())]
 
     async def _remembered(self, wanted: "ReconcileQuery") -> "Reconciles":
-        from setpoint.controller.reconciles import remembered
+        from setpoint.controller.reconciles import recorded_runs
         from setpoint.objects.reconcile_report import Reconciles
 
         controllers = self.controllers
-        return Reconciles(remembered(controllers, wanted), [each.name for each in controllers])
+        return Reconciles(recorded_runs(controllers, wanted), [each.name for each in controllers])
 
     async def workloads_started(self) -> None:
         """Waits until the workload controllers run. Raises PlaneError if they cannot start."""

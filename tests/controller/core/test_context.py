@@ -223,9 +223,9 @@ async def test_a_report_that_comes_with_other_news_is_no_reason_and_is_not_remem
     created = await world.client.get(WIDGET, "w", "default")
     report = await world.client.patch(WIDGET, merge({"status": {"size": 3}}), "w", "default", subresource="status")
     versions = [tree["metadata"]["resourceVersion"] for tree in (created, report)]
-    await until(lambda: controller.held(named("w")).meta.resource_version == versions[1])
+    await until(lambda: controller.entry_of(named("w")).meta.resource_version == versions[1])
     expectations = controller._expectations.setdefault("", Expectations())
-    expectations.reported(Widget.gvk(), "default/w", *versions)
+    expectations.record_report(Widget.gvk(), "default/w", *versions)
     controller.resume()
     await until(lambda: len(controller.runs) == 1)
     assert [why.event for why in controller.runs[0].why] == ["created"]

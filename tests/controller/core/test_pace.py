@@ -76,10 +76,10 @@ def test_many_reconciles_that_write_nothing_are_no_loop() -> None:
     clock = ManualClock(START)
     found = Pace(clock, 0.0)
     for _ in range(100):
-        assert found.ran(ended(clock), 1) is None
+        assert found.record_run(ended(clock), 1) is None
     skipped = WRITE._replace(skipped=True)
     for _ in range(100):
-        assert found.ran(ended(clock, skipped), 1) is None
+        assert found.record_run(ended(clock, skipped), 1) is None
     assert not found.hot_loops()
 
 
@@ -90,8 +90,8 @@ def test_what_something_outside_asks_for_is_no_loop_however_often(event: str, mi
     found = Pace(clock, min_interval)
     for _ in range(100):
         # Its own write brings it back in between, as everybody's does.
-        assert found.ran(ended(clock, WRITE, why=(Trigger(event, "processes"),)), 1) is None
-        assert found.ran(ended(clock, why=(Trigger("updated"),)), 1) is None
+        assert found.record_run(ended(clock, WRITE, why=(Trigger(event, "processes"),)), 1) is None
+        assert found.record_run(ended(clock, why=(Trigger("updated"),)), 1) is None
     assert not found.hot_loops()
 
 
@@ -103,9 +103,9 @@ def test_what_others_do_to_objects_that_were_only_made_is_no_loop() -> None:
     found = Pace(clock, 0.0)
     own, child = Trigger("updated", "", CONFIG_MAP, "default/a"), Trigger("updated", "", CONFIG_MAP, "default/child")
     made = WRITE._replace(verb="create", object="default/child")
-    assert found.ran(ended(clock, WRITE, made, why=(own,)), 1) is None
+    assert found.record_run(ended(clock, WRITE, made, why=(own,)), 1) is None
     for _ in range(100):
-        assert found.ran(ended(clock, WRITE, why=(child, own)), 1) is None
+        assert found.record_run(ended(clock, WRITE, why=(child, own)), 1) is None
     assert not found.hot_loops()
 
 
@@ -114,7 +114,7 @@ def test_who_keeps_changing_what_another_changes_back_runs_in_circles() -> None:
     found = Pace(clock, 0.0)
     child = Trigger("updated", "", CONFIG_MAP, "default/child")
     fought = WRITE._replace(object="default/child")
-    noticed = [found.ran(ended(clock, fought, why=(child,)), 1) for _ in range(HOT_RUNS)]
+    noticed = [found.record_run(ended(clock, fought, why=(child,)), 1) for _ in range(HOT_RUNS)]
     assert noticed[-1] is not None
 
 
@@ -123,23 +123,23 @@ def test_writes_that_take_their_time_are_no_loop() -> None:
     found = Pace(clock, 0.0)
     for _ in range(100):
         clock.advance(2.0)
-        assert found.ran(ended(clock, WRITE), 1) is None
+        assert found.record_run(ended(clock, WRITE), 1) is None
     assert not found.hot_loops()
 
 
 def test_a_hot_request_waits_longer_each_time_and_is_forgiven_when_its_spec_changes() -> None:
     clock = ManualClock(START)
     found = Pace(clock, 0.0)
-    noticed = [found.ran(ended(clock, WRITE), 1) for _ in range(HOT_RUNS)]
+    noticed = [found.record_run(ended(clock, WRITE), 1) for _ in range(HOT_RUNS)]
     assert [each is not None for each in noticed] == [False] * (HOT_RUNS - 1) + [True]
     waits = []
     for _ in range(8):
         waits.append(found.wait(named("a")))
         clock.advance(waits[-1])
-        assert found.ran(ended(clock, WRITE), 1) is None
+        assert found.record_run(ended(clock, WRITE), 1) is None
     assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     clock.advance(60.0)
-    assert found.ran(ended(clock, WRITE), 2) is None
+    assert found.record_run(ended(clock, WRITE), 2) is None
     assert not found.hot_loops()
     assert found.wait(named("a")) == 0.0
 
@@ -148,11 +148,11 @@ def test_a_hot_request_is_forgiven_after_a_quiet_time() -> None:
     clock = ManualClock(START)
     found = Pace(clock, 0.0)
     for _ in range(HOT_RUNS):
-        found.ran(ended(clock, WRITE), 1)
-    found.ran(ended(clock), 1)
+        found.record_run(ended(clock, WRITE), 1)
+    found.record_run(ended(clock), 1)
     assert found.hot_loops()
     clock.advance(pace.QUIET_SECONDS + 1)
-    found.ran(ended(clock), 1)
+    found.record_run(ended(clock), 1)
     assert not found.hot_loops()
 
 
@@ -163,7 +163,7 @@ def test_of_requests_that_wrote_once_nothing_is_known_when_that_was_long_ago() -
         for number in range(1000):
             run = ended(clock, WRITE)
             run.request = named(f"r{second}-{number}")
-            assert found.ran(run, 1) is None
+            assert found.record_run(run, 1) is None
         clock.advance(pace.HOT_SECONDS + 1)
     assert len(found) <= 2000
 
@@ -171,8 +171,8 @@ def test_of_requests_that_wrote_once_nothing_is_known_when_that_was_long_ago() -
 def test_a_write_for_another_spec_does_not_count_for_a_loop() -> None:
     clock = ManualClock(START)
     found = Pace(clock, 0.0)
-    assert found.ran(ended(clock, WRITE), 1) is None
-    noticed = [found.ran(ended(clock, WRITE), 2) for _ in range(HOT_RUNS)]
+    assert found.record_run(ended(clock, WRITE), 1) is None
+    noticed = [found.record_run(ended(clock, WRITE), 2) for _ in range(HOT_RUNS)]
     assert [each is not None for each in noticed] == [False] * (HOT_RUNS - 1) + [True]
 
 
@@ -190,4 +190,4 @@ async def test_nothing_is_kept_of_requests_that_are_at_rest(world: World) -> Non
     await until(lambda: len(controller.runs) == 2)
     await settle(controller)
     assert not len(controller._pace)
-    assert not controller._expectations[""].doubts
+    assert not controller._expectations[""].uncertain

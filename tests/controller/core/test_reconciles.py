@@ -9,7 +9,7 @@ from setpoint.client.patches import merge
 from setpoint.client.requests import decode
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
-from setpoint.controller.reconciles import remembered
+from setpoint.controller.reconciles import recorded_runs
 from setpoint.controller.request import Request, Result, Trigger
 from setpoint.controller.run_record import MOST_READS
 from setpoint.objects.errors import BadRequest, MethodNotAllowed, NotFound
@@ -27,7 +27,7 @@ async def started(found: World, reconcile: Any, **settings: Any) -> Controller:
 
 
 def reads(controller: Controller) -> list[ObservedRead]:
-    [told, *_] = remembered([controller], OF_A)
+    [told, *_] = recorded_runs([controller], OF_A)
     return list(told.reads)
 
 
@@ -77,7 +77,7 @@ async def test_of_very_many_reads_the_first_are_told_and_how_many_more_there_wer
     async with new_world() as found:
         controller = await started(found, reconcile)
         await controller.run_once(A)
-        [told] = remembered([controller], OF_A)
+        [told] = recorded_runs([controller], OF_A)
         assert (len(told.reads), told.more_reads) == (MOST_READS, 7)
         await controller.stop()
 
@@ -95,7 +95,7 @@ async def test_a_reconcile_tells_its_number_its_reasons_and_how_it_ended() -> No
         controller = await started(found, reconcile)
         await controller.run_once(A, Trigger("requested"))
         await controller.run_once(A, Trigger("timer"))
-        failed, well = remembered([controller], OF_A)
+        failed, well = recorded_runs([controller], OF_A)
         assert [(each.event, each.kind) for each in failed.because] == [("timer", "")]
         assert (failed.number, failed.result, failed.error) == (2, "error", "ValueError: no such thing")
         assert (well.number, well.result, well.requeue_after_seconds) == (1, "requeue_after", 30)
@@ -115,9 +115,9 @@ async def test_of_each_object_the_last_is_remembered_though_others_are_reconcile
         for _ in range(10):
             await controller.run_once(Request("busy", "default"))
         assert len(controller.runs) == 3
-        [told] = remembered([controller], OF_A)
+        [told] = recorded_runs([controller], OF_A)
         assert (told.number, [each.object for each in told.reads]) == (1, ["default/a"])
-        assert [each.number for each in remembered([controller], ReconcileQuery("ConfigMap", "default/busy"))] == [
+        assert [each.number for each in recorded_runs([controller], ReconcileQuery("ConfigMap", "default/busy"))] == [
             10,
             9,
             8,
@@ -155,10 +155,10 @@ async def test_one_is_found_by_what_it_wrote_and_by_its_id() -> None:
             ReconcileQuery(ids=(run.id,)),
             ReconcileQuery(ids=(run.id[:6],)),
         ):
-            [told] = remembered([controller], wanted)
+            [told] = recorded_runs([controller], wanted)
             assert told.id == run.id
             assert [(each.verb, each.object) for each in told.writes] == [("create", "default/child")]
-        assert remembered([controller], ReconcileQuery("Secret", "default/child")) == []
+        assert recorded_runs([controller], ReconcileQuery("Secret", "default/child")) == []
         await controller.stop()
 
 

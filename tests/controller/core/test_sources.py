@@ -108,7 +108,7 @@ async def test_a_stream_that_fails_is_begun_anew(world: World) -> None:
 
     controller = await world.run(Controller("c", seen, watches=[Stream("external", follow)]))
     await until(lambda: len(seen.requests) == 3)
-    assert controller.troubles == ["external: cut"]
+    assert controller.problems == ["external: cut"]
 
 
 async def test_a_source_can_be_added_and_taken_away_while_it_works(world: World) -> None:
@@ -149,13 +149,13 @@ async def test_a_kind_that_may_be_missing_is_watched_when_it_appears_and_let_go_
     watch = Watch(WIDGET, optional=True)
     controller = Controller("c", seen, watches=[watch, Channel()], clock=clock)
     await world.run(controller)
-    assert controller.troubles == [f"{WIDGET}: the server does not have this kind (yet)"]
+    assert controller.problems == [f"{WIDGET}: the server does not have this kind (yet)"]
     await with_widgets(world)
     await world.client.create(widget("a"))
     await until(lambda: seen.requests == [named("a")])
-    assert controller.troubles == []
+    assert controller.problems == []
     await world.client.delete("apiextensions.k8s.io/v1/CustomResourceDefinition", "widgets.example.com")
-    await until(lambda: controller.troubles == [f"{WIDGET}: the server does not have this kind (yet)"])
+    await until(lambda: controller.problems == [f"{WIDGET}: the server does not have this kind (yet)"])
     await with_widgets(world)
     await world.client.create(widget("b"))
     await until(lambda: named("b") in seen.requests)

@@ -13,7 +13,7 @@ from setpoint.client.http.transport import HttpTransport
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.leader import LeaderElection
-from setpoint.controller.manager import Manager, run_until_told
+from setpoint.controller.manager import Manager, run_until_signal
 from setpoint.controller.request import Request
 
 ELECTION = LeaderElection("replicas", "default", lease_seconds=2, renew_seconds=1.2, retry_seconds=0.2)
@@ -32,7 +32,7 @@ async def main(url: str, token: str, name: str) -> None:
 
     acting = Controller("acting", reconcile, kind="v1/ConfigMap", namespaces=["default"])
     async with Client(HttpTransport(endpoint(url), credentials=credentials)) as client:
-        await run_until_told(
+        await run_until_signal(
             Manager(client, controllers=[acting], leader_election=ELECTION._replace(identity=name), graceful=0.2)
         )
 

@@ -25,7 +25,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller
 from setpoint.controller.leader import LeaderElection
-from setpoint.controller.manager import Manager, run_until_told
+from setpoint.controller.manager import Manager, run_until_signal
 from setpoint.controller.request import Request
 from setpoint.plane import ControlPlane
 
@@ -414,7 +414,7 @@ async def _token(client: Client, account: str) -> str:
 async def test_a_signal_ends_it_cleanly(plane: ControlPlane, client: Client) -> None:
     log = Log()
     manager = Manager(client, controllers=[log.controller("maps")], leader_election=ELECTION)
-    task = asyncio.ensure_future(run_until_told(manager))
+    task = asyncio.ensure_future(run_until_signal(manager))
     await asyncio.wait_for(manager.elected(), 5)
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.wait_for(task, 5)

@@ -239,7 +239,7 @@ async def test_an_event_waits_for_the_server_and_is_given_up_after_twelve_tries(
     recorder.normal(world.about, "Third", "three")
     await world.pass_time(200)
     assert world.way.methods == ["POST"] * 12
-    assert world.events.given_up == 1
+    assert world.events.failed == 1
 
 
 async def test_beyond_a_thousand_that_wait_events_are_dropped_and_counted(world: World) -> None:

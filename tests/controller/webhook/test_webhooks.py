@@ -294,20 +294,20 @@ async def test_replicas_share_an_authority_by_a_secret_and_replace_it_in_time() 
     clock = ManualClock(START)
     async with ControlPlane(system=False, clock=clock) as plane, plane.client() as client:
         first, second = (OwnCertificates(["w.default.svc"], clock, "default/webhooks") for _ in range(2))
-        await asyncio.gather(first.look(client), second.look(client))
+        await asyncio.gather(first.refresh(client), second.refresh(client))
         assert first.bundle == second.bundle != b""
-        assert not await first.look(client)
+        assert not await first.refresh(client)
         # The serving certificate lasts a year, and is replaced in its last quarter; the authority stays.
         clock.advance(timedelta(days=300).total_seconds())
         before = first.bundle
-        assert await first.look(client)
+        assert await first.refresh(client)
         assert first.bundle == before
         # The authority lasts ten years. Whoever replaces it, both are trusted.
         clock.advance(timedelta(days=3200).total_seconds())
-        assert await second.look(client)
+        assert await second.refresh(client)
         assert second.bundle != before
         assert second.bundle.endswith(before)
-        assert await first.look(client)
+        assert await first.refresh(client)
         assert first.bundle == second.bundle
 
 
@@ -316,7 +316,7 @@ async def test_a_secret_that_holds_nonsense_is_filled_anew() -> None:
         metadata = {"name": "webhooks", "namespace": "default"}
         await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"ca.crt": "eA=="}})
         own = OwnCertificates(["w"], client.clock, "default/webhooks")
-        assert await own.look(client)
+        assert await own.refresh(client)
         assert own.bundle.startswith(b"-----BEGIN CERTIFICATE-----")
 
 

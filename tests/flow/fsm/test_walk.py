@@ -55,7 +55,7 @@ async def test_a_walk_to_the_end_makes_every_condition_and_ready_true(world: Wor
     [owner] = (await world.client.get("v1/ConfigMap", "b-place", "default"))["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["controller"]) == ("Bucket", True)
     await settle(controller)
-    assert [run.result for run in controller.runs if run.wrote] == ["success"]
+    assert [run.result for run in controller.runs if run.has_writes] == ["success"]
 
 
 @pytest.mark.feature("E3", "E52")
@@ -68,7 +68,7 @@ async def test_a_walk_that_finds_all_as_it_was_writes_nothing(world: World) -> N
     await world.change(lambda found: found.metadata.labels.update(touched="yes"))
     await until(lambda: len(controller.runs) > count)
     await settle(controller)
-    assert not controller.runs[-1].wrote
+    assert not controller.runs[-1].has_writes
 
 
 @pytest.mark.feature("E5")

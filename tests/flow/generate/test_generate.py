@@ -158,7 +158,7 @@ async def test_what_is_so_already_costs_no_request_and_the_status_is_written_onc
     version = (await world.client.get(APP, "shop", "default"))["metadata"]["resourceVersion"]
     controller.enqueue(controller.runs[-1].request)
     await until(lambda: len(controller.runs) > before)
-    assert not controller.runs[-1].wrote
+    assert not controller.runs[-1].has_writes
     assert (await world.client.get(APP, "shop", "default"))["metadata"]["resourceVersion"] == version
 
 

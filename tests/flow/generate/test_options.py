@@ -80,7 +80,7 @@ async def test_a_parent_without_namespace_has_children_anywhere_which_it_owns(wo
     await namespace(world.client, "system")
     controller = world.run(rendering(kind=Site, namespace="system"))
     await world.client.create(Site(metadata=ObjectMeta(name="s"), spec=AppSpec(children=["a", "default/b"])))
-    await until(lambda: any(run.result == "success" and run.wrote for run in controller.runs))
+    await until(lambda: any(run.result == "success" and run.has_writes for run in controller.runs))
     for name, where in (("a", "system"), ("b", "default")):
         found = await world.client.get(CONFIG_MAP, name, where)
         assert [each["kind"] for each in found["metadata"]["ownerReferences"]] == ["Site"]

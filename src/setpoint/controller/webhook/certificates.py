@@ -41,7 +41,7 @@ class OwnCertificates:
             return b""
         return self._authority.pair.certificate + self._old.encode()
 
-    async def look(self, client: Client) -> bool:
+    async def refresh(self, client: Client) -> bool:
         """Loads or creates the authority and the certificate, and renews expiring ones. Returns True if any changed."""
         before = self.bundle
         await self._find_authority(client)

@@ -86,7 +86,7 @@ class WebhookServer:
             name=name,
             on_renewal=self._renewed,
         )
-        self._looking: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
 
     def _certificates(self, host: str) -> OwnCertificates:
         if not self._service:
@@ -106,33 +106,33 @@ class WebhookServer:
 
     async def start(self) -> None:
         if self._own is not None:
-            await self._own.look(self._client)
+            await self._own.refresh(self._client)
             self.metrics.certificates += 1
         await self._pages.start()
         await self._install()
         if self._own is not None:
-            self._looking = asyncio.ensure_future(self._look())
+            self._refreshing = asyncio.ensure_future(self._refresh())
 
     async def wait(self) -> None:
         await asyncio.Event().wait()
 
     async def stop(self, graceful: float | None) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
-            self._looking = None
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
+            self._refreshing = None
         await self._pages.stop(graceful)
 
     # Certificates and configurations
 
-    async def _look(self) -> None:
+    async def _refresh(self) -> None:
         """Renews the certificates, and updates the CA bundle at the API server."""
         assert self._own is not None
         seconds = LOOK_SECONDS
         while True:
             await self._clock.sleep(seconds)
             try:
-                if await self._own.look(self._client):
+                if await self._own.refresh(self._client):
                     self.metrics.certificates += 1
                     await self._install()
                 seconds = LOOK_SECONDS

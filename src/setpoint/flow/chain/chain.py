@@ -221,7 +221,7 @@ class Chain(Controller, Registrar[Obj]):
                 if informer.kind == self.primary:
                     for held in informer.store.all():
                         found[Request(held.meta.name, held.meta.namespace, cluster)] = None
-        return [request for request in found if self.held(request) is not None]
+        return [request for request in found if self.entry_of(request) is not None]
 
     # Requests from other code
 
@@ -239,12 +239,12 @@ class Chain(Controller, Registrar[Obj]):
         todo.wanted = min(todo.wanted, self.clock.monotonic() + seconds)
         self.queue.add_after(request, seconds, Trigger("requeue"))
 
-    def looked_up(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
+    def enqueue_readers(self, kind: KindRef, change: Change[Any], trigger: Trigger, cluster: str = "") -> None:
         """Records the last state of deleted objects for `on_delete` handlers, and queues requests as any controller."""
         old = change.old
         if old is not None and kind.gvk == self.kind.gvk and (change.new is None or change.is_another):
             self._departs(Request(old.meta.name, old.meta.namespace, cluster), old, change.unseen)
-        super().looked_up(kind, change, trigger, cluster)
+        super().enqueue_readers(kind, change, trigger, cluster)
 
     def _departs(self, request: Request, held: CachedObject[Any], unseen: bool) -> None:
         waiting = {handler for handler in self.order if handler.settings.what == DELETE}
@@ -263,8 +263,8 @@ class Chain(Controller, Registrar[Obj]):
 
     # Running
 
-    def _forget_all(self) -> None:
-        super()._forget_all()
+    def _reset_state(self) -> None:
+        super()._reset_state()
         self._todos = {}
         # The backoff of failed reads, which are not the failure of a handler.
         self.reading = Exponential()
@@ -310,10 +310,10 @@ class Chain(Controller, Registrar[Obj]):
         """Writes the status that the handlers have collected."""
         await self._report(ctx, final=final)
 
-    def _noted(
+    def _client_arguments(
         self, ctx: Context, cluster: str
     ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
-        client, options, ctx, expectations, primary = super()._noted(ctx, cluster)
+        client, options, ctx, expectations, primary = super()._client_arguments(ctx, cluster)
         if isinstance(ctx, HandlerContext):
             manager = ctx.handler.settings.field_manager or f"{options.field_manager}/{ctx.handler.name}"
             options = options._replace(field_manager=manager[:128])

@@ -97,8 +97,8 @@ class HandlerContext(Context):
         """The number of failed attempts of this handler since its last success; 0 for the first attempt."""
         return self.handler.limiter.retries(self.request)
 
-    def about(self) -> dict[str, str]:
-        about = super().about()
+    def log_fields(self) -> dict[str, str]:
+        about = super().log_fields()
         return {**about, "controller": f"{about['controller']}/{self.handler.name}", "handler": self.handler.name}
 
     async def load_status(self, found: Any = None) -> Status:

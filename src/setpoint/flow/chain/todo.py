@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 from setpoint.cache.entry import CachedObject
-from setpoint.controller.read_tracker import Look
+from setpoint.controller.read_tracker import Lookup
 from setpoint.flow.chain.handler import DELETE, ChainHandler
 
 AnyHandler: TypeAlias = ChainHandler[Any]
@@ -43,7 +43,7 @@ class Todo:
     failed: set[AnyHandler] = field(default_factory=set)
     departed: list[Departed] = field(default_factory=list)
     # The lookups of each handler.
-    looks: dict[AnyHandler, frozenset[Look]] = field(default_factory=dict)
+    looks: dict[AnyHandler, frozenset[Lookup]] = field(default_factory=dict)
     # The requested time for a call of all handlers.
     wanted: float = inf
     # The time before which no handler is called, because the object could not be read.

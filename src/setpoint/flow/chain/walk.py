@@ -18,7 +18,7 @@ from setpoint.client.mapper import NoMatch
 from setpoint.controller.context import Context, ContextHost
 from setpoint.controller.queue import Queue
 from setpoint.controller.ratelimit import Exponential
-from setpoint.controller.recording_client import placed
+from setpoint.controller.recording_client import metadata_of
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, ReconcileRecord
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_terminating
@@ -92,7 +92,7 @@ class ChainReconcile:
         todo.not_before = 0.0
         if obj is None:
             self._forget()
-        self._ctx.looks.update(look for looks in todo.looks.values() for look in looks)
+        self._ctx.lookups.update(look for looks in todo.looks.values() for look in looks)
 
     def result(self) -> Result | None:
         """Returns when the request runs next. Raises the exceptions of handlers: one as is, several as a group."""
@@ -268,7 +268,7 @@ class ChainReconcile:
             return None
         if not isinstance(returned, Resource | dict):
             raise TerminalError(f"a handler must return the object or None, not {type(returned).__name__}")
-        wanted, found = placed(given), placed(returned)
+        wanted, found = metadata_of(given), metadata_of(returned)
         if isinstance(returned, Resource) != isinstance(given, Resource) or (found.key, found.uid) != (
             wanted.key,
             wanted.uid,
@@ -305,7 +305,7 @@ class ChainReconcile:
             return True
         if again is not None:
             todo.put(handler, self._now + max(again, 0.0))
-        looks = frozenset(ctx.looks) if error is None else todo.looks.get(handler, frozenset()) | ctx.looks
+        looks = frozenset(ctx.lookups) if error is None else todo.looks.get(handler, frozenset()) | ctx.lookups
         if looks:
             todo.looks[handler] = looks
         else:

@@ -100,9 +100,9 @@ class ClaimController(Controller):
         settings["watches"] = [*settings.get("watches", ()), Watch(claims.claimed, mapped(claim_of))]
         super().__init__(name, self._claim, kind=claims.claim, **settings)
 
-    async def _reconciled(self, ctx: Context) -> Result | None:
+    async def _call_reconcile(self, ctx: Context) -> Result | None:
         await self._pass_on(ctx, suspended=ctx.request in self.suspended)
-        return await super()._reconciled(ctx)
+        return await super()._call_reconcile(ctx)
 
     # Binding
 

@@ -15,7 +15,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.options import Settings
 from setpoint.controller.request import Request, Requeue, Result
-from setpoint.controller.watch import Watch, for_nobody
+from setpoint.controller.watch import Watch, for_none
 from setpoint.flow.fsm import report
 from setpoint.flow.fsm.fsm_metrics import Measures
 from setpoint.flow.fsm.members import Members, OutputPolicies, set_name
@@ -218,8 +218,8 @@ class FSMController(Controller):
         settings.setdefault("suspend", suspended if ask is None else lambda found: ask(tree_of(found)))
         super().__init__(name, self._walk_once, kind=fsm.kind, **settings)
 
-    def _forget_all(self) -> None:
-        super()._forget_all()
+    def _reset_state(self) -> None:
+        super()._reset_state()
         self._followed: set[tuple[GroupVersionKind, str]] = set()
 
     def families(self) -> Sequence[MetricFamily]:
@@ -233,7 +233,7 @@ class FSMController(Controller):
         self._followed.add((kind, namespace))
         if not ctx.client.is_declared(kind, namespace) and (kind, _ANYWHERE) not in self._followed:
             self._followed.add((kind, _ANYWHERE))
-            await self.watch(Watch(KindRef(kind), for_nobody, labels=SET_LABEL, optional=True))
+            await self.watch(Watch(KindRef(kind), for_none, labels=SET_LABEL, optional=True))
 
     async def _walk_once(self, ctx: Context, request: Request) -> Result | None:
         fsm = self.fsm

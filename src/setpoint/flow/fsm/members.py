@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from setpoint.client.kinds import KindRef
 from setpoint.controller.context import Context
-from setpoint.controller.read_tracker import Look
+from setpoint.controller.read_tracker import Lookup
 from setpoint.flow.apply_run import ApplyRun
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.desired_object import Desired
@@ -67,7 +67,7 @@ class Members:
         # is no work.
         self._settled: Settled | None = None
         if not meta.is_being_deleted(owner):
-            self._settled = self._memory.note(self._about)
+            self._settled = self._memory.get(self._about)
         self._same: dict[Identity, StateOutput] = {}
         self._begun: tuple[ApplySet, ApplyRun] | None = None
         self._given: dict[Identity, StateOutput] = {}
@@ -112,7 +112,7 @@ class Members:
         _, run = await self._begin()
         result = await run.finish()
         if result.is_complete and result.again_after is None and run.inventory.keys() == result.objects.keys():
-            self._memory.put_note(self._about, self._settle(result))
+            self._memory.put(self._about, self._settle(result))
         return result.again_after
 
     def _settle(self, result: Result) -> Settled:
@@ -121,7 +121,7 @@ class Members:
         for identity, obj in result.objects.items():
             said = identity if identity in self._given else identity._replace(namespace="")
             output = self._given[said]
-            look = Look(cluster, output.given.gvk, identity.key)
+            look = Lookup(cluster, output.given.gvk, identity.key)
             version = meta.resource_version(obj)
             places[said] = OutputLocation(hash(output.given.body), output.how, version, look, identity.namespace)
         return Settled(places)
@@ -148,7 +148,7 @@ class Members:
     async def _begin(self) -> tuple[ApplySet, ApplyRun]:
         """Starts the run of the apply set at the first output that may differ, with the outputs before."""
         if self._begun is None:
-            self._memory.put_note(self._about, None)
+            self._memory.put(self._about, None)
             members = self._make()
             self._begun = members, await members.begin()
             same, self._same, self._settled = self._same, {}, None
@@ -174,7 +174,7 @@ class Members:
 
     async def _look(self, entry: InventoryEntry) -> None:
         await self._host.follow(self._ctx, entry.gvk, entry.identity.namespace)
-        self._ctx.looked(Look(self._ctx.request.cluster, entry.gvk, entry.identity.key))
+        self._ctx.record_lookup(Lookup(self._ctx.request.cluster, entry.gvk, entry.identity.key))
 
     async def _outlive(self, desired: Sequence[Desired]) -> None:
         """Adds the finalizer to the owner if an output would outlive the owner."""

@@ -9,7 +9,7 @@ from setpoint.cache.cache import Cache, NotCached
 from setpoint.cache.informer import Informer
 from setpoint.client.kinds import KindRef
 from setpoint.controller.context import Context
-from setpoint.controller.read_tracker import Look
+from setpoint.controller.read_tracker import Lookup
 from setpoint.flow.fsm.outputs import StateOutput
 from setpoint.flow.inventory import Identity
 from setpoint.flow.policy import How
@@ -23,7 +23,7 @@ class OutputLocation(NamedTuple):
     body: int
     how: How
     version: str
-    look: Look
+    look: Lookup
     namespace: str
 
 
@@ -36,11 +36,11 @@ class Settled:
 
     def seen_by(self, ctx: Context) -> None:
         """Records lookups of all outputs, including unreached ones, so that their changes trigger the object."""
-        ctx.looked_again(self._looks)
+        ctx.record_lookups(self._looks)
 
     def unchanged(self, ctx: Context, outputs: list[StateOutput]) -> list[Object] | None:
         """Returns the cached objects of unchanged outputs; None if any may have changed."""
-        if ctx.client.has_doubts:
+        if ctx.client.has_uncertain_writes:
             return None
         found: list[Object] = []
         informers: dict[tuple[GroupVersionKind, str], Informer[Object] | None] = {}

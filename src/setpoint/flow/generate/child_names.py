@@ -9,7 +9,7 @@ from typing import Any
 
 from setpoint.client.kinds import AnyObject
 from setpoint.controller.child_names import LONGEST
-from setpoint.controller.recording_client import placed
+from setpoint.controller.recording_client import metadata_of
 from setpoint.objects.names import dns1123_label
 from setpoint.schema.types import ObjectMeta
 
@@ -26,7 +26,7 @@ def child(parent: AnyObject, *parts: str | int, **metadata: Any) -> ObjectMeta:
 
         Deployment(metadata=child(app, "worker", labels={"app": app.metadata.name}), spec=...)
     """
-    where = placed(parent)
+    where = metadata_of(parent)
     if not where.name:
         raise ValueError("the parent has no name yet: create it first")
     metadata.setdefault("namespace", where.namespace)

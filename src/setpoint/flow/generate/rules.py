@@ -10,7 +10,7 @@ from typing import NamedTuple
 from setpoint.client.client import Client
 from setpoint.client.kinds import AnyObject, KindRef, ref_of
 from setpoint.client.mapper import NoMatch
-from setpoint.controller.recording_client import placed
+from setpoint.controller.recording_client import metadata_of
 from setpoint.controller.request import TerminalError
 from setpoint.flow.inventory import Identity
 from setpoint.objects.gvk import GroupVersionKind
@@ -31,7 +31,7 @@ class GeneratedKinds(NamedTuple):
             ref = ref_of(child)
             if ref.gvk not in self.kinds:
                 raise TerminalError(f"{self.name} returned a {ref}, which is not declared: add it to `kinds`")
-            where = placed(child)
+            where = metadata_of(child)
             identity = Identity(ref.gvk.group, ref.gvk.kind, where.namespace, where.name)
             if await is_namespaced(ref, client):
                 identity = identity._replace(namespace=identity.namespace or namespace)

@@ -88,7 +88,7 @@ class Lag:
         for frame in frames(sys._current_frames().get(self._thread_id)):
             if not where and is_own(frame.f_code.co_filename):
                 where = f"{shown(frame.f_code.co_filename, self._directory)}:{frame.f_lineno}"
-            if frame.f_code is Controller._carry_out.__code__:
+            if frame.f_code is Controller._execute.__code__:
                 run = frame.f_locals["run"]
                 controller, about = run.controller, str(run.request)
                 break

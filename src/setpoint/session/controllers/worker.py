@@ -24,7 +24,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.options import ReconcileObserver
 from setpoint.controller.overview import BLOCKED, LOADING, STOPPED, Row, overview
-from setpoint.controller.reconciles import remembered
+from setpoint.controller.reconciles import recorded_runs
 from setpoint.controller.run_record import CANCELLED, CONFLICT, ReconcileRecord
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.duration import measured
@@ -159,7 +159,7 @@ class Worker:
     def _answer(self, ask: Ask) -> None:
         rows = [self._row(each) for each in self._controllers]
         settled = bool(rows) and all(map(_is_settled, self._controllers))
-        told = remembered(self._controllers, ask.wanted) if ask.wanted is not None else []
+        told = recorded_runs(self._controllers, ask.wanted) if ask.wanted is not None else []
         self._channel.send(StatusAnswer(ask.number, rows, project_files(), settled, told))
 
     def _row(self, controller: Controller) -> Row:
