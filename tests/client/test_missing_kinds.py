@@ -99,11 +99,11 @@ async def test_everything_there_is_is_asked_for_anew_unless_what_was_heard_will_
             return await client.send(call)
 
         mapper = Mapper(send)
-        first = await mapper.resources(anew=False)
+        first = await mapper.resources(refresh=False)
         told = len(asked)
         assert told
-        assert await mapper.resources(anew=False) == first
+        assert await mapper.resources(refresh=False) == first
         assert len(asked) == told
         await client.install(Late)
-        assert Late.gvk() not in [each.gvk for each in await mapper.resources(anew=False)]
+        assert Late.gvk() not in [each.gvk for each in await mapper.resources(refresh=False)]
         assert Late.gvk() in [each.gvk for each in await mapper.resources()]

@@ -157,7 +157,7 @@ async def test_a_claim_is_no_part_of_the_reconcile_whose_id_it_names() -> None:
         await scene(world)
         genuine = forged(world.client)
         await genuine.patch("v1/ConfigMap", merge({"data": {"k": "mended"}}), "victim", "default")
-        related = Related(world.client, await world.client.mapper.resources(anew=False))
+        related = Related(world.client, await world.client.mapper.resources(refresh=False))
         place = await place_at(world.client, "v1/ConfigMap", "victim", "default")
         tree = await world.client.get("v1/ConfigMap", "victim", "default")
         traces = {each.claimed_by: each for each in await read_traces(world.client, place, tree, related)}

@@ -400,7 +400,7 @@ class Reflector:
             for each in waiting:
                 each.cancel()
         if isinstance(error, NoMatch):
-            self._client.mapper.forget(self._scope.kind.gvk)  # ignore the negative result
+            self._client.mapper.evict(self._scope.kind.gvk)  # ignore the negative result
 
     async def _sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from setpoint.client.transport import CredentialsError
 
 # The minimum time between two checks of files for changes.
-_LOOK_SECONDS = 1.0
+_RELOAD_SECONDS = 1.0
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -48,16 +48,16 @@ class TokenFile:
         self._path = path
         self._stamp: Stamp | None = None
         self._headers: Mapping[str, str] = {}
-        self._next_look = float("-inf")
+        self._next_check = float("-inf")
 
     async def __call__(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
         now = asyncio.get_running_loop().time()
-        if refused is not None or now >= self._next_look:
-            self._next_look = now + _LOOK_SECONDS
-            self._look()
+        if refused is not None or now >= self._next_check:
+            self._next_check = now + _RELOAD_SECONDS
+            self._reload()
         return self._headers
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         stamp = _stamp(self._path)
         if stamp == self._stamp:
             return
@@ -92,8 +92,8 @@ NOTHING = Pem()
 class Trust:
     """The trusted certificate authorities and the client certificate. Builds the TLS context of new connections.
 
-    With certificates from files, the context is built again after the files change. `show` replaces the client
-    certificate.
+    With certificates from files, the context is built again after the files change. `use_certificate` replaces the
+    client certificate.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Trust:
         self._files = [pem.path for pem in (authority, certificate, key) if pem.path is not None]
         self._stamp: Stamp = ()
         self._context: ssl.SSLContext | None = None
-        self._next_look = float("-inf")
+        self._next_check = float("-inf")
 
     def __call__(self) -> ssl.SSLContext:
         """Returns the current TLS context. Raises CredentialsError if no context could be built yet."""
@@ -119,12 +119,12 @@ class Trust:
             return self._context
         if self._files:
             now = asyncio.get_running_loop().time()
-            if now >= self._next_look:
-                self._next_look = now + _LOOK_SECONDS
-                self._look()
+            if now >= self._next_check:
+                self._next_check = now + _RELOAD_SECONDS
+                self._reload()
         return self._context
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         stamp = _stamp(*self._files)
         if stamp != self._stamp:
             # Possibly only some of the files are replaced yet: then the next check loads them.
@@ -132,7 +132,7 @@ class Trust:
                 self._context = self.build()
                 self._stamp = stamp
 
-    def show(self, certificate: str, key: str) -> None:
+    def use_certificate(self, certificate: str, key: str) -> None:
         """Replaces the client certificate for new connections. Raises ValueError."""
         if (certificate, key) != (self._certificate.text, self._key.text):
             self._certificate, self._key = Pem(certificate), Pem(key)

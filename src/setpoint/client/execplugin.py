@@ -56,27 +56,27 @@ class ExecCredentials:
         self._trust = trust
         self._clock = clock
         self._environ = environ
-        self._known: _Credential | None = None
+        self._credential: _Credential | None = None
         self._running = asyncio.Lock()
 
     async def __call__(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
-        known = self._known
-        if known is None or refused == known.headers or self._is_over(known):
+        known = self._credential
+        if known is None or refused == known.headers or self._is_expired(known):
             async with self._running:
                 # Another request may have run the command while this one waited for the lock.
-                if self._known is known or self._known is None:
-                    self._known = await self._fresh()
-                known = self._known
+                if self._credential is known or self._credential is None:
+                    self._credential = await self._fresh()
+                known = self._credential
         return known.headers
 
-    def _is_over(self, known: _Credential) -> bool:
-        return known.expires is not None and self._clock.now() >= known.expires
+    def _is_expired(self, credential: _Credential) -> bool:
+        return credential.expires is not None and self._clock.now() >= credential.expires
 
     async def _fresh(self) -> _Credential:
         found = self._read(await self._run())
         if found.certificate:
             try:
-                self._trust.show(found.certificate, found.key)
+                self._trust.use_certificate(found.certificate, found.key)
             except (OSError, ValueError) as error:
                 raise self._error(f"returned an invalid certificate: {error}") from None
         return found

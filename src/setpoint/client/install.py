@@ -64,7 +64,7 @@ class Installing(Editing):
                 return await self.edit(DEFINITION, name, "", lambda old: _updated(old, definition))
             except NotFound:
                 pass
-            except _GoingError:
+            except _TerminatingError:
                 # The definition is deleted with the last of its objects; then a new one can be created.
                 await self.wait_for(DEFINITION, name, until="delete", timeout=None)
             try:
@@ -93,7 +93,7 @@ class Installing(Editing):
                 pause = min(pause * 2, _MOST_SECONDS)
 
 
-class _GoingError(Exception):
+class _TerminatingError(Exception):
     """The existing definition is being deleted."""
 
 
@@ -117,7 +117,7 @@ def _updated(old: Object, wanted: Object) -> Object:
     """Returns the existing definition with the wanted spec, labels and annotations."""
     metadata: Object = old["metadata"]
     if metadata.get("deletionTimestamp"):
-        raise _GoingError
+        raise _TerminatingError
     spec = thaw(wanted["spec"])
     named = {version["name"] for version in spec["versions"]}
     kept = [version for version in old["spec"]["versions"] if version["name"] not in named]

@@ -44,14 +44,14 @@ def from_files(
     if path is not None:
         return load([Path(path)]).connection(context, environ, clock or SystemClock())
     listed = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
-    paths = listed or [_home(environ) / ".kube" / "config"]
+    paths = listed or [_home_directory(environ) / ".kube" / "config"]
     there = [each for each in paths if each.exists()]
     if not there:
         raise ConfigError(f"no kubeconfig found at {' or '.join(map(str, paths))}: set KUBECONFIG, or pass a path")
     return load(there).connection(context, environ, clock or SystemClock())
 
 
-def _home(environ: Mapping[str, str]) -> Path:
+def _home_directory(environ: Mapping[str, str]) -> Path:
     return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
 
 
@@ -93,10 +93,10 @@ class KubeconfigSection:
     def fields(self) -> Object:
         return self._tree
 
-    def _of(self, name: str, kind: type[T], wanted: str, otherwise: T) -> T:
+    def _of(self, name: str, kind: type[T], wanted: str, default: T) -> T:
         value = self._tree.get(name)
         if value is None:
-            return otherwise
+            return default
         if not isinstance(value, kind):
             raise self.error(name, f"expected {wanted}")
         return value
@@ -153,13 +153,13 @@ class Kubeconfig(NamedTuple):
         return _connection(cluster, user, found.text("namespace"), environ, clock)
 
     def _named(
-        self, context: KubeconfigSection, what: str, entries: Mapping[str, KubeconfigSection], *, needed: bool = False
+        self, context: KubeconfigSection, field: str, entries: Mapping[str, KubeconfigSection], *, needed: bool = False
     ) -> KubeconfigSection | None:
-        name = context.text(what)
+        name = context.text(field)
         if not name and not needed:
             return None
         if name not in entries:
-            raise context.error(what, f"{what} {name!r} not found; known: {', '.join(entries) or 'none'}")
+            raise context.error(field, f"{field} {name!r} not found; known: {', '.join(entries) or 'none'}")
         return entries[name]
 
 

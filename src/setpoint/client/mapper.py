@@ -38,9 +38,9 @@ class Mapper:
         self._groups: dict[str, Group] = {}
         # The resources that are known already, by kind. Only the mapper changes them.
         self.known: dict[GroupVersionKind, APIResource] = {}
-        self._asked = False
+        self._is_loaded = False
         self._is_aggregated = False
-        self._asking = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def resource(self, gvk: GroupVersionKind) -> APIResource:
         """Returns the resource of a kind. Raises NoMatch."""
@@ -48,49 +48,49 @@ class Mapper:
         if found is not None:
             return found
         if not self._is_missing(gvk):
-            async with self._asking:
+            async with self._lock:
                 found = None if self._is_missing(gvk) else await self._find(gvk)
         if found is None:
-            self._miss(gvk)
+            self._record_missing(gvk)
             raise NoMatch(f"the server has no kind {gvk.kind} in {gvk.api_version}: is its definition installed?")
         return found
 
     async def preferred(self, kind: GroupKind) -> APIResource:
         """Returns the resource of a kind in the server's preferred version. Raises NoMatch."""
-        async with self._asking:
-            await self._ask_once()
+        async with self._lock:
+            await self._load_once()
             for again in (False, True):
                 if again:
                     if self._is_missing(kind):
                         break
-                    await self._ask_group(kind.group)
+                    await self._reload_group(kind.group)
                 group = self._groups.get(kind.group)
                 for version in group.versions if group is not None else ():
                     found = await self._find(GroupVersionKind(kind.group, version, kind.kind), heal=False)
                     if found is not None:
                         return found
-        self._miss(kind)
+        self._record_missing(kind)
         raise NoMatch(f"the server has no kind {kind}: is its definition installed?")
 
-    async def resources(self, *, anew: bool = True) -> Sequence[APIResource]:
+    async def resources(self, *, refresh: bool = True) -> Sequence[APIResource]:
         """Returns all resources of the server. Unless `anew` is False, queries the server again."""
-        async with self._asking:
-            if anew:
-                self._asked = False
+        async with self._lock:
+            if refresh:
+                self._is_loaded = False
                 self._missing.clear()
-            await self._ask_once()
+            await self._load_once()
             for name, group in list(self._groups.items()):
                 for version in group.versions:
                     await self._version(GroupVersion(name, version))
             return [found for group in self._groups.values() for each in group.resources.values() for found in each]
 
-    def heard_of(self, gvk: GroupVersionKind) -> None:
+    def invalidate_missing(self, gvk: GroupVersionKind) -> None:
         """Called after objects of a kind were read or written. Clears the negative results if the objects can define
         kinds, such as CustomResourceDefinitions."""
         if self._missing and gvk.group in DEFINING_GROUPS:
             self._missing.clear()
 
-    def forget(self, gvk: GroupVersionKind) -> None:
+    def evict(self, gvk: GroupVersionKind) -> None:
         """Removes a version from the cache after the server answered that the resource does not exist. The next lookup
         queries the server."""
         self._missing.pop(gvk, None)
@@ -103,41 +103,41 @@ class Mapper:
     def _is_missing(self, kind: GroupVersionKind | GroupKind) -> bool:
         return self._clock.monotonic() < self._missing.get(kind, 0.0)
 
-    def _miss(self, kind: GroupVersionKind | GroupKind) -> None:
+    def _record_missing(self, kind: GroupVersionKind | GroupKind) -> None:
         if not self._is_missing(kind):
             if len(self._missing) >= _MOST_MISSING:
                 self._missing.clear()
             self._missing[kind] = self._clock.monotonic() + MISSING_SECONDS
 
     async def _find(self, gvk: GroupVersionKind, *, heal: bool = True) -> APIResource | None:
-        await self._ask_once()
+        await self._load_once()
         found = self.known.get(gvk)
         if found is None and not self._is_aggregated:
             await self._version(gvk.group_version)
             found = self.known.get(gvk)
         if found is None and heal:
-            await self._ask_group(gvk.group)
+            await self._reload_group(gvk.group)
             await self._version(gvk.group_version)
             found = self.known.get(gvk)
         return found
 
-    async def _ask_once(self) -> None:
-        if self._asked:
+    async def _load_once(self) -> None:
+        if self._is_loaded:
             return
         core, others = discovery.root_calls()
         for answer in (await self._send(core), await self._send(others)):
             self._is_aggregated = discovery.is_aggregated(answer)
             if self._is_aggregated:
                 for group in discovery.aggregated_groups(answer):
-                    self._know(group)
+                    self._add_group(group)
             else:
                 for name, versions in discovery.group_versions(answer):
                     self._groups[name] = Group(name, versions, {})
-        self._asked = True
+        self._is_loaded = True
 
-    async def _ask_group(self, name: str) -> None:
+    async def _reload_group(self, name: str) -> None:
         """Queries the versions of a group again, and removes their resources from the cache."""
-        answer = await self._or_nothing(discovery.group_call(name))
+        answer = await self._send_optional(discovery.group_call(name))
         if answer is None:
             self._groups.pop(name, None)
             return
@@ -149,17 +149,17 @@ class Mapper:
         group = self._groups.get(gv.group)
         if group is None or gv.version not in group.versions or gv.version in group.resources:
             return
-        answer = await self._or_nothing(discovery.version_call(gv))
+        answer = await self._send_optional(discovery.version_call(gv))
         resources = () if answer is None else discovery.version_resources(gv, answer)
-        self._know(group._replace(resources={**group.resources, gv.version: resources}))
+        self._add_group(group._replace(resources={**group.resources, gv.version: resources}))
 
-    async def _or_nothing(self, call: Call) -> Answer | None:
+    async def _send_optional(self, call: Call) -> Answer | None:
         try:
             return await self._send(call)
         except NotFound:
             return None
 
-    def _know(self, group: Group) -> None:
+    def _add_group(self, group: Group) -> None:
         self._groups[group.name] = group
         for version, resources in group.resources.items():
             own = GroupVersion(group.name, version)

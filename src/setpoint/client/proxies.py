@@ -10,10 +10,10 @@ def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> 
     name = "https_proxy" if scheme == "https" else "http_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""
     without = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
-    return "" if not proxy or _goes_without(host.lower(), port, without) else proxy
+    return "" if not proxy or _bypasses_proxy(host.lower(), port, without) else proxy
 
 
-def _goes_without(host: str, port: int, listed: str) -> bool:
+def _bypasses_proxy(host: str, port: int, listed: str) -> bool:
     address = None
     with suppress(ValueError):
         address = ip_address(host)

@@ -89,7 +89,7 @@ class Reading(Requests):
             except (Expired, Gone):
                 if not found:
                     raise
-                return read_list(await self.raw_list(ref, namespace, **_whole(how)), ref)
+                return read_list(await self.raw_list(ref, namespace, **_unpaged(how)), ref)
             found += page.items
             if not page.continue_:
                 return page._replace(items=found)
@@ -114,7 +114,7 @@ class Reading(Requests):
             except (Expired, Gone):
                 if not seen:
                     raise
-                whole = read_list(await self.raw_list(ref, namespace, **_whole(how)), ref)
+                whole = read_list(await self.raw_list(ref, namespace, **_unpaged(how)), ref)
                 yield whole._replace(items=[item for item in whole.items if _key(item) not in seen])
                 return
             seen.update(map(_key, page.items))
@@ -200,7 +200,7 @@ class Reading(Requests):
                 if patience is None:
                     yield raw_events(stream)
                     return
-                heard = _Heard(stream, self.clock)
+                heard = _MonitoredStream(stream, self.clock)
                 watching = asyncio.ensure_future(heard.guard(patience))
                 try:
                     yield raw_events(heard)
@@ -208,7 +208,7 @@ class Reading(Requests):
                     watching.cancel()
         except NotFound as error:
             if not error.name:
-                self.mapper.forget(ref.gvk)  # the resource does not exist any more: look the kind up again next time
+                self.mapper.evict(ref.gvk)  # the resource does not exist any more: look the kind up again next time
             raise
 
     @overload
@@ -243,7 +243,7 @@ class Reading(Requests):
         return await wait_for(self, kind_of(kind), name, namespace, until, timeout)
 
 
-class _Heard:
+class _MonitoredStream:
     """A stream that records the time of its last data, and is cut off after too long a silence."""
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
@@ -269,7 +269,7 @@ def _after(how: ListOptions, continue_: str) -> ListOptions:
     return {**how, "continue_": continue_, "resource_version": "", "resource_version_match": ""}
 
 
-def _whole(how: ListOptions) -> ListOptions:
+def _unpaged(how: ListOptions) -> ListOptions:
     """Returns the options for the whole list in one page."""
     return {**how, "limit": 0, "continue_": ""}
 

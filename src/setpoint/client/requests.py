@@ -122,19 +122,19 @@ class Requests:
                 answer = await attempt(call)
                 if answer.status < 400:
                     if "warning" in answer.headers:
-                        self._hear(answer)
+                        self._handle_warnings(answer)
                     return answer
                 retries = retries or Retries(call.method)
                 seconds = retries.after(answer)
                 if seconds is None:
-                    self._hear(answer)
+                    self._handle_warnings(answer)
                     raise error_of(answer)
             except TransportError as error:
                 retries = retries or Retries(call.method)
                 seconds = retries.after_error(error)
                 if seconds is None:
                     raise
-            self._tell_retry(call, answer)
+            self._observe_retry(call, answer)
             await self.clock.sleep(seconds)
 
     async def raw(
@@ -155,20 +155,20 @@ class Requests:
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
         """Sends any request, and yields its answer as a stream."""
         call = self._prepared(call)
-        await self._take_turn(call)
+        await self._wait_rate_limit(call)
         started = self.clock.monotonic()
         code = NO_ANSWER
         try:
             async with self.transport.stream(call) as stream:
                 code = str(stream.answer.status)
-                self._tell(call, code, started)
-                self._hear(stream.answer)
+                self._observe_response(call, code, started)
+                self._handle_warnings(stream.answer)
                 if stream.answer.status >= 400:
                     raise error_of(stream.answer)
                 yield stream
         except TransportError:
             if code is NO_ANSWER:
-                self._tell(call, code, started)
+                self._observe_response(call, code, started)
             raise
 
     @asynccontextmanager
@@ -177,7 +177,7 @@ class Requests:
         if not isinstance(self.transport, SocketTransport):
             raise TransportError("the transport does not support WebSockets: connect over HTTP", sent=False)
         call = self._prepared(call)
-        await self._take_turn(call)
+        await self._wait_rate_limit(call)
         try:
             async with self.transport.socket(call, protocols) as socket:
                 yield socket
@@ -192,7 +192,7 @@ class Requests:
             return call
         return call._replace(headers={**call.headers, **_option_headers(options)})
 
-    def _hear(self, answer: Answer) -> None:
+    def _handle_warnings(self, answer: Answer) -> None:
         if "warning" in answer.headers:
             for text in parse_warnings(answer.headers["warning"]):
                 self.on_warning(text)
@@ -200,27 +200,27 @@ class Requests:
     # Metrics and the rate limit
 
     async def _attempt(self, call: Call) -> Answer:
-        await self._take_turn(call)
+        await self._wait_rate_limit(call)
         started = self.clock.monotonic()
         try:
             answer = await self.transport.send(call)
         except TransportError:
-            self._tell(call, NO_ANSWER, started)
+            self._observe_response(call, NO_ANSWER, started)
             raise
-        self._tell(call, str(answer.status), started)
+        self._observe_response(call, str(answer.status), started)
         return answer
 
-    async def _take_turn(self, call: Call) -> None:
+    async def _wait_rate_limit(self, call: Call) -> None:
         if self.rate_limit is not None:
             waited = await self.rate_limit.wait()
             if waited and self.observer is not None:
                 self.observer.limited(call.method, self.host, waited)
 
-    def _tell(self, call: Call, code: str, started: float) -> None:
+    def _observe_response(self, call: Call, code: str, started: float) -> None:
         if self.observer is not None:
             self.observer.requested(call.method, self.host, code, self.clock.monotonic() - started)
 
-    def _tell_retry(self, call: Call, answer: Answer | None) -> None:
+    def _observe_retry(self, call: Call, answer: Answer | None) -> None:
         if self.observer is not None:
             self.observer.retried(call.method, self.host, NO_ANSWER if answer is None else str(answer.status))
 
@@ -256,13 +256,13 @@ class Requests:
         try:
             answer = await self.send(call._replace(path=path))
             if ref.gvk.group in DEFINING_GROUPS:
-                self.mapper.heard_of(ref.gvk)
+                self.mapper.invalidate_missing(ref.gvk)
             return answer
         except NotFound as error:
             if error.name:
                 raise
         # The resource does not exist any more: its definition may have changed.
-        self.mapper.forget(ref.gvk)
+        self.mapper.evict(ref.gvk)
         return await self.send(call._replace(path=await self._path(ref, name, namespace, subresource)))
 
     async def _path(self, ref: KindRef, name: str, namespace: str, subresource: str = "") -> str:

@@ -120,7 +120,7 @@ class Subresources(Writing):
         query = [*_log_query(which), *query_of(follow="true" if follow else "")]
         path = await self._path(POD, name, namespace, "log")
         async with self.stream(Call("GET", path, query, {"accept": "*/*"})) as stream:
-            yield lines(stream, with_rest=True)
+            yield lines(stream, with_remainder=True)
 
     # Processes and ports
 

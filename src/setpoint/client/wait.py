@@ -85,7 +85,7 @@ async def _wait(client: Reader, kind: KindRef, name: str, namespace: str, wanted
                 async for obj in states:
                     pause = _FIRST_SECONDS
                     if wanted(obj):
-                        client.mapper.heard_of(kind.gvk)
+                        client.mapper.invalidate_missing(kind.gvk)
                         return obj
         except _PASSING as error:
             last[:] = [str(error)]

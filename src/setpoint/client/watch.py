@@ -39,14 +39,14 @@ _decode_event = msgspec.json.Decoder(RawEvent).decode
 _decode = msgspec.json.Decoder().decode
 
 
-async def lines(stream: Stream, *, with_rest: bool = False) -> AsyncIterator[bytes]:
+async def lines(stream: Stream, *, with_remainder: bool = False) -> AsyncIterator[bytes]:
     """Yields the lines of a stream. An incomplete last line is dropped, unless `with_rest` is set."""
-    async for several in _lines_at_once(stream, with_rest):
+    async for several in _lines_at_once(stream, with_remainder):
         for line in several:
             yield line
 
 
-async def _lines_at_once(stream: Stream, with_rest: bool) -> AsyncIterator[list[bytes]]:
+async def _lines_at_once(stream: Stream, with_remainder: bool) -> AsyncIterator[list[bytes]]:
     """Yields the lines of a stream in batches, as they arrive."""
     rest: list[bytes] = []
     size = 0
@@ -63,13 +63,13 @@ async def _lines_at_once(stream: Stream, with_rest: bool) -> AsyncIterator[list[
         last = several.pop()
         yield several
         rest, size = [last] if last else [], len(last)
-    if rest and with_rest:
+    if rest and with_remainder:
         yield [b"".join(rest)]
 
 
 async def raw_events(stream: Stream) -> AsyncIterator[RawEvent]:
     """Yields the events of a watch. Raises the API error of an ERROR event."""
-    async for several in _lines_at_once(stream, with_rest=False):
+    async for several in _lines_at_once(stream, with_remainder=False):
         for line in several:
             if not line.strip():
                 continue

@@ -233,7 +233,7 @@ class _Optional(_Watching):
     async def _is_present(self) -> bool:
         client = self._cache.client
         if self._informer is not None and self._informer.state == FAILING:
-            client.mapper.forget(self._kind.gvk)  # the kind may be deleted: ask again
+            client.mapper.evict(self._kind.gvk)  # the kind may be deleted: ask again
         try:
             await client.mapper.resource(self._kind.gvk)
         except NoMatch:

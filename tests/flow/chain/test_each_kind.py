@@ -123,7 +123,7 @@ async def test_an_object_whose_definition_is_gone_is_not_found(world: World) -> 
     async def reconcile(ctx: Context, request: Request) -> None:
         if seen:
             await world.client.wait_for(CRD, "apples.example.com", "", "delete")
-            ctx.client.mapper.forget(GroupVersionKind("example.com", "v1", "Apple"))
+            ctx.client.mapper.evict(GroupVersionKind("example.com", "v1", "Apple"))
         found = await ctx.object()
         seen.append(None if found is None else found["metadata"]["name"])
 

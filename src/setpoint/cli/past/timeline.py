@@ -62,7 +62,7 @@ async def _places(client: "Client", what: tuple[str, ...], app: str, only: bool)
     from setpoint.objects.errors import NotFound
     from setpoint.past.related_objects import Related
 
-    related = Related(client, await client.mapper.resources(anew=False))
+    related = Related(client, await client.mapper.resources(refresh=False))
     if app:
         return await related.of_app(app)
     if not what:

@@ -92,7 +92,7 @@ async def _of_object(client: "Client", what: tuple[str, ...], times: "Times", si
     from setpoint.past.related_objects import Related
 
     place = await target.find(client, what)
-    related = Related(client, await client.mapper.resources(anew=False))
+    related = Related(client, await client.mapper.resources(refresh=False))
     try:
         tree = await client.get(place.kind, place.name, place.namespace)
     except NotFound:

@@ -191,7 +191,7 @@ async def _lines(client: "Client", source: _Source) -> AsyncIterator[bytes]:
     from setpoint.client.watch import lines
 
     async with client.stream(Call("GET", source.path, source.query, {"accept": "*/*"})) as stream:
-        async for line in lines(stream, with_rest=True):
+        async for line in lines(stream, with_remainder=True):
             yield line
 
 

@@ -71,7 +71,7 @@ class HttpConnection(asyncio.Protocol):
         self._paused = False
         # Set while the server reads more slowly than the request body is sent.
         self._writable: asyncio.Future[None] | None = None
-        self.lost = False
+        self.closed = False
         # True if the head of the current answer has arrived; and if the connection can take another request.
         self.has_head = False
         self.keeps = False
@@ -85,7 +85,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = True
+        self.closed = True
         self.keeps = False
         self.resume_writing()
         if self._finished:
@@ -161,12 +161,12 @@ class HttpConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._finished or not self.has_head:
             return
-        self.keeps = self._parser.should_keep_alive() and not self.lost
+        self.keeps = self._parser.should_keep_alive() and not self.closed
         self._complete()
 
     # Called by the pool.
 
-    async def ask(self, request: bytes, *, stream: bool = False) -> Answer:
+    async def send(self, request: bytes, *, stream: bool = False) -> Answer:
         """Sends a request (not a HEAD) and returns its answer. For a stream, returns after the head; an error answer is
         always read whole. Raises Broken. If the caller is cancelled, the connection is closed."""
         waiting: asyncio.Future[Answer] = self._loop.create_future()
@@ -178,7 +178,7 @@ class HttpConnection(asyncio.Protocol):
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
-        if self.lost:
+        if self.closed:
             self._fail(Loss.CLOSED)
         else:
             self._transport.write(request)
@@ -193,13 +193,13 @@ class HttpConnection(asyncio.Protocol):
     async def send_body(self, pieces: AsyncIterable[bytes]) -> None:
         """Sends the body of a chunked request, no faster than the server reads."""
         async for piece in pieces:
-            if self.lost or self._finished:
+            if self.closed or self._finished:
                 return
             if piece:
                 self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             if self._writable is not None:
                 await self._writable
-        if not self.lost:
+        if not self.closed:
             self._transport.write(b"0\r\n\r\n")
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -237,7 +237,7 @@ class HttpConnection(asyncio.Protocol):
     def close(self) -> None:
         """Closes the connection, and fails the exchange in progress."""
         self.keeps = False
-        self.lost = True
+        self.closed = True
         if not self._finished:
             self._fail(Loss.CLOSED)
         self._transport.abort()
@@ -261,7 +261,7 @@ class HttpConnection(asyncio.Protocol):
         broken = Broken(loss, has_begun=self._received > 0, has_head=self.has_head, error=error, text=text)
         self._finished, self._failure = True, broken
         self.keeps = False
-        self.lost = True
+        self.closed = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(broken)
         self._waiting = None

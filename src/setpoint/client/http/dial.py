@@ -48,7 +48,7 @@ async def dial(endpoint: Endpoint, factory: Callable[[], P]) -> P:
         )
         return connection
     if endpoint.proxy is not None:
-        return await _through(endpoint.proxy, endpoint, name, factory)
+        return await _dial_through(endpoint.proxy, endpoint, name, factory)
     transport, connection = await loop.create_connection(
         factory, endpoint.host, endpoint.port, ssl=endpoint.tls, server_hostname=name
     )
@@ -69,12 +69,12 @@ class _Tunnel(asyncio.Protocol):
     """Reads the replies of a proxy until the tunnel is established."""
 
     def __init__(self) -> None:
-        self._heard = bytearray()
+        self._received = bytearray()
         self._ended = False
         self._more: asyncio.Future[None] | None = None
 
     def data_received(self, data: bytes) -> None:
-        self._heard += data
+        self._received += data
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -89,10 +89,10 @@ class _Tunnel(asyncio.Protocol):
         """Returns the received bytes as soon as `is_enough` accepts them, or all received bytes if the connection ends
         before."""
         while True:
-            size = is_enough(self._heard)
-            if size or self._ended or len(self._heard) > _MAX_REPLY_BYTES:
-                found = bytes(self._heard[: size or None])
-                del self._heard[: len(found)]
+            size = is_enough(self._received)
+            if size or self._ended or len(self._received) > _MAX_REPLY_BYTES:
+                found = bytes(self._received[: size or None])
+                del self._received[: len(found)]
                 return found
             self._more = asyncio.get_running_loop().create_future()
             await self._more
@@ -102,7 +102,7 @@ class _Tunnel(asyncio.Protocol):
         return await self.until(lambda heard: size if len(heard) >= size else 0)
 
 
-async def _through(proxy: Proxy, endpoint: Endpoint, name: str | None, factory: Callable[[], P]) -> P:
+async def _dial_through(proxy: Proxy, endpoint: Endpoint, name: str | None, factory: Callable[[], P]) -> P:
     """Requests a tunnel from the proxy, and opens the connection through the tunnel."""
     loop = asyncio.get_running_loop()
     tls = ssl.create_default_context() if proxy.scheme == "https" else None

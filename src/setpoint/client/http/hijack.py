@@ -39,8 +39,8 @@ class Hijacked(Upgrade):
         return True
 
     def data_received(self, data: bytes) -> None:
-        self._heard += data
-        if self._is_open and len(self._heard) > _MUCH and not self._paused:
+        self._received += data
+        if self._is_open and len(self._received) > _MUCH and not self._paused:
             self._paused = True
             self._transport.pause_reading()
         self._wake()
@@ -64,14 +64,14 @@ class Hijacked(Upgrade):
 
     async def read(self) -> bytes:
         """Returns the received bytes, or `b""` once the peer has closed its half. Raises TransportError."""
-        while not self._heard:
+        while not self._received:
             if self._failure is not None:
                 raise self._failure
             if self._ended:
                 return b""
             await self._wait()
-        data = bytes(self._heard)
-        self._heard.clear()
+        data = bytes(self._received)
+        self._received.clear()
         if self._paused:
             self._paused = False
             self._transport.resume_reading()

@@ -23,20 +23,20 @@ class Pool(Generic[K]):
         self.open: set[HttpConnection] = set()
         self.closed = False
 
-    def take(self, key: K, *, surely_open: bool = False) -> HttpConnection | None:
+    def acquire(self, key: K, *, surely_open: bool = False) -> HttpConnection | None:
         """Returns an idle connection, or None. With `surely_open`, also checks that the server has not just closed the
         connection, for a request that must not be sent twice."""
         waiting = self._idle.get(key)
         oldest = self._now() - self._idle_seconds
         while waiting:
             connection = waiting.pop()
-            usable = not connection.lost and connection.idle_since > oldest
+            usable = not connection.closed and connection.idle_since > oldest
             if usable and not (surely_open and connection.is_stale()):
                 return connection
             self.drop(connection)
         return None
 
-    async def ask(
+    async def send(
         self,
         key: K,
         request: bytes,
@@ -53,7 +53,7 @@ class Pool(Generic[K]):
         first byte of the answer and `may_repeat` is set, the request is sent once more.
         """
         while True:
-            connection = self.take(key, surely_open=not may_repeat)
+            connection = self.acquire(key, surely_open=not may_repeat)
             if connection is None:
                 connection = await dial()
                 self.open.add(connection)
@@ -63,14 +63,14 @@ class Pool(Generic[K]):
                 on(connection)
             was_used = connection.used
             try:
-                return connection, await connection.ask(request, stream=stream)
+                return connection, await connection.send(request, stream=stream)
             except BaseException as error:
                 self.drop(connection)
                 is_stale = isinstance(error, Broken) and was_used and not error.has_begun
                 if not is_stale or not may_repeat or self.closed:
                     raise
 
-    def give_back(self, key: K, connection: HttpConnection) -> None:
+    def release(self, key: K, connection: HttpConnection) -> None:
         """Returns a connection to the pool after an exchange, if the connection can be reused, and closes connections
         that were idle for too long."""
         if not connection.keeps or self.closed:
@@ -78,12 +78,12 @@ class Pool(Generic[K]):
             return
         connection.idle_since = self._now()
         self._idle.setdefault(key, []).append(connection)
-        self._let_go(connection.idle_since - self._idle_seconds)
+        self._close_idle(connection.idle_since - self._idle_seconds)
 
-    def _let_go(self, oldest: float) -> None:
+    def _close_idle(self, oldest: float) -> None:
         for key, waiting in tuple(self._idle.items()):
             # The oldest connections are first, so the loop stops at the first young one.
-            while waiting and (len(waiting) > self._max_idle or waiting[0].lost or waiting[0].idle_since <= oldest):
+            while waiting and (len(waiting) > self._max_idle or waiting[0].closed or waiting[0].idle_since <= oldest):
                 self.drop(waiting.pop(0))
             if not waiting:
                 del self._idle[key]

@@ -47,7 +47,7 @@ class Flow:
             async for piece in self._connection.pieces():
                 yield piece
         except Broken as broken:
-            raise TransportError(_words(broken), sent=True) from None
+            raise TransportError(_message(broken), sent=True) from None
 
     def cut(self, why: str) -> None:
         self._connection.cut(why)
@@ -74,7 +74,7 @@ class HttpTransport:
         self._credentials = credentials
         self._tls = tls
         self._user_agent = user_agent or own_name()
-        self._turns = asyncio.Semaphore(max_requests)
+        self._request_slots = asyncio.Semaphore(max_requests)
         self._pool: Pool[ssl.SSLContext | None] = Pool(_now, max_idle=MAX_IDLE)
         self._sockets: set[Upgrade] = set()
 
@@ -85,16 +85,16 @@ class HttpTransport:
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
-        key, connection, answer = await self._within(call.timeout, self._as_somebody(call, stream=True))
+        key, connection, answer = await self._within(call.timeout, self._send_authenticated(call, stream=True))
         try:
             yield Flow(answer, connection)
         finally:
-            self._pool.give_back(key, connection)
+            self._pool.release(key, connection)
 
     @asynccontextmanager
     async def socket(self, call: Call, protocols: Sequence[str]) -> AsyncIterator[Socket]:
-        async def begin(socket: WebSocket, who: Mapping[str, str]) -> None:
-            await socket.begin(lambda headers: self._request(call, {**who, **headers}), protocols)
+        async def begin(socket: WebSocket, credentials: Mapping[str, str]) -> None:
+            await socket.begin(lambda headers: self._request(call, {**credentials, **headers}), protocols)
 
         async with self._upgraded(call, WebSocket, begin) as socket:
             yield socket
@@ -104,8 +104,8 @@ class HttpTransport:
         """Sends a request and continues as a stream of bytes in both directions, until the context is left. Raises
         TransportError, Refused."""
 
-        async def begin(stream: Hijacked, who: Mapping[str, str]) -> None:
-            await stream.begin(lambda headers: self._request(call, {**who, **headers}))
+        async def begin(stream: Hijacked, credentials: Mapping[str, str]) -> None:
+            await stream.begin(lambda headers: self._request(call, {**credentials, **headers}))
 
         async with self._upgraded(call, Hijacked, begin) as stream:
             yield stream
@@ -114,7 +114,7 @@ class HttpTransport:
     async def upload(self, call: Call, pieces: AsyncIterable[bytes]) -> AsyncIterator[Stream]:
         """Sends a request with a streamed body. The answer is read as it arrives, possibly before the whole body is
         sent. Errors of the body's iterator are raised here."""
-        who = await self._who(None)
+        credentials = await self._credential_headers(None)
         connection = await self._dial(HttpConnection)
         self._pool.open.add(connection)
 
@@ -127,15 +127,15 @@ class HttpTransport:
 
         sending = asyncio.ensure_future(send())
         try:
-            head = self._request(call, {**who, "transfer-encoding": "chunked"}, chunked=True)
+            head = self._request(call, {**credentials, "transfer-encoding": "chunked"}, chunked=True)
             try:
-                answer = await self._within(call.timeout, connection.ask(head, stream=True))
+                answer = await self._within(call.timeout, connection.send(head, stream=True))
                 yield Flow(answer, connection)
             except (Broken, TransportError) as error:
                 if sending.done():
                     await sending  # an error of the body's iterator is the cause of the failure
                 if isinstance(error, Broken):
-                    raise TransportError(_words(error), sent=True) from None
+                    raise TransportError(_message(error), sent=True) from None
                 raise
         finally:
             if not sending.done():
@@ -153,9 +153,9 @@ class HttpTransport:
         self, call: Call, factory: Callable[[], U], begin: Callable[[U, Mapping[str, str]], Awaitable[None]]
     ) -> AsyncIterator[U]:
         async def open_() -> U:
-            who = await self._who(None)
+            credentials = await self._credential_headers(None)
             socket = await self._dial(factory)
-            await begin(socket, who)
+            await begin(socket, credentials)
             return socket
 
         socket = await self._within(call.timeout if call.timeout is not None else CONNECT_SECONDS, open_())
@@ -166,7 +166,7 @@ class HttpTransport:
             self._sockets.discard(socket)
             socket.abort()
 
-    async def _who(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+    async def _credential_headers(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
         return await self._credentials(refused) if self._credentials is not None else {}
 
     async def _within(self, seconds: float | None, answer: Awaitable[T]) -> T:
@@ -179,50 +179,52 @@ class HttpTransport:
             raise NoAnswerInTime(f"{self.endpoint} did not answer within {seconds:g} s", sent=True) from None
 
     async def _send(self, call: Call) -> Answer:
-        async with self._turns:
-            key, connection, answer = await self._as_somebody(call, stream=False)
-            self._pool.give_back(key, connection)
+        async with self._request_slots:
+            key, connection, answer = await self._send_authenticated(call, stream=False)
+            self._pool.release(key, connection)
             return answer
 
-    async def _as_somebody(self, call: Call, *, stream: bool) -> tuple[ssl.SSLContext | None, HttpConnection, Answer]:
+    async def _send_authenticated(
+        self, call: Call, *, stream: bool
+    ) -> tuple[ssl.SSLContext | None, HttpConnection, Answer]:
         """Sends the request, and repeats the request once if the server answers 401 and other credentials are
         available."""
-        who = await self._who(None)
-        key, connection, answer = await self._ask(call, who, stream=stream)
+        credentials = await self._credential_headers(None)
+        key, connection, answer = await self._send_once(call, credentials, stream=stream)
         if answer.status != 401 or self._credentials is None:
             return key, connection, answer
         try:
-            others = await self._who(who)
+            others = await self._credential_headers(credentials)
         except BaseException:
-            self._pool.give_back(key, connection)
+            self._pool.release(key, connection)
             raise
-        if others == who and self._key() is key:
+        if others == credentials and self._key() is key:
             return key, connection, answer
-        self._pool.give_back(key, connection)
-        return await self._ask(call, others, stream=stream)
+        self._pool.release(key, connection)
+        return await self._send_once(call, others, stream=stream)
 
-    async def _ask(
-        self, call: Call, who: Mapping[str, str], *, stream: bool
+    async def _send_once(
+        self, call: Call, credentials: Mapping[str, str], *, stream: bool
     ) -> tuple[ssl.SSLContext | None, HttpConnection, Answer]:
         key = self._key()
         try:
-            connection, answer = await self._pool.ask(
+            connection, answer = await self._pool.send(
                 key,
-                self._request(call, who),
+                self._request(call, credentials),
                 lambda: self._dial(HttpConnection),
                 may_repeat=call.method in _HARMLESS,
                 stream=stream,
             )
         except Broken as broken:
-            why = "the client is closed" if self._pool.closed else _words(broken)
+            why = "the client is closed" if self._pool.closed else _message(broken)
             raise TransportError(why, sent=True) from None
         return key, connection, answer
 
-    def _request(self, call: Call, who: Mapping[str, str], *, chunked: bool = False) -> bytes:
+    def _request(self, call: Call, credentials: Mapping[str, str], *, chunked: bool = False) -> bytes:
         target = f"{self.endpoint.prefix}{call.target}"
         agent = call.headers.get("user-agent") or self._user_agent
         lines = [f"{call.method} {target} HTTP/1.1\r\nHost: {self.endpoint.authority}\r\nUser-Agent: {agent}\r\n"]
-        for headers in (who, call.headers):
+        for headers in (credentials, call.headers):
             for name, value in headers.items():
                 if name == "user-agent":
                     continue
@@ -260,7 +262,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _words(broken: Broken) -> str:
+def _message(broken: Broken) -> str:
     match broken.loss:
         case Loss.CLOSED:
             return f"the connection broke: {broken.error}" if broken.error else "the server closed the connection"

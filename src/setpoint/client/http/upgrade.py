@@ -11,11 +11,11 @@ _MAX_REFUSAL_BYTES = 1 << 20
 
 
 class Upgrade(asyncio.Protocol):
-    """A connection for one request. `_heard` holds the received, unread bytes."""
+    """A connection for one request. `_received` holds the received, unread bytes."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
-        self._heard = bytearray()
+        self._received = bytearray()
         self._ended = False
         self._more: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
@@ -38,12 +38,12 @@ class Upgrade(asyncio.Protocol):
 
     async def _read_head(self, wanted: str) -> Answer:
         """Returns the head of the answer. `wanted` names the requested protocol in errors."""
-        while (end := self._heard.find(b"\r\n\r\n")) < 0:
-            if self._ended or len(self._heard) > MAX_HEAD_BYTES:
+        while (end := self._received.find(b"\r\n\r\n")) < 0:
+            if self._ended or len(self._received) > MAX_HEAD_BYTES:
                 raise TransportError(f"the server did not answer the request for {wanted}", sent=True)
             await self._wait()
-        first, *lines = self._heard[:end].decode("latin-1").split("\r\n")
-        del self._heard[: end + 4]
+        first, *lines = self._received[:end].decode("latin-1").split("\r\n")
+        del self._received[: end + 4]
         words = first.split(" ", 2)
         if not words[0].startswith("HTTP/1.") or len(words) < 2 or not words[1].isdigit():
             raise TransportError(f"the answer is not HTTP and begins with {first[:80]!r}", sent=True)
@@ -57,9 +57,9 @@ class Upgrade(asyncio.Protocol):
         """Returns the answer with its body, if the body has a length."""
         length = answer.headers.get("content-length", "")
         wanted = min(int(length), _MAX_REFUSAL_BYTES) if length.isdigit() else 0
-        while len(self._heard) < wanted and not self._ended:
+        while len(self._received) < wanted and not self._ended:
             await self._wait()
-        return answer._replace(body=bytes(self._heard[:wanted]))
+        return answer._replace(body=bytes(self._received[:wanted]))
 
     async def _wait(self) -> None:
         self._more = asyncio.get_running_loop().create_future()

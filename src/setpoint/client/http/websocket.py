@@ -46,9 +46,9 @@ class WebSocket(Upgrade):
 
     def data_received(self, data: bytes) -> None:
         if self._frames is not None:
-            self._take(self._frames, data)
+            self._receive_frames(self._frames, data)
         else:
-            self._heard += data
+            self._received += data
         self._wake()
 
     # Called by users.
@@ -81,7 +81,7 @@ class WebSocket(Upgrade):
             raise
         self.protocol = answer.headers.get("sec-websocket-protocol", "")
         self._frames = Frames(CLIENT, MAX_MESSAGE_BYTES)
-        self._take(self._frames, bytes(self._heard))
+        self._receive_frames(self._frames, bytes(self._received))
 
     async def send(self, message: bytes) -> None:
         if self._ended or self._frames is None:
@@ -133,7 +133,7 @@ class WebSocket(Upgrade):
 
     # Frames.
 
-    def _take(self, frames: "Frames", data: bytes) -> None:
+    def _receive_frames(self, frames: "Frames", data: bytes) -> None:
         for message in frames.receive(data):
             self._messages.append(message)
             self._size += len(message)

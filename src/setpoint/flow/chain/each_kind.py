@@ -175,7 +175,7 @@ class EachKind(Controller):
 
     def _cache_forgets(self, kind: GroupVersionKind) -> None:
         """Removes the objects of a removed kind from the caches, which reports them as deleted."""
-        self.client().mapper.forget(kind)
+        self.client().mapper.evict(kind)
         for informer in self.cache().informers:
             if informer.kind.gvk == kind:
                 for part in informer.scope.namespaces:

@@ -55,7 +55,7 @@ async def gather(
     if at is not None:
         client = as_of(client, at)
     moment = now or client.clock.now()
-    return await _Gathering(client, await client.mapper.resources(anew=False), moment, at).facts(place, me)
+    return await _Gathering(client, await client.mapper.resources(refresh=False), moment, at).facts(place, me)
 
 
 class _Gathering:

@@ -135,8 +135,8 @@ class Client:
 
     async def exchange(self, target: _Target, request: bytes, on: Callable[[HttpConnection], None]) -> Answer:
         """Sends a request and returns the response; calls `on` with the connection. Raises Broken or _NoConnection."""
-        connection, answer = await self._pool.ask(target, request, lambda: self._open(target), may_repeat=True, on=on)
-        self._pool.give_back(target, connection)
+        connection, answer = await self._pool.send(target, request, lambda: self._open(target), may_repeat=True, on=on)
+        self._pool.release(target, connection)
         return answer
 
     async def _open(self, target: _Target) -> HttpConnection:

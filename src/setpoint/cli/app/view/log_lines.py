@@ -157,7 +157,7 @@ class Lines:
         # The number of known lines with the same timestamp as the last one.
         known = followed.count if followed.last else 0
         async with self._client.stream(Call("GET", path, query, {"accept": "*/*"})) as stream:
-            async for data in lines_of(stream, with_rest=True):
+            async for data in lines_of(stream, with_remainder=True):
                 number, _, rest = data.partition(b" ")
                 time, _, rest = rest.partition(b" ")
                 source, _, text = rest.partition(b" ")
