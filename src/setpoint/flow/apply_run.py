@@ -40,29 +40,29 @@ class ObjectSet(Protocol):
     timeout: float
     after: dict[Identity, list[Identity]]
 
-    async def world(
+    async def plan_input(
         self,
         inventory: Inventory,
         desired: Iterable[Desired],
         *,
         wanted: Mapping[Identity, Object] | None = None,
-        known: Collection[Identity] | None = None,
+        identities: Collection[Identity] | None = None,
     ) -> PlanInput: ...
 
     async def write_inventory(self, inventory: Inventory, before: Inventory) -> Inventory: ...
 
-    def learn(self, desired: Desired, version: str) -> None: ...
+    def record_applied(self, desired: Desired, version: str) -> None: ...
 
-    async def look(self, client: Client, ref: KindRef, identity: Identity) -> Object | None: ...
+    async def read(self, client: Client, ref: KindRef, identity: Identity) -> Object | None: ...
 
-    async def wait_gone(self, entry: InventoryEntry) -> None: ...
+    async def wait_deleted(self, entry: InventoryEntry) -> None: ...
 
 
 class ApplyRun:
     """One run of an apply set."""
 
-    def __init__(self, owner: ObjectSet, inventory: Inventory, *, exactly: bool = False) -> None:
-        self._set, self._exactly = owner, exactly
+    def __init__(self, owner: ObjectSet, inventory: Inventory, *, is_exact: bool = False) -> None:
+        self._set, self._is_exact = owner, is_exact
         self.inventory = inventory
         self._desired: dict[Identity, Desired] = {}
         self._steps: list[PlanStep] = []
@@ -79,21 +79,21 @@ class ApplyRun:
         """
         for each in desired:
             before = self._desired.get(each.identity)
-            if before is not None and before.what != each.what:
+            if before is not None and before.comparison_key != each.comparison_key:
                 raise ValueError(f"{each.identity} was added twice in different forms: remove one of them")
         new = [each for each in desired if each.identity not in self._desired]
-        world = await self._set.world(self.inventory, new, known=self.inventory)
-        await self.write(new, [planning.step_for(each, world) for each in new], world)
+        plan_input = await self._set.plan_input(self.inventory, new, identities=self.inventory)
+        await self.write(new, [planning.step_for(each, plan_input) for each in new], plan_input)
         self._raise_failures()
         found = self._objects
         return {each.identity: found[each.identity] for each in desired if each.identity in found}
 
     async def finish(self) -> Result:
         """Ends the run: prunes the objects that were not put."""
-        world = await self._set.world(self.inventory, (), wanted=self._objects, known=self._desired)
-        return await self.prune(planning.without(self._desired, world), world)
+        plan_input = await self._set.plan_input(self.inventory, (), wanted=self._objects, identities=self._desired)
+        return await self.prune(planning.without(self._desired, plan_input), plan_input)
 
-    async def write(self, desired: Sequence[Desired], steps: Sequence[PlanStep], world: PlanInput) -> None:
+    async def write(self, desired: Sequence[Desired], steps: Sequence[PlanStep], plan_input: PlanInput) -> None:
         """Writes the wanted objects of a plan."""
         self._desired.update((each.identity, each) for each in desired)
         intents = [
@@ -101,28 +101,28 @@ class ApplyRun:
             for step in steps
             if step.action is not Action.KEEP and step.action in WRITES and step.identity not in self.inventory
         ]
-        await self._keep(self.inventory.with_entries(intents))
+        await self._write_inventory(self.inventory.with_entries(intents))
         for step in steps:
-            await self._do(step, world)
+            await self._execute(step, plan_input)
         self._steps += steps
 
-    async def prune(self, rest: Plan, world: PlanInput) -> Result:
+    async def prune(self, unwanted: Plan, plan_input: PlanInput) -> Result:
         """Records the written objects, and deletes the unwanted ones if all wanted ones are in place."""
         recorded = self.inventory.with_entries(self._entries())
         if self._failures or self._waiting:
-            await self._keep(recorded)
+            await self._write_inventory(recorded)
             self._raise_failures()
         else:
-            await self._prune(recorded, rest, world)
+            await self._prune(recorded, unwanted, plan_input)
         result = Result(
-            rest._replace(steps=[*self._steps, *rest.steps]),
+            unwanted._replace(steps=[*self._steps, *unwanted.steps]),
             self._objects,
             self._written,
             self._pruned,
             self._waiting,
-            None if self._waiting else rest.again_after,
+            None if self._waiting else unwanted.again_after,
         )
-        if rest.withheld and not self._waiting:
+        if unwanted.withheld and not self._waiting:
             raise PruneWithheld(result)
         return result
 
@@ -139,24 +139,24 @@ class ApplyRun:
         if self._failures:
             raise failure_of(self._failures)
 
-    async def _keep(self, inventory: Inventory) -> None:
+    async def _write_inventory(self, inventory: Inventory) -> None:
         self.inventory = await self._set.write_inventory(inventory, self.inventory)
 
-    async def _do(self, step: PlanStep, world: PlanInput) -> None:
+    async def _execute(self, step: PlanStep, plan_input: PlanInput) -> None:
         """Writes one wanted object. Keeps an error for the end, unless the server is unreachable."""
         missing = [other for other in self._set.after.get(step.identity, ()) if other in self._failures]
         if missing:
             self._failures[step.identity] = Refused(f"depends on {missing[0]}, which could not be written")
             return
         try:
-            found = await self._result_of(step, world)
+            found = await self._result_of(step, plan_input)
         except (APIError, Refused, NoMatch, TimeoutError) as error:
             self._failures[step.identity] = error
             return
         if found is not None:
             self._objects[step.identity] = found
 
-    async def _result_of(self, step: PlanStep, world: PlanInput) -> Object | None:
+    async def _result_of(self, step: PlanStep, plan_input: PlanInput) -> Object | None:
         for tries_left in reversed(range(_TRIES)):
             if step.action is Action.REFUSE:
                 raise Refused(f"{step.identity} was not written: {step.reason}")
@@ -165,43 +165,43 @@ class ApplyRun:
                 return None
             if step.action is Action.KEEP and step.live is not None:
                 if step.wanted is not None:  # the object was compared
-                    self._set.learn(self._desired[step.identity], meta.resource_version(step.live))
+                    self._set.record_applied(self._desired[step.identity], meta.resource_version(step.live))
                 return step.live
             if step.action not in WRITES:
                 return step.live
             try:
-                return await self._write(step, world)
+                return await self._write(step, plan_input)
             except ApplyConflict:
                 raise
             except (Conflict, AlreadyExists, NotFound):
                 # Another client wrote first, or the object was deleted. Raise if a lock was requested; else try again.
-                if step.how.lock or self._exactly or not tries_left:
+                if step.how.lock or self._is_exact or not tries_left:
                     raise
-                step = await self._anew(step, world)
+                step = await self._replan(step, plan_input)
         return None
 
-    async def _anew(self, step: PlanStep, world: PlanInput) -> PlanStep:
-        found = await self._set.look(self._set.api, KindRef(step.gvk), step.identity)
+    async def _replan(self, step: PlanStep, plan_input: PlanInput) -> PlanStep:
+        found = await self._set.read(self._set.api, KindRef(step.gvk), step.identity)
         live = {} if found is None else {step.identity: found}
-        return planning.step_for(self._desired[step.identity], world._replace(live=live))
+        return planning.step_for(self._desired[step.identity], plan_input._replace(live=live))
 
-    async def _write(self, step: PlanStep, world: PlanInput) -> Object | None:
+    async def _write(self, step: PlanStep, plan_input: PlanInput) -> Object | None:
         own, only = self._set, step.only_version
-        if self._exactly and step.live is not None:
+        if self._is_exact and step.live is not None:
             only = only or meta.resource_version(step.live)
         try:
             if step.action is Action.REPLACE:
-                return await self._replaced(step, world)
+                return await self._replaced(step, plan_input)
             found = await write(own.client, step._replace(only_version=only), own.manager)
         except Invalid as error:
             if step.live is None or step.how.replace in (None, Replace.NEVER) or not is_refusal(error):
                 raise
-            return await self._replaced(step, world)
-        return await self._wrote(step, found)
+            return await self._replaced(step, plan_input)
+        return await self._record_written(step, found)
 
-    async def _wrote(self, step: PlanStep, found: Object) -> Object:
+    async def _record_written(self, step: PlanStep, found: Object) -> Object:
         own = self._set
-        own.learn(self._desired[step.identity], meta.resource_version(found))
+        own.record_applied(self._desired[step.identity], meta.resource_version(found))
         self._written.append(step.identity)
         if step.identity.group_kind == DEFINITION:
             await own.api.wait_for(
@@ -209,7 +209,7 @@ class ApplyRun:
             )
         return found
 
-    async def _replaced(self, step: PlanStep, world: PlanInput) -> Object | None:
+    async def _replaced(self, step: PlanStep, plan_input: PlanInput) -> Object | None:
         """Deletes an object, and creates the object again unless the policy defers that."""
         own, live = self._set, step.live or {}
         entry = InventoryEntry(step.identity, step.gvk.version, meta.uid(live))
@@ -218,19 +218,19 @@ class ApplyRun:
             self._waiting.append(step)
             return None
         if not gone:
-            await own.wait_gone(entry)
-        anew = await self._anew(step, world)
+            await own.wait_deleted(entry)
+        anew = await self._replan(step, plan_input)
         if anew.action is not Action.CREATE:
             raise Conflict(f"{step.identity} was recreated by another client during its replacement")
-        return await self._wrote(anew, await write(own.client, anew, own.manager))
+        return await self._record_written(anew, await write(own.client, anew, own.manager))
 
-    async def _prune(self, recorded: Inventory, rest: Plan, world: PlanInput) -> None:
+    async def _prune(self, recorded: Inventory, unwanted: Plan, plan_input: PlanInput) -> None:
         """Deletes unwanted objects, and removes them from the inventory; terminating ones only after their deletion."""
         own, forgotten, changed = self._set, list[Identity](), list[InventoryEntry]()
-        now = format_time(world.now)
+        now = format_time(plan_input.now)
         # Record created objects before deleting others.
-        await self._keep(recorded)
-        for step in rest.steps:
+        await self._write_inventory(recorded)
+        for step in unwanted.steps:
             if step.entry is None:
                 continue
             if step.action is Action.FORGET:
@@ -242,4 +242,4 @@ class ApplyRun:
                 self._pruned.append(step.identity)
             elif step.action is Action.LEAVE and own.prune.grace and not step.entry.unwanted_since:
                 changed.append(step.entry._replace(unwanted_since=now))
-        await self._keep(self.inventory.with_entries(changed).without(forgotten))
+        await self._write_inventory(self.inventory.with_entries(changed).without(forgotten))

@@ -21,7 +21,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.reconcile_client import Applied, ReconcileClient
 from setpoint.flow import plan as planning
 from setpoint.flow.apply_run import DEFINITION, ApplyRun
-from setpoint.flow.desired_object import Desired, Given, Marks, encode
+from setpoint.flow.desired_object import Desired, Marks, UserObject, encode
 from setpoint.flow.inventory import Identity, Inventory, InventoryEntry
 from setpoint.flow.marks import Owner, is_kept, set_id
 from setpoint.flow.order import ordered, rank
@@ -86,7 +86,7 @@ class ApplySet:
         # Called with each plan before its execution.
         self._on_plan = on_plan
         self._members: dict[Identity, Desired] = {}
-        self._waiting: list[tuple[Given, How, tuple[Given, ...]]] = []
+        self._waiting: list[tuple[UserObject, How, tuple[UserObject, ...]]] = []
         self.after: dict[Identity, list[Identity]] = {}
         self._ignore: dict[GroupKind, list[str]] = {}
         self._replace: dict[GroupKind, Replace] = {}
@@ -103,10 +103,10 @@ class ApplySet:
 
     # Wanted objects
 
-    def add(self, *objects: AnyObject | Given, how: How = AS_THE_SET, after: Iterable[AnyObject] = ()) -> Self:
+    def add(self, *objects: AnyObject | UserObject, how: How = AS_THE_SET, after: Iterable[AnyObject] = ()) -> Self:
         """Adds wanted objects, each to be written after those of `after`. A later call replaces an earlier object."""
-        needed = tuple(map(Given.of, after))
-        self._waiting += [(obj if isinstance(obj, Given) else Given.of(obj), how, needed) for obj in objects]
+        needed = tuple(map(UserObject.of, after))
+        self._waiting += [(obj if isinstance(obj, UserObject) else UserObject.of(obj), how, needed) for obj in objects]
         return self
 
     def ignore(self, kind: Kind[Any], *pointers: str) -> Self:
@@ -135,12 +135,12 @@ class ApplySet:
 
     async def plan(self) -> Plan:
         """Returns the steps that `apply` would perform, without writing."""
-        return planning.make(*await self._desired_and_world(await self._record.read(self.client)))
+        return planning.make(*await self._desired_and_plan_input(await self._record.read(self.client)))
 
-    async def _desired_and_world(self, inventory: Inventory) -> tuple[list[Desired], PlanInput]:
+    async def _desired_and_plan_input(self, inventory: Inventory) -> tuple[list[Desired], PlanInput]:
         await self.prepare()
         desired = [self._members[identity] for identity in ordered(self._members, self.after)]
-        return desired, await self.world(inventory, desired)
+        return desired, await self.plan_input(inventory, desired)
 
     async def prepare(self) -> list[Desired]:
         """Converts newly added objects to members of the set, and returns them in order.
@@ -152,19 +152,19 @@ class ApplySet:
         for given, how, after in self._waiting:
             desired = await self._prepared(given, how, scopes)
             new[desired.identity] = desired
-            self.after[desired.identity] = [(await self._place(other, scopes))[0] for other in after]
+            self.after[desired.identity] = [(await self._locate(other, scopes))[0] for other in after]
         self._waiting.clear()
         self._members.update(new)
         return [new[identity] for identity in ordered(new, self.after)]
 
-    async def _prepared(self, given: Given, how: How, scopes: dict[GroupKind, bool]) -> Desired:
+    async def _prepared(self, given: UserObject, how: How, scopes: dict[GroupKind, bool]) -> Desired:
         if self._transforms:
             tree = given.tree
             for transform in self._transforms:
                 changed = transform(tree)
                 tree = tree if changed is None else changed
-            given = Given.of(tree)
-        identity, resource = await self._place(given, scopes)
+            given = UserObject.of(tree)
+        identity, resource = await self._locate(given, scopes)
         policy = self._how
         if (replace := self._replace.get(identity.group_kind)) is not None:
             policy = policy._replace(replace=replace)
@@ -177,7 +177,7 @@ class ApplySet:
             plural="" if resource is None else resource.plural,
         )
 
-    async def _place(self, given: Given, scopes: dict[GroupKind, bool]) -> tuple[Identity, APIResource | None]:
+    async def _locate(self, given: UserObject, scopes: dict[GroupKind, bool]) -> tuple[Identity, APIResource | None]:
         """Returns the identity of an object: in its own namespace or else the set's; none if cluster-scoped."""
         said, resource = given.identity, None
         try:
@@ -195,13 +195,13 @@ class ApplySet:
             raise ValueError(f"{said} needs a namespace: set the namespace of the object or of the set")
         return said._replace(namespace=self.namespace), resource
 
-    async def world(
+    async def plan_input(
         self,
         inventory: Inventory,
         desired: Iterable[Desired],
         *,
         wanted: Mapping[Identity, Object] | None = None,
-        known: Collection[Identity] | None = None,
+        identities: Collection[Identity] | None = None,
     ) -> PlanInput:
         """Reads the current state: wanted objects through the client, others from the server.
 
@@ -211,30 +211,30 @@ class ApplySet:
         live: dict[Identity, Object] = dict(wanted or {})
         for each in desired:
             try:
-                found = await self._see(each)
+                found = await self._read_wanted(each)
             except NoMatch:
                 continue
             if found is not None:
                 live[each.identity] = found
-        unserved = await self._see_rest(inventory, self._members if known is None else known, live)
+        unserved = await self._read_unwanted(inventory, self._members if identities is None else identities, live)
         policy = ApplySetPolicy(self._how, self.prune, self._ignore, self._replace)
         now = self.client.clock.now()
         return PlanInput(
-            self.id, self.manager, self._owner, policy, inventory, live, now, frozenset(unserved), self._is_known
+            self.id, self.manager, self._owner, policy, inventory, live, now, frozenset(unserved), self._is_applied
         )
 
-    async def _see(self, desired: Desired) -> Object | None:
+    async def _read_wanted(self, desired: Desired) -> Object | None:
         """Reads a wanted object. Asks the server if the cache has none, to not overwrite an existing object."""
         client, identity, gvk = self.client, desired.identity, desired.gvk
         if isinstance(client, ReconcileClient):
             found = client.current(gvk, desired.plural, identity.name, identity.namespace)
             if found is None and client.is_declared(gvk, identity.namespace):
-                found = await self.look(client, KindRef(gvk), identity)
-            return await self.look(self.api, KindRef(gvk), identity) if found is None else found
-        found = await self.look(client, KindRef(gvk), identity)
-        return await self.look(self.api, KindRef(gvk), identity) if found is None and self.api is not client else found
+                found = await self.read(client, KindRef(gvk), identity)
+            return await self.read(self.api, KindRef(gvk), identity) if found is None else found
+        found = await self.read(client, KindRef(gvk), identity)
+        return await self.read(self.api, KindRef(gvk), identity) if found is None and self.api is not client else found
 
-    async def _see_rest(
+    async def _read_unwanted(
         self, inventory: Inventory, wanted: Collection[Identity], live: dict[Identity, Object]
     ) -> set[GroupVersionKind]:
         """Adds inventory objects that are not wanted to `live`. Returns the kinds that the server does not serve."""
@@ -243,7 +243,7 @@ class ApplySet:
             if entry.identity in wanted:
                 continue
             try:
-                found = await self.look(self.api, KindRef(entry.gvk), entry.identity)
+                found = await self.read(self.api, KindRef(entry.gvk), entry.identity)
             except NoMatch:
                 unserved.add(entry.gvk)
                 continue
@@ -251,26 +251,30 @@ class ApplySet:
                 live[entry.identity] = found
         return unserved
 
-    async def look(self, client: Client, ref: KindRef, identity: Identity) -> Object | None:
+    async def read(self, client: Client, ref: KindRef, identity: Identity) -> Object | None:
         try:
             found: Object = await client.get(ref, identity.name, identity.namespace)
             return found
         except NotFound:
             return None
 
-    def _is_known(self, desired: Desired, version: str) -> bool:
-        return self._memory.is_applied(self._key(desired), self._what(desired), version)
+    def _is_applied(self, desired: Desired, version: str) -> bool:
+        return self._memory.is_applied(self._key(desired), self._fingerprint_of(desired), version)
 
-    def learn(self, desired: Desired, version: str) -> None:
+    def record_applied(self, desired: Desired, version: str) -> None:
         """Records that an object is as wanted in this version."""
-        self._memory.record(self._key(desired), self._what(desired), version)
+        self._memory.record(self._key(desired), self._fingerprint_of(desired), version)
 
     def _key(self, desired: Desired) -> tuple[object, ...]:
         return self.id, self.manager, desired.identity
 
-    def _what(self, desired: Desired) -> tuple[object, ...]:
+    def _fingerprint_of(self, desired: Desired) -> tuple[object, ...]:
         owner = "" if self._owner is None else meta.uid(self._owner)
-        return *desired.what, owner, tuple(self._ignore.get(desired.identity.group_kind, ())) if self._ignore else ()
+        return (
+            *desired.comparison_key,
+            owner,
+            tuple(self._ignore.get(desired.identity.group_kind, ())) if self._ignore else (),
+        )
 
     # Applying
 
@@ -281,15 +285,15 @@ class ApplySet:
         state. Raises the server's error for an object (ApplyFailed for several), Refused, and PruneWithheld.
         """
         inventory = await self._record.read(self.client)
-        desired, world = await self._desired_and_world(inventory)
-        current = planning.make(desired, world)
+        desired, plan_input = await self._desired_and_plan_input(inventory)
+        current = planning.make(desired, plan_input)
         if plan is not None and _fingerprint(plan) != _fingerprint(current):
             raise PlanOutdated(f"objects have changed since the plan was made; the current plan:\n{current.render()}")
         if self._on_plan is not None:
             self._on_plan(current)
-        run = ApplyRun(self, inventory, exactly=plan is not None)
-        await run.write(desired, current.steps[: len(desired)], world)
-        return await run.prune(current._replace(steps=current.steps[len(desired) :]), world)
+        run = ApplyRun(self, inventory, is_exact=plan is not None)
+        await run.write(desired, current.steps[: len(desired)], plan_input)
+        return await run.prune(current._replace(steps=current.steps[len(desired) :]), plan_input)
 
     async def begin(self) -> ApplyRun:
         """Starts an incremental run: `put` writes the objects added so far, and `finish` prunes.
@@ -322,10 +326,12 @@ class ApplySet:
         self._members.clear()
         self._waiting.clear()
         inventory = await self._record.read(self.api)
-        world = await self.world(inventory, ())
-        world = world._replace(policy=world.policy._replace(prune=Prune(propagation=self.prune.propagation)))
+        plan_input = await self.plan_input(inventory, ())
+        plan_input = plan_input._replace(
+            policy=plan_input.policy._replace(prune=Prune(propagation=self.prune.propagation))
+        )
         left, waiting = list[InventoryEntry](), list[InventoryEntry]()
-        for step in planning.make([], world).steps:
+        for step in planning.make([], plan_input).steps:
             if step.entry is None or step.live is None or step.action is Action.FORGET or is_kept(step.live):
                 continue
             if step.action is Action.LEAVE and not meta.is_being_deleted(step.live):
@@ -337,7 +343,7 @@ class ApplySet:
                 left.append(step.entry._replace(uid=uid))
         if left and wait:
             for entry in left:
-                await self.wait_gone(entry)
+                await self.wait_deleted(entry)
             left = []
         if left:
             await self.write_inventory(Inventory([*left, *waiting]), inventory)
@@ -345,7 +351,7 @@ class ApplySet:
         await self._record.remove(self.api)
         return []
 
-    async def wait_gone(self, entry: InventoryEntry) -> None:
+    async def wait_deleted(self, entry: InventoryEntry) -> None:
         """Waits until an object is deleted or replaced by another of the same name. Raises TimeoutError."""
         identity = entry.identity
         await self.api.wait_for(
@@ -369,7 +375,7 @@ class ApplySet:
         return inventory
 
 
-def _scopes_in(objects: Iterable[Given]) -> dict[GroupKind, bool]:
+def _scopes_in(objects: Iterable[UserObject]) -> dict[GroupKind, bool]:
     """Returns the scopes (True if namespaced) of kinds defined by CustomResourceDefinitions among the objects."""
     found = {}
     for given in objects:

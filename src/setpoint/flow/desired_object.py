@@ -33,7 +33,7 @@ class Marks(NamedTuple):
     owner: str
 
 
-class Given(NamedTuple):
+class UserObject(NamedTuple):
     """An object as given by the user: a copy that later changes of the original do not affect."""
 
     gvk: GroupVersionKind
@@ -42,7 +42,7 @@ class Given(NamedTuple):
     body: bytes
 
     @classmethod
-    def of(cls, obj: AnyObject) -> "Given":
+    def of(cls, obj: AnyObject) -> "UserObject":
         """Copies an object. Raises ValueError for an object that cannot be a member of a set."""
         if isinstance(obj, Resource):
             gvk, tree = ref_of(obj).gvk, obj.to_json()
@@ -78,41 +78,48 @@ def _nameless(kind: str, metadata: Object) -> str:
 class Desired:
     """One wanted object of a set."""
 
-    __slots__ = ("_given", "_has_status", "_marks", "_tree", "gvk", "how", "identity", "plural")
+    __slots__ = ("_has_status", "_marks", "_source", "_tree", "gvk", "how", "identity", "plural")
 
     def __init__(
-        self, given: Given, identity: Identity, how: How, marks: Marks, *, has_status: bool = False, plural: str = ""
+        self,
+        source: UserObject,
+        identity: Identity,
+        how: How,
+        marks: Marks,
+        *,
+        has_status: bool = False,
+        plural: str = "",
     ) -> None:
         self.identity = identity
-        self.gvk = given.gvk
+        self.gvk = source.gvk
         self.how = how
         # The resource name of the kind; empty if the server does not serve the kind yet.
         self.plural = plural
-        self._given = given
+        self._source = source
         self._marks = marks
         # True if the kind has a status subresource, which the set does not write.
         self._has_status = has_status
         self._tree: Object | None = None
 
     @property
-    def what(self) -> tuple[object, ...]:
+    def comparison_key(self) -> tuple[object, ...]:
         """The object and its policy, for comparison."""
-        return hash(self._given.body), self.how
+        return hash(self._source.body), self.how
 
     @property
-    def made_of(self) -> str:
+    def precondition_version(self) -> str:
         """The resource version in the given object, which a write is then conditional on."""
-        return meta.resource_version(self._given.tree)
+        return meta.resource_version(self._source.tree)
 
     @property
     def tree(self) -> Object:
         """The object with the labels and annotations of the set."""
         if self._tree is None:
-            self._tree = self._marked()
+            self._tree = self._with_marks()
         return self._tree
 
-    def _marked(self) -> Object:
-        tree, marks = self._given.tree, self._marks
+    def _with_marks(self) -> Object:
+        tree, marks = self._source.tree, self._marks
         metadata = tree["metadata"]
         for name in _SERVERS_OWN:
             metadata.pop(name, None)

@@ -12,7 +12,7 @@ from setpoint.objects.tree import Json, Object
 _ANY = "*"
 
 
-def leave_to_others(pointer: str, wanted: Object, live: Object, fields: FieldSet, mode: Mode) -> bool:
+def drop_ignored_fields(pointer: str, wanted: Object, live: Object, fields: FieldSet, mode: Mode) -> bool:
     """Removes the fields of a JSON Pointer from the wanted object, or sets them to their current values.
 
     Returns True if current values were used, so that the write must be conditional on that version. Raises ValueError.
@@ -20,12 +20,12 @@ def leave_to_others(pointer: str, wanted: Object, live: Object, fields: FieldSet
     if not pointer.startswith("/"):
         raise ValueError(f"invalid JSON Pointer {pointer!r}: must begin with a slash")
     path = [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
-    return _leave(path, wanted, live, fields, mode)
+    return _drop(path, wanted, live, fields, mode)
 
 
-def _leave(path: list[str], wanted: Json, live: Json, fields: FieldSet, mode: Mode) -> bool:
+def _drop(path: list[str], wanted: Json, live: Json, fields: FieldSet, mode: Mode) -> bool:
     if isinstance(wanted, list) and isinstance(live, list):
-        return _leave_in_list(path, wanted, live, fields, mode)
+        return _drop_in_list(path, wanted, live, fields, mode)
     if not isinstance(wanted, dict) or not isinstance(live, dict):
         return False
     says = False
@@ -33,7 +33,7 @@ def _leave(path: list[str], wanted: Json, live: Json, fields: FieldSet, mode: Mo
     for name in names:
         owned = fields.get("f:" + name)
         if len(path) > 1:
-            says |= name in wanted and _leave(path[1:], wanted[name], live.get(name), owned or {}, mode)
+            says |= name in wanted and _drop(path[1:], wanted[name], live.get(name), owned or {}, mode)
         elif name in live and (mode is Mode.UPDATE or owned is not None):
             wanted[name] = live[name]
             says = True
@@ -42,7 +42,7 @@ def _leave(path: list[str], wanted: Json, live: Json, fields: FieldSet, mode: Mo
     return says
 
 
-def _leave_in_list(path: list[str], wanted: list[Json], live: list[Json], fields: FieldSet, mode: Mode) -> bool:
+def _drop_in_list(path: list[str], wanted: list[Json], live: list[Json], fields: FieldSet, mode: Mode) -> bool:
     """Applies a pointer to the items of a list. Items are matched by their keys, or else by index."""
     says = False
     for at, item in enumerate(wanted):
@@ -51,5 +51,5 @@ def _leave_in_list(path: list[str], wanted: list[Json], live: list[Json], fields
         element = next((each for each in fields if each != MEMBER and find_item(each, wanted) == at), None)
         there = at if element is None else find_item(element, live)
         if there is not None and there < len(live):
-            says |= _leave(path[1:], item, live[there], fields.get(element, {}) if element else {}, mode)
+            says |= _drop(path[1:], item, live[there], fields.get(element, {}) if element else {}, mode)
     return says

@@ -32,13 +32,13 @@ async def purge_orphans(client: Client, namespace: str = "", *, field_manager: s
             continue
         name = own_id.rpartition("-")[0]
         await ApplySet(
-            client, name, owner=stand_in(owner), namespace=meta.namespace(tree), field_manager=field_manager
+            client, name, owner=placeholder_owner(owner), namespace=meta.namespace(tree), field_manager=field_manager
         ).delete()
         purged.append(own_id)
     return purged
 
 
-def stand_in(owner: Owner) -> Object:
+def placeholder_owner(owner: Owner) -> Object:
     """Returns a substitute for a deleted owner, to identify its set."""
     return {
         "apiVersion": owner.gvk.api_version,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from setpoint.flow import diff
 from setpoint.flow.desired_object import Desired
-from setpoint.flow.ignore import leave_to_others
+from setpoint.flow.ignore import drop_ignored_fields
 from setpoint.flow.immutable_fields import must_replace
 from setpoint.flow.inventory import Identity, Inventory, InventoryEntry
 from setpoint.flow.marks import MANAGED_BY, is_kept, set_of
@@ -86,7 +86,7 @@ class PlanInput(NamedTuple):
     # Kinds of the inventory that the server does not serve at present.
     unserved: frozenset[GroupVersionKind] = frozenset()
     # Returns True if exactly this object was found to be as wanted in exactly that version.
-    is_known: Callable[[Desired, str], bool] = lambda desired, version: False
+    is_applied: Callable[[Desired, str], bool] = lambda desired, version: False
 
 
 class Plan(NamedTuple):
@@ -125,57 +125,57 @@ class Plan(NamedTuple):
         return "\n".join(lines or ["nothing to do"])
 
 
-def make(desired: Sequence[Desired], world: PlanInput) -> Plan:
+def make(desired: Sequence[Desired], plan_input: PlanInput) -> Plan:
     """Returns the plan for the wanted objects, which are in order, and for those no longer wanted."""
-    rest = without([each.identity for each in desired], world)
-    return rest._replace(steps=[*(step_for(each, world) for each in desired), *rest.steps])
+    rest = without([each.identity for each in desired], plan_input)
+    return rest._replace(steps=[*(step_for(each, plan_input) for each in desired), *rest.steps])
 
 
-def without(wanted: Iterable[Identity], world: PlanInput) -> Plan:
+def without(wanted: Iterable[Identity], plan_input: PlanInput) -> Plan:
     """Returns the plan for the objects that are no longer wanted."""
     known = set(wanted)
-    rest = sorted((identity for identity in world.inventory if identity not in known), reverse=True)
+    rest = sorted((identity for identity in plan_input.inventory if identity not in known), reverse=True)
     if not rest:
-        return Plan([], world.manager)
+        return Plan([], plan_input.manager)
     rest.sort(key=lambda identity: -rank(identity.group_kind))
-    wanted_uids = {meta.uid(world.live[identity]) for identity in known if identity in world.live}
-    unwanted = [_unwanted(world.inventory[identity], world, wanted_uids) for identity in rest]
+    wanted_uids = {meta.uid(plan_input.live[identity]) for identity in known if identity in plan_input.live}
+    unwanted = [_unwanted(plan_input.inventory[identity], plan_input, wanted_uids) for identity in rest]
     prunes = sum(step.action is Action.PRUNE for step in unwanted)
-    withheld, limit = "", world.policy.prune.limit
+    withheld, limit = "", plan_input.policy.prune.limit
     if limit is not None and prunes > limit:
         withheld = f"{prunes} objects would be pruned, more than the limit of {limit}: pruning is withheld"
         unwanted = [
             step._replace(action=Action.LEAVE, reason=withheld) if step.action is Action.PRUNE else step
             for step in unwanted
         ]
-    return Plan(unwanted, world.manager, withheld, _again_after(unwanted, world))
+    return Plan(unwanted, plan_input.manager, withheld, _again_after(unwanted, plan_input))
 
 
-def step_for(desired: Desired, world: PlanInput) -> PlanStep:
+def step_for(desired: Desired, plan_input: PlanInput) -> PlanStep:
     """Returns the step for one wanted object."""
-    live, how = world.live.get(desired.identity), desired.how
-    if live is not None and world.is_known(desired, meta.resource_version(live)):
+    live, how = plan_input.live.get(desired.identity), desired.how
+    if live is not None and plan_input.is_applied(desired, meta.resource_version(live)):
         return PlanStep(Action.KEEP, desired.identity, desired.gvk, _AS_WANTED, how, live=live)
 
     def step(action: Action, reason: str, wanted: Object | None = None, only_version: str = "") -> PlanStep:
         return PlanStep(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version)
 
-    owner_is_going = world.owner is not None and meta.is_being_deleted(world.owner)
+    owner_is_going = plan_input.owner is not None and meta.is_being_deleted(plan_input.owner)
     if live is None:
         if owner_is_going:
             return step(Action.SKIP, "its owner is being deleted")
-        return step(Action.CREATE, "does not exist", _with_owner(desired, None, world))
-    if foreign := _why_foreign(desired, live, world):
+        return step(Action.CREATE, "does not exist", _with_owner(desired, None, plan_input))
+    if foreign := _why_foreign(desired, live, plan_input):
         return step(Action.REFUSE, foreign)
     if meta.is_being_deleted(live):
         return step(Action.WAIT, "being deleted; recreated afterwards")
-    wanted, says_live = _without_ignored(_with_owner(desired, live, world), live, desired, world)
+    wanted, says_live = _without_ignored(_with_owner(desired, live, plan_input), live, desired, plan_input)
     version = meta.resource_version(live)
-    if _is_so(desired, wanted, live, world.manager):
+    if _is_so(desired, wanted, live, plan_input.manager):
         return step(Action.KEEP, _AS_WANTED, wanted)
     if how.replace not in (None, Replace.NEVER) and (field := must_replace(desired.identity.group_kind, wanted, live)):
         return step(Action.REPLACE, f"{field} cannot be changed", wanted)
-    only = (desired.made_of or version) if how.lock else version if says_live else ""
+    only = (desired.precondition_version or version) if how.lock else version if says_live else ""
     return step(_OF_MODE[how.mode or Mode.APPLY], "differs from the wanted object", wanted, only)
 
 
@@ -208,12 +208,12 @@ def merged(wanted: Object, live: Object) -> Object:
     return {**wanted, "metadata": metadata}
 
 
-def _with_owner(desired: Desired, live: Object | None, world: PlanInput) -> Object:
+def _with_owner(desired: Desired, live: Object | None, plan_input: PlanInput) -> Object:
     """Returns the wanted object with an owner reference, if wanted and permitted.
 
     The owner becomes the controller, unless the object has another one.
     """
-    tree, owner = desired.tree, world.owner
+    tree, owner = desired.tree, plan_input.owner
     if owner is None or not desired.how.owner_references:
         return tree
     where = meta.namespace(owner)
@@ -227,37 +227,37 @@ def _with_owner(desired: Desired, live: Object | None, world: PlanInput) -> Obje
     return {**tree, "metadata": {**tree["metadata"], "ownerReferences": [*said, mine]}}
 
 
-def _without_ignored(wanted: Object, live: Object, desired: Desired, world: PlanInput) -> tuple[Object, bool]:
+def _without_ignored(wanted: Object, live: Object, desired: Desired, plan_input: PlanInput) -> tuple[Object, bool]:
     """Returns the wanted object without ignored fields, and True if current values were used for some."""
-    pointers = world.policy.ignore.get(desired.identity.group_kind, ())
+    pointers = plan_input.policy.ignore.get(desired.identity.group_kind, ())
     if not pointers:
         return wanted, False
     wanted, mode = thaw(wanted), desired.how.mode or Mode.APPLY
-    fields = (diff.applied_fields(live, world.manager) or {}) if mode is Mode.APPLY else {}
-    says = [leave_to_others(pointer, wanted, live, fields, mode) for pointer in pointers]
+    fields = (diff.applied_fields(live, plan_input.manager) or {}) if mode is Mode.APPLY else {}
+    says = [drop_ignored_fields(pointer, wanted, live, fields, mode) for pointer in pointers]
     return wanted, any(says)
 
 
-def _is_own(entry: InventoryEntry | None, live: Object, world: PlanInput) -> bool:
+def _is_own(entry: InventoryEntry | None, live: Object, plan_input: PlanInput) -> bool:
     """Returns True if an object belongs to the set: by its label or, without a label, by UID or controller."""
     said = set_of(live)
     if said:
-        return said == world.set_id
+        return said == plan_input.set_id
     if entry is not None and entry.uid and entry.uid == meta.uid(live):
         return True
-    return world.owner is not None and owners.is_controlled_by(live, world.owner)
+    return plan_input.owner is not None and owners.is_controlled_by(live, plan_input.owner)
 
 
-def _why_foreign(desired: Desired, live: Object, world: PlanInput) -> str:
+def _why_foreign(desired: Desired, live: Object, plan_input: PlanInput) -> str:
     """Returns why an object must not be adopted by the set; empty if permitted, or already a member."""
-    if _is_own(world.inventory.get(desired.identity), live, world) or desired.how.adopt is Adopt.ALWAYS:
+    if _is_own(plan_input.inventory.get(desired.identity), live, plan_input) or desired.how.adopt is Adopt.ALWAYS:
         return ""
     if desired.how.adopt is Adopt.NEVER:
         return "already exists outside this set, which does not adopt objects"
     if other := set_of(live):
         return f"belongs to another set, {other}"
     controller = owners.controller_of(live)
-    if controller is not None and not _is_owner(controller, world):
+    if controller is not None and not _is_owner(controller, plan_input):
         return f"controlled by {controller.get('kind')} {controller.get('name')}"
     tool = meta.labels(live).get(MANAGED_BY, "")
     if tool and tool != meta.labels(desired.tree).get(MANAGED_BY):
@@ -265,27 +265,27 @@ def _why_foreign(desired: Desired, live: Object, world: PlanInput) -> str:
     return ""
 
 
-def _is_owner(reference: Object, world: PlanInput) -> bool:
-    return world.owner is not None and owners.same_owner(reference, owners.owner_reference(world.owner))
+def _is_owner(reference: Object, plan_input: PlanInput) -> bool:
+    return plan_input.owner is not None and owners.same_owner(reference, owners.owner_reference(plan_input.owner))
 
 
-def _unwanted(entry: InventoryEntry, world: PlanInput, wanted_uids: set[str]) -> PlanStep:
+def _unwanted(entry: InventoryEntry, plan_input: PlanInput, wanted_uids: set[str]) -> PlanStep:
     """Returns the step for an inventory object that is not wanted."""
-    live, prune = world.live.get(entry.identity), world.policy.prune
+    live, prune = plan_input.live.get(entry.identity), plan_input.policy.prune
 
     def step(action: Action, reason: str) -> PlanStep:
         return PlanStep(action, entry.identity, entry.gvk, reason, live=live, entry=entry)
 
-    if entry.gvk in world.unserved:
+    if entry.gvk in plan_input.unserved:
         return step(Action.LEAVE, "its kind is not served at present")
     if live is None:
         return step(Action.FORGET, "already deleted")
     if meta.uid(live) in wanted_uids:
         return step(Action.FORGET, "wanted under another kind")
-    if not _is_own(entry, live, world):
+    if not _is_own(entry, live, plan_input):
         return step(Action.FORGET, "does not belong to this set")
     controller = owners.controller_of(live)
-    if controller is not None and not _is_owner(controller, world):
+    if controller is not None and not _is_owner(controller, plan_input):
         return step(Action.FORGET, f"controlled by {controller.get('kind')} {controller.get('name')}")
     if meta.is_being_deleted(live):
         return step(Action.LEAVE, "being deleted")
@@ -293,22 +293,22 @@ def _unwanted(entry: InventoryEntry, world: PlanInput, wanted_uids: set[str]) ->
         return step(Action.LEAVE, "marked as not prunable")
     if not prune.enabled:
         return step(Action.LEAVE, "pruning is disabled")
-    if prune.grace and _seconds_left(entry, world) > 0:
+    if prune.grace and _seconds_left(entry, plan_input) > 0:
         return step(Action.LEAVE, f"grace period of {prune.grace:g} s has not passed")
     return step(Action.PRUNE, "no longer wanted")
 
 
-def _seconds_left(entry: InventoryEntry, world: PlanInput) -> float:
+def _seconds_left(entry: InventoryEntry, plan_input: PlanInput) -> float:
     """Returns the remaining grace period of an object in seconds."""
-    since = parse_time(entry.unwanted_since) if entry.unwanted_since else world.now
-    return world.policy.prune.grace - (world.now - since).total_seconds()
+    since = parse_time(entry.unwanted_since) if entry.unwanted_since else plan_input.now
+    return plan_input.policy.prune.grace - (plan_input.now - since).total_seconds()
 
 
-def _again_after(unwanted: Sequence[PlanStep], world: PlanInput) -> float | None:
-    if not world.policy.prune.grace:
+def _again_after(unwanted: Sequence[PlanStep], plan_input: PlanInput) -> float | None:
+    if not plan_input.policy.prune.grace:
         return None
     left = [
-        _seconds_left(step.entry, world)
+        _seconds_left(step.entry, plan_input)
         for step in unwanted
         if step.entry is not None and step.action is Action.LEAVE and step.reason.startswith("grace period")
     ]

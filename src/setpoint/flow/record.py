@@ -69,7 +69,7 @@ class ConfigMapRecord:
         self._inventory = Inventory()
 
     async def read(self, client: Client) -> Inventory:
-        known: _RecordState | None = self._memory.get(self._about)
+        known: _RecordState | None = self._memory.get(self._cache_key)
         if known is not None:
             self._found, self._inventory = known
             return known.inventory
@@ -77,11 +77,11 @@ class ConfigMapRecord:
             found = await client.get(CONFIG_MAP, self.name, self.namespace)
         except NotFound:
             found = None
-        self._know(found, Inventory() if found is None else inventory_in(found))
+        self._cache_state(found, Inventory() if found is None else inventory_in(found))
         return self._inventory
 
     @property
-    def _about(self) -> tuple[str, ...]:
+    def _cache_key(self) -> tuple[str, ...]:
         return "inventory", self.namespace, self.name
 
     async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
@@ -98,7 +98,7 @@ class ConfigMapRecord:
         tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_KEY: text}}
         before = self._inventory
         # The known version is outdated after a write, successful or not.
-        self._memory.put(self._about, None)
+        self._memory.put(self._cache_key, None)
         try:
             found = await self._put(client, tree)
         except Conflict:
@@ -106,11 +106,11 @@ class ConfigMapRecord:
             if await self.read(client) != before:
                 raise
             found = await self._put(client, tree)
-        self._know(found, inventory)
+        self._cache_state(found, inventory)
 
-    def _know(self, found: Object | None, inventory: Inventory) -> None:
+    def _cache_state(self, found: Object | None, inventory: Inventory) -> None:
         self._found, self._inventory = found, inventory
-        self._memory.put(self._about, _RecordState(found, inventory))
+        self._memory.put(self._cache_key, _RecordState(found, inventory))
 
     async def _put(self, client: Client, tree: Object) -> Object:
         if self._found is None:
@@ -126,7 +126,7 @@ class ConfigMapRecord:
             raise Conflict(f"the inventory {self.namespace}/{self.name} was deleted meanwhile") from error
 
     async def remove(self, client: Client) -> None:
-        self._memory.put(self._about, None)
+        self._memory.put(self._cache_key, None)
         if self._found is not None:
             found, self._found = self._found, None
             try:

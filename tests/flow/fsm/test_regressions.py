@@ -176,11 +176,11 @@ def test_g15_an_output_needs_a_name_and_children_have_one_that_stays() -> None:
 def test_g16_generations_are_compared_as_numbers() -> None:
     measures, request = Measures("bucket"), Request("b", "default")
     for generation in (2, 9, 10):
-        measures.saw(request, generation, float(generation))
-    measures.walked(request, "Stored", 10, 12.0, ready=True)
+        measures.record_reconcile(request, generation, float(generation))
+    measures.record_walk(request, "Stored", 10, 12.0, ready=True)
     assert (measures.until_ready.count, measures.until_ready.sum) == (3, 10.0 + 3.0 + 2.0)
-    measures.saw(request, 10, 20.0)
-    measures.walked(request, "Stored", 10, 21.0, ready=True)
+    measures.record_reconcile(request, 10, 20.0)
+    measures.record_walk(request, "Stored", 10, 21.0, ready=True)
     assert measures.until_ready.count == 3
 
 

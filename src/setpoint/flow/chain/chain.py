@@ -27,7 +27,7 @@ from setpoint.flow.chain import chain_metrics
 from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, HandlerContext
 from setpoint.flow.chain.order import RegistrationError, before, ordered
 from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, registration
-from setpoint.flow.chain.todo import AnyHandler, Departed, Todo
+from setpoint.flow.chain.todo import AnyHandler, DeletedObject, Todo
 from setpoint.flow.chain.walk import ChainReconcile
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.metrics import MetricFamily
@@ -124,7 +124,7 @@ class Chain(Controller, Registrar[Obj]):
     def _chain(self) -> "Chain[Obj]":
         return self
 
-    def _take(self, handler: ChainHandler[Any]) -> None:
+    def _add_handler(self, handler: ChainHandler[Any]) -> None:
         self.check([handler])
         self.adopt([handler])
 
@@ -139,7 +139,7 @@ class Chain(Controller, Registrar[Obj]):
             every[handler.name] = handler
         for handler in handlers:
             for other in handler.settings.after:
-                if other in every and (every[other].settings.what == DELETE) != (handler.settings.what == DELETE):
+                if other in every and (every[other].settings.event == DELETE) != (handler.settings.event == DELETE):
                     raise RegistrationError(
                         f"{handler.name} cannot come after {other}: only one of them is an on_delete handler"
                     )
@@ -161,7 +161,7 @@ class Chain(Controller, Registrar[Obj]):
             if self.working:
                 handler.start()
         if self._attached:
-            self._replay([handler for handler in handlers if handler.settings.what != DELETE])
+            self._replay([handler for handler in handlers if handler.settings.event != DELETE])
 
     def drop(self, handler: AnyHandler) -> None:
         """Removes a handler. Handlers that waited for the removed one continue."""
@@ -176,7 +176,7 @@ class Chain(Controller, Registrar[Obj]):
             blocked = handler in todo.failed or handler in todo.due
             todo.drop(handler)
             if blocked and after:
-                todo.bring(after, self.clock.monotonic())
+                todo.schedule(after, self.clock.monotonic())
                 self.queue.add(request, Trigger("replay", f"without {handler.name}"))
             elif todo.is_empty and request not in working:
                 del self._todos[request]
@@ -199,7 +199,7 @@ class Chain(Controller, Registrar[Obj]):
     @property
     def finalizers(self) -> list[str]:
         """The finalizers that the chain adds to every object."""
-        return list(dict.fromkeys(each.settings.finalizer for each in self.order if each.settings.what == REMOVE))
+        return list(dict.fromkeys(each.settings.finalizer for each in self.order if each.settings.event == REMOVE))
 
     def _replay(self, handlers: Sequence[AnyHandler]) -> None:
         """Calls handlers for all existing objects."""
@@ -219,8 +219,8 @@ class Chain(Controller, Registrar[Obj]):
         for cluster, cache in self._caches.items():
             for informer in cache.informers:
                 if informer.kind == self.primary:
-                    for held in informer.store.all():
-                        found[Request(held.meta.name, held.meta.namespace, cluster)] = None
+                    for entry in informer.store.all():
+                        found[Request(entry.meta.name, entry.meta.namespace, cluster)] = None
         return [request for request in found if self.entry_of(request) is not None]
 
     # Requests from other code
@@ -243,17 +243,17 @@ class Chain(Controller, Registrar[Obj]):
         """Records the last state of deleted objects for `on_delete` handlers, and queues requests as any controller."""
         old = change.old
         if old is not None and kind.gvk == self.kind.gvk and (change.new is None or change.is_another):
-            self._departs(Request(old.meta.name, old.meta.namespace, cluster), old, change.unseen)
+            self._record_deletion(Request(old.meta.name, old.meta.namespace, cluster), old, change.unseen)
         super().enqueue_readers(kind, change, trigger, cluster)
 
-    def _departs(self, request: Request, held: CachedObject[Any], unseen: bool) -> None:
-        waiting = {handler for handler in self.order if handler.settings.what == DELETE}
+    def _record_deletion(self, request: Request, entry: CachedObject[Any], unseen: bool) -> None:
+        waiting = {handler for handler in self.order if handler.settings.event == DELETE}
         if not waiting:
             return
         todo = self._todos.setdefault(request, Todo())
-        if any(departed.held.meta.uid == held.meta.uid for departed in todo.departed):
+        if any(departed.entry.meta.uid == entry.meta.uid for departed in todo.deleted):
             return
-        todo.departed.append(Departed(held, unseen, waiting))
+        todo.deleted.append(DeletedObject(entry, unseen, waiting))
         for handler in waiting:
             todo.put(handler, self.clock.monotonic())
 
@@ -294,9 +294,9 @@ class Chain(Controller, Registrar[Obj]):
         todo = self._todos.setdefault(request, Todo())
         now = self.clock.monotonic()
         run = ctx.run
-        if todo.take_wanted(now) or run.more or not run.why or any(why.event not in _OWN for why in run.why):
+        if todo.consume_wanted(now) or run.more or not run.why or any(why.event not in _OWN for why in run.why):
             for handler in self.order:
-                if handler.settings.what != DELETE:
+                if handler.settings.event != DELETE:
                     todo.put(handler, now)
         walk = ChainReconcile(self, ctx, todo)
         try:

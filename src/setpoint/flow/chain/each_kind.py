@@ -45,7 +45,7 @@ _ALL = Request("all")
 _log = logging.getLogger(__name__)
 
 
-def _all(held: CachedObject[Any]) -> tuple[Request]:
+def _all(entry: CachedObject[Any]) -> tuple[Request]:
     return (_ALL,)
 
 
@@ -110,7 +110,7 @@ class EachKind(Controller):
             raise KeyError(f"no index {name!r} over all kinds; known indexes: {known}")
         for running in self._running.values():
             if running.informer is not None:
-                yield from (held.object for held in running.informer.store.by_index(name, value))
+                yield from (entry.object for entry in running.informer.store.by_index(name, value))
 
     def _index(self, running: "_Running", name: str, values_of: IndexFunction[Any]) -> None:
         if running.informer is None:
@@ -134,10 +134,10 @@ class EachKind(Controller):
         now = await served(ctx.api)
         failures: list[Exception] = []
         for running in list(self._running.values()):
-            if self._is_gone(running, now):
+            if self._is_removed(running, now):
                 try:
                     _log.info("%s: %s is no longer served", self.name, running.kind)
-                    self._cache_forgets(running.kind)
+                    self._evict_from_caches(running.kind)
                     await self._deliver(running)
                     await self._end(running)
                 except Exception as error:
@@ -153,7 +153,7 @@ class EachKind(Controller):
             raise failures[0] if len(failures) == 1 else ExceptionGroup("controllers of several kinds failed", failures)
         return Result(requeue_after=UNKNOWN_SECONDS) if now.unknown else None
 
-    def _is_gone(self, running: "_Running", now: Served) -> bool:
+    def _is_removed(self, running: "_Running", now: Served) -> bool:
         kind = running.kind
         found = now.resources.get(kind.group_kind)
         return (found is None or found.gvk != kind) and kind.group_version not in now.unknown
@@ -173,7 +173,7 @@ class EachKind(Controller):
             self._index(running, name, values_of)
         _log.info("%s: started the controller of %s: %s", self.name, kind, controller.name)
 
-    def _cache_forgets(self, kind: GroupVersionKind) -> None:
+    def _evict_from_caches(self, kind: GroupVersionKind) -> None:
         """Removes the objects of a removed kind from the caches, which reports them as deleted."""
         self.client().mapper.evict(kind)
         for informer in self.cache().informers:

@@ -55,7 +55,7 @@ class Settings:
     """The settings of a handler."""
 
     name: str
-    what: str = CHANGE
+    event: str = CHANGE
     # The handlers that must succeed before.
     after: tuple[str, ...] = ()
     # The timeout of a call in seconds; None: no limit.

@@ -34,7 +34,7 @@ class Registrar(ABC, Generic[Obj]):
         """Returns the chain of the handlers."""
 
     @abstractmethod
-    def _take(self, handler: ChainHandler[Any]) -> None:
+    def _add_handler(self, handler: ChainHandler[Any]) -> None:
         """Adds a handler. Raises RegistrationError."""
 
     def on_change(
@@ -81,7 +81,7 @@ class Registrar(ABC, Generic[Obj]):
             @nodes.on_delete("forget")
             async def forget(ctx: HandlerContext, gone: Gone[Node]) -> None: ...
         """
-        settings = Settings(name=name, what=DELETE, after=tuple(after), timeout=timeout, backoff=backoff)
+        settings = Settings(name=name, event=DELETE, after=tuple(after), timeout=timeout, backoff=backoff)
         return lambda function: self._register(function, settings)
 
     def on_remove(
@@ -112,7 +112,7 @@ class Registrar(ABC, Generic[Obj]):
         check_finalizer(finalizer)
         settings = Settings(
             name=name,
-            what=REMOVE,
+            event=REMOVE,
             after=tuple(after),
             timeout=timeout,
             backoff=backoff,
@@ -133,7 +133,7 @@ class Registrar(ABC, Generic[Obj]):
         if not any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
             raise TypeError(f"the handler {settings.name} is not a coroutine function: define it with `async def`")
         handler: ChainHandler[Any] = ChainHandler(self._chain(), function, settings)
-        self._take(handler)
+        self._add_handler(handler)
         return handler
 
 
@@ -153,7 +153,7 @@ class Staged(Registrar[Obj]):
     def _chain(self) -> HandlerChain:
         return self.chain
 
-    def _take(self, handler: ChainHandler[Any]) -> None:
+    def _add_handler(self, handler: ChainHandler[Any]) -> None:
         self.handlers.append(handler)
 
 

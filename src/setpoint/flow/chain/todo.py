@@ -26,10 +26,10 @@ class Due(NamedTuple):
     followed: bool = True
 
 
-class Departed(NamedTuple):
+class DeletedObject(NamedTuple):
     """A deleted object, and the handlers that are still to be called."""
 
-    held: CachedObject[Any]
+    entry: CachedObject[Any]
     unseen: bool
     waiting: set[AnyHandler]
 
@@ -41,9 +41,9 @@ class Todo:
     due: dict[AnyHandler, Due] = field(default_factory=dict)
     # The handlers that failed in their last call.
     failed: set[AnyHandler] = field(default_factory=set)
-    departed: list[Departed] = field(default_factory=list)
+    deleted: list[DeletedObject] = field(default_factory=list)
     # The lookups of each handler.
-    looks: dict[AnyHandler, frozenset[Lookup]] = field(default_factory=dict)
+    lookups: dict[AnyHandler, frozenset[Lookup]] = field(default_factory=dict)
     # The requested time for a call of all handlers.
     wanted: float = inf
     # The time before which no handler is called, because the object could not be read.
@@ -51,7 +51,7 @@ class Todo:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.due or self.failed or self.departed or self.looks) and self.wanted == inf
+        return not (self.due or self.failed or self.deleted or self.lookups) and self.wanted == inf
 
     def put(self, handler: AnyHandler, when: float, *, followed: bool = True) -> None:
         """Schedules a handler, or keeps an earlier time."""
@@ -65,14 +65,14 @@ class Todo:
         due = self.due.get(handler)
         return due is not None and due.when <= now + HAIR_SECONDS
 
-    def take_wanted(self, now: float) -> bool:
+    def consume_wanted(self, now: float) -> bool:
         """Returns True once if all handlers are due."""
         if self.wanted > now + HAIR_SECONDS:
             return False
         self.wanted = inf
         return True
 
-    def is_settled(self, handler: AnyHandler) -> bool:
+    def is_finished(self, handler: AnyHandler) -> bool:
         """Returns True if a handler has no pending work."""
         return handler not in self.due and handler not in self.failed
 
@@ -80,15 +80,15 @@ class Todo:
         """Removes a handler."""
         self.due.pop(handler, None)
         self.failed.discard(handler)
-        self.looks.pop(handler, None)
-        for departed in self.departed:
+        self.lookups.pop(handler, None)
+        for departed in self.deleted:
             departed.waiting.discard(handler)
-        self.departed = [departed for departed in self.departed if departed.waiting]
+        self.deleted = [departed for departed in self.deleted if departed.waiting]
 
-    def bring(self, handlers: Iterable[AnyHandler], now: float) -> None:
+    def schedule(self, handlers: Iterable[AnyHandler], now: float) -> None:
         """Schedules handlers after one that they depend on has succeeded."""
         for handler in handlers:
-            if handler.settings.what != DELETE or any(handler in departed.waiting for departed in self.departed):
+            if handler.settings.event != DELETE or any(handler in departed.waiting for departed in self.deleted):
                 self.put(handler, now)
 
     def next(self) -> float:

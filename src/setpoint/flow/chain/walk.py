@@ -31,14 +31,14 @@ from setpoint.schema.types.resource import Resource
 SKIPPED = "skipped"
 
 
-class _Called(NamedTuple):
+class _CallOutcome(NamedTuple):
     """The outcome of a handler call."""
 
     # True if no work is left.
-    settled: bool
+    is_finished: bool
     # The returned object, if any, and whether the handler wrote the given object.
     returned: Any = None
-    wrote: bool = False
+    has_writes: bool = False
 
 
 class WalkedChain(ContextHost, Protocol):
@@ -75,13 +75,13 @@ class ChainReconcile:
         """Calls the due handlers. Raises only errors outside handlers, such as a failed read or write of the object."""
         chain, todo, request = self._chain, self._todo, self._request
         try:
-            for handler in chain.order if todo.departed else ():
-                if handler.settings.what == DELETE and self._is_next(handler):
-                    await self._tell(handler)
-            todo.departed = [departed for departed in todo.departed if departed.waiting]
+            for handler in chain.order if todo.deleted else ():
+                if handler.settings.event == DELETE and self._is_next(handler):
+                    await self._call_for_deleted(handler)
+            todo.deleted = [departed for departed in todo.deleted if departed.waiting]
             obj = await self._read()
             if obj is not None:
-                obj = await self._hold(obj)
+                obj = await self._update_finalizers(obj)
             if obj is not None:
                 obj = await self._handle(obj)
             await self._report(gone=obj is None)
@@ -91,8 +91,8 @@ class ChainReconcile:
         chain.reading.forget(request)
         todo.not_before = 0.0
         if obj is None:
-            self._forget()
-        self._ctx.lookups.update(look for looks in todo.looks.values() for look in looks)
+            self._discard_pending()
+        self._ctx.lookups.update(look for lookups in todo.lookups.values() for look in lookups)
 
     def result(self) -> Result | None:
         """Returns when the request runs next. Raises the exceptions of handlers: one as is, several as a group."""
@@ -119,18 +119,18 @@ class ChainReconcile:
         except NoMatch:
             return None
 
-    async def _hold(self, obj: Any) -> Any:
+    async def _update_finalizers(self, obj: Any) -> Any:
         """Adds missing finalizers and removes retired ones. Returns None if the object is deleted thereby."""
         chain, has = self._chain, finalizers_of(obj)
         add = () if is_terminating(obj) else [each for each in chain.finalizers if each not in has]
         remove = chain.retired.intersection(has)
         return await self._with_finalizers(obj, add, remove) if add or remove else obj
 
-    async def _let_go(self, handler: AnyHandler, obj: Any) -> Any:
+    async def _remove_finalizer(self, handler: AnyHandler, obj: Any) -> Any:
         """Removes a finalizer after all its handlers have succeeded. Returns None if the object is deleted thereby."""
         finalizer = handler.settings.finalizer
         sharing = [each for each in self._chain.order if each.settings.finalizer == finalizer]
-        if not all(self._todo.is_settled(each) for each in sharing):
+        if not all(self._todo.is_finished(each) for each in sharing):
             return obj
         try:
             return await self._with_finalizers(obj, (), {finalizer})
@@ -160,21 +160,21 @@ class ChainReconcile:
             with suppress(AttributeError):
                 del ctx.status
 
-    def _forget(self) -> None:
+    def _discard_pending(self) -> None:
         """Drops the pending work of a deleted object."""
         for handler in self._chain.order:
-            if handler.settings.what != DELETE:
+            if handler.settings.event != DELETE:
                 self._todo.drop(handler)
                 handler.limiter.forget(self._request)
 
     # Handlers
 
-    async def _tell(self, handler: AnyHandler) -> None:
+    async def _call_for_deleted(self, handler: AnyHandler) -> None:
         """Calls a handler for the deleted objects, oldest first, until the first failure."""
         todo = self._todo
-        for departed in [each for each in todo.departed if handler in each.waiting]:
-            called = await self._call(handler, Gone(departed.held.object, departed.unseen))
-            if not called.settled and handler in todo.due:
+        for departed in [each for each in todo.deleted if handler in each.waiting]:
+            called = await self._call(handler, Gone(departed.entry.object, departed.unseen))
+            if not called.is_finished and handler in todo.due:
                 return
             # A deleted object does not change any more: a handler that gave up is not called again.
             departed.waiting.discard(handler)
@@ -185,9 +185,9 @@ class ChainReconcile:
         todo = self._todo
         for handler in self._chain.order:
             settings, going = handler.settings, is_terminating(obj)
-            if settings.what == DELETE:
+            if settings.event == DELETE:
                 continue
-            if not _is_for(handler, obj, going):
+            if not _applies_to(handler, obj, going):
                 todo.drop(handler)
                 continue
             if not self._is_next(handler):
@@ -195,10 +195,10 @@ class ChainReconcile:
             called = await self._call(handler, obj)
             if called.returned is not None:
                 obj = called.returned
-            elif called.wrote:
+            elif called.has_writes:
                 obj = await self._read()
-            if obj is not None and called.settled and settings.what == REMOVE:
-                obj = await self._let_go(handler, obj)
+            if obj is not None and called.is_finished and settings.event == REMOVE:
+                obj = await self._remove_finalizer(handler, obj)
             if obj is None:
                 return None
         return obj
@@ -212,7 +212,7 @@ class ChainReconcile:
         self._todo.due[handler] = Due(inf)
         return False
 
-    async def _call(self, handler: AnyHandler, given: Any) -> _Called:
+    async def _call(self, handler: AnyHandler, obj: Any) -> _CallOutcome:
         """Calls a handler, contains its exceptions, and schedules its next call."""
         task, run, chain = asyncio.current_task(), self._ctx.run, self._chain
         assert task is not None
@@ -236,9 +236,9 @@ class ChainReconcile:
         error: Exception | None = None
         cancelled: asyncio.CancelledError | None = None
         try:
-            returned = await handler.function(ctx, given)
-            if handler.settings.what != DELETE:
-                returned = self._same(given, returned)
+            returned = await handler.function(ctx, obj)
+            if handler.settings.event != DELETE:
+                returned = self._check_identity(obj, returned)
         except asyncio.CancelledError as raised:
             cancelled = raised
         except Exception as raised:
@@ -253,36 +253,36 @@ class ChainReconcile:
             error = RuntimeError("the handler awaited a cancelled task")
             error.__cause__ = cancelled
         handler.seconds.observe(self._now - began)
-        settled = self._settle(handler, ctx, due, error)
+        settled = self._record_result(handler, ctx, due, error)
         wrote = len(run.writes) > writes and any(
             not write.skipped
             and write.kind == chain.kind.gvk
             and write.object == self._request._replace(cluster="").key
             for write in run.writes[writes:]
         )
-        return _Called(settled, returned if error is None else None, wrote)
+        return _CallOutcome(settled, returned if error is None else None, wrote)
 
-    def _same(self, given: Any, returned: Any) -> Any:
+    def _check_identity(self, obj: Any, returned: Any) -> Any:
         """Returns the object that a handler returned, if it has the same identity. Raises TerminalError."""
-        if returned is None or returned is given:
+        if returned is None or returned is obj:
             return None
         if not isinstance(returned, Resource | dict):
             raise TerminalError(f"a handler must return the object or None, not {type(returned).__name__}")
-        wanted, found = metadata_of(given), metadata_of(returned)
-        if isinstance(returned, Resource) != isinstance(given, Resource) or (found.key, found.uid) != (
+        wanted, found = metadata_of(obj), metadata_of(returned)
+        if isinstance(returned, Resource) != isinstance(obj, Resource) or (found.key, found.uid) != (
             wanted.key,
             wanted.uid,
         ):
             raise TerminalError(f"a handler must return the object that it was given, {wanted.key}, not {found.key}")
         return freeze(returned)
 
-    def _settle(self, handler: AnyHandler, ctx: HandlerContext, due: Due, error: Exception | None) -> bool:
+    def _record_result(self, handler: AnyHandler, ctx: HandlerContext, due: Due, error: Exception | None) -> bool:
         """Records the result of a call and schedules the next one. Returns True if no work is left."""
         todo, request, limiter = self._todo, self._request, handler.limiter
         again, result, settled = ctx.again, SUCCESS, True
         if isinstance(error, Skip):
             # An `on_remove` handler that skips has not cleaned up.
-            result, settled = SKIPPED, handler.settings.what != REMOVE
+            result, settled = SKIPPED, handler.settings.event != REMOVE
         elif isinstance(error, Requeue):
             result, settled, again = REQUEUE, False, error.after
         elif isinstance(error, TerminalError):
@@ -291,7 +291,7 @@ class ChainReconcile:
             result = CONFLICT if _is_conflict(error) else TIMEOUT if isinstance(error, TimeoutError) else ERROR
             settled, again = False, None
         elif again is not None:
-            settled = handler.settings.what == CHANGE
+            settled = handler.settings.event == CHANGE
         handler.results[result] += 1
         if result in (SUCCESS, SKIPPED, TERMINAL) or again is not None:
             limiter.forget(request)
@@ -305,17 +305,17 @@ class ChainReconcile:
             return True
         if again is not None:
             todo.put(handler, self._now + max(again, 0.0))
-        looks = frozenset(ctx.lookups) if error is None else todo.looks.get(handler, frozenset()) | ctx.lookups
-        if looks:
-            todo.looks[handler] = looks
+        lookups = frozenset(ctx.lookups) if error is None else todo.lookups.get(handler, frozenset()) | ctx.lookups
+        if lookups:
+            todo.lookups[handler] = lookups
         else:
-            todo.looks.pop(handler, None)
+            todo.lookups.pop(handler, None)
         if not settled:
             todo.failed.add(handler)
             return False
         todo.failed.discard(handler)
         if due.followed:
-            todo.bring(self._chain.following(handler), self._now)
+            todo.schedule(self._chain.following(handler), self._now)
         return True
 
     @property
@@ -323,12 +323,12 @@ class ChainReconcile:
         return self._chain.clock.monotonic()
 
 
-def _is_for(handler: AnyHandler, obj: Any, going: bool) -> bool:
+def _applies_to(handler: AnyHandler, obj: Any, is_terminating: bool) -> bool:
     """Returns True if a handler applies to an object in its current state."""
     settings = handler.settings
-    if settings.what == CHANGE:
-        return settings.deleting or not going
-    return going and settings.finalizer in finalizers_of(obj)
+    if settings.event == CHANGE:
+        return settings.deleting or not is_terminating
+    return is_terminating and settings.finalizer in finalizers_of(obj)
 
 
 def _is_conflict(error: Exception) -> bool:

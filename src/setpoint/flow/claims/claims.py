@@ -101,7 +101,7 @@ class ClaimController(Controller):
         super().__init__(name, self._claim, kind=claims.claim, **settings)
 
     async def _call_reconcile(self, ctx: Context) -> Result | None:
-        await self._pass_on(ctx, suspended=ctx.request in self.suspended)
+        await self._propagate_suspension(ctx, suspended=ctx.request in self.suspended)
         return await super()._call_reconcile(ctx)
 
     # Binding
@@ -110,7 +110,7 @@ class ClaimController(Controller):
         claims, found = self.claims, await ctx.object()
         if found is None:
             return None
-        gone = await ctx.finalize(claims.finalizer, lambda: self._let_go(ctx))
+        gone = await ctx.finalize(claims.finalizer, lambda: self._release(ctx))
         found = None if gone else await ctx.object()
         if found is None:
             return None
@@ -119,11 +119,11 @@ class ClaimController(Controller):
         claimed = await self._find(ctx, name)
         await ctx.load_status()
         if claimed is None and name != refs.claimed_name(claim):
-            self._tell(ctx, "NotFound", f"{ref.gvk.kind} {name} does not exist")
+            self._set_ready(ctx, "NotFound", f"{ref.gvk.kind} {name} does not exist")
         elif claimed is not None and refs.is_bound(claimed) and not refs.is_bound_to(claimed, claim):
-            self._tell(ctx, "ClaimedByAnother", f"{ref.gvk.kind} {name} is claimed by {refs.who_has(claimed)}")
+            self._set_ready(ctx, "ClaimedByAnother", f"{ref.gvk.kind} {name} is claimed by {refs.holder_of(claimed)}")
         elif claimed is not None and meta.is_being_deleted(claimed):
-            self._tell(ctx, "ClaimedDeleting", f"{ref.gvk.kind} {name} is being deleted")
+            self._set_ready(ctx, "ClaimedDeleting", f"{ref.gvk.kind} {name} is being deleted")
         else:
             self._mirror(ctx, await self._bind(ctx, found, claim, claimed))
         return None
@@ -181,15 +181,15 @@ class ClaimController(Controller):
         what = f"{self.claims.claimed.gvk.kind} {meta.name(claimed)}"
         ready = conditions.find((claimed.get("status") or {}).get("conditions") or [], READY)
         if ready is None:
-            self._tell(ctx, "Creating", f"{what} has not reported its status yet")
+            self._set_ready(ctx, "Creating", f"{what} has not reported its status yet")
         elif ready.get("observedGeneration", 0) < meta.generation(claimed):
-            self._tell(ctx, "Updating", f"{what} has not reported its status since the last change")
+            self._set_ready(ctx, "Updating", f"{what} has not reported its status since the last change")
         elif ready.get("status") != conditions.TRUE:
-            self._tell(ctx, ready.get("reason") or "NotReady", f"{what}: {ready.get('message') or 'is not ready'}")
+            self._set_ready(ctx, ready.get("reason") or "NotReady", f"{what}: {ready.get('message') or 'is not ready'}")
         else:
-            self._tell(ctx, "Bound", f"{what} is ready", ready=True)
+            self._set_ready(ctx, "Bound", f"{what} is ready", ready=True)
 
-    def _tell(self, ctx: Context, reason: str, message: str, *, ready: bool = False) -> None:
+    def _set_ready(self, ctx: Context, reason: str, message: str, *, ready: bool = False) -> None:
         before = _state(ctx)
         ctx.status.condition(READY, ready, reason, message)
         if ctx.recorder is not None and _state(ctx) != before:
@@ -197,7 +197,7 @@ class ClaimController(Controller):
 
     # Suspending
 
-    async def _pass_on(self, ctx: Context, *, suspended: bool) -> None:
+    async def _propagate_suspension(self, ctx: Context, *, suspended: bool) -> None:
         """Suspends the claimed object as long as its claim is suspended."""
         found = self.primary_object(ctx.request)
         claim = None if found is None else self._tree(found)
@@ -216,7 +216,7 @@ class ClaimController(Controller):
 
     # Releasing
 
-    async def _let_go(self, ctx: Context) -> None:
+    async def _release(self, ctx: Context) -> None:
         """Deletes or releases the object of a deleted claim."""
         claims, found = self.claims, await ctx.object()
         claim = self._tree(found)
@@ -229,7 +229,7 @@ class ClaimController(Controller):
             try:
                 await claims.before_delete(ctx, found, claims.claimed.read(dict(claimed)))
             except Exception as error:
-                self._tell(ctx, DELETING, str(error) or type(error).__name__)
+                self._set_ready(ctx, DELETING, str(error) or type(error).__name__)
                 raise
         ref, sure = KindRef(claims.claimed.gvk), meta.uid(claimed)
         if claims.reclaim is Reclaim.RELEASE:
@@ -242,7 +242,7 @@ class ClaimController(Controller):
             if not meta.is_being_deleted(answer):
                 return
         waits = f"waiting for the deletion of {ref.gvk.kind} {name}"
-        self._tell(ctx, DELETING, waits)
+        self._set_ready(ctx, DELETING, waits)
         raise Requeue(None, waits)
 
     def _tree(self, found: Any) -> Object:

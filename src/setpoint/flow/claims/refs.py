@@ -83,7 +83,7 @@ def is_bound_to(claimed: Object, claim: Object) -> bool:
     return same_kind and same_name and reference.get("uid") in (None, "", mine["uid"])
 
 
-def who_has(claimed: Object) -> str:
+def holder_of(claimed: Object) -> str:
     """Returns the claim of an object as a text for people."""
     reference = _at(claimed, "claimRef")
     return f"{reference.get('kind')} {reference.get('namespace')}/{reference.get('name')}"

@@ -239,12 +239,12 @@ class FSMController(Controller):
         fsm = self.fsm
         found = await ctx.object()
         if found is None:
-            self.measures.forget(request)
+            self.measures.discard(request)
             await self._create(ctx, request)
             return None
         owner = self._owner(found)
         if meta.is_being_deleted(owner):
-            await self._go(ctx, owner)
+            await self._finalize(ctx, owner)
             return None
         if (fsm.finalizer or fsm.finalizers) and self.finalizer not in meta.finalizers(owner):
             await ctx.finalize(self.finalizer, lambda: self._clean_up(ctx))
@@ -253,7 +253,7 @@ class FSMController(Controller):
                 return None
             owner = self._owner(found)
         walk = await self._walk(ctx, found, owner, fsm.states[0], self._members(ctx, owner))
-        report.tell(ctx, found, walk, fsm.states)
+        report.report(ctx, found, walk, fsm.states)
         if walk.raises is not None:
             raise _before_deadline(ctx, walk, walk.raises)
         return Result(requeue_after=walk.requeue_after)
@@ -265,14 +265,14 @@ class FSMController(Controller):
             with suppress(AlreadyExists):  # the cache will report the object
                 await ctx.client.create(made)
 
-    async def _go(self, ctx: Context, owner: Object) -> None:
+    async def _finalize(self, ctx: Context, owner: Object) -> None:
         """Handles a terminating object: cleans up, and reports the progress."""
         if self.finalizer in meta.finalizers(owner):
             await ctx.finalize(self.finalizer, lambda: self._clean_up(ctx))
         found = await ctx.object()
         if found is not None and {*meta.finalizers(self._owner(found))} - {self.finalizer}:  # else deleted
             await ctx.load_status()
-            report.tell_deleting(ctx, found, None, self.fsm.states, ())
+            report.report_deleting(ctx, found, None, self.fsm.states, ())
 
     async def _clean_up(self, ctx: Context) -> None:
         """Walks the finalizer states, and deletes the remaining outputs; returns only when all are deleted."""
@@ -282,13 +282,13 @@ class FSMController(Controller):
         if fsm.finalizers:
             walk = await self._walk(ctx, found, owner, fsm.finalizers[0], members)
             if not walk.ready or walk.requeue_after is not None:
-                report.tell_deleting(ctx, found, walk, fsm.states, fsm.finalizers)
+                report.report_deleting(ctx, found, walk, fsm.states, fsm.finalizers)
                 more = walk.raises or Requeue(walk.requeue_after, "cleanup is incomplete")
                 raise _before_deadline(ctx, walk, more)
         if left := await members.delete():
             waits = f"waiting for the deletion of outputs: {_first_of([str(entry.identity) for entry in left])}"
             await ctx.load_status()
-            report.tell_deleting(ctx, found, walk, fsm.states, fsm.finalizers, waits)
+            report.report_deleting(ctx, found, walk, fsm.states, fsm.finalizers, waits)
             raise Requeue(None, waits)
         with suppress(AttributeError):
             del ctx.status  # the status is deleted with the object
@@ -310,11 +310,11 @@ class FSMController(Controller):
         before = thaw(_status_in(obj)) if isinstance(obj, dict) else _status_in(obj)
         walk = StateWalk(ctx, obj, owner, members, self.measures, self.options.tracer)
         now = self.clock.monotonic
-        self.measures.saw(ctx.request, meta.generation(owner), now())
+        self.measures.record_reconcile(ctx.request, meta.generation(owner), now())
         await walk.run(start)
         at = walk.steps[-1].state.condition
-        self.measures.walked(ctx.request, at, meta.generation(owner), now(), ready=walk.ready)
-        take_over(ctx, before, _status_in(obj))
+        self.measures.record_walk(ctx.request, at, meta.generation(owner), now(), ready=walk.ready)
+        report_changes(ctx, before, _status_in(obj))
         return walk
 
 
@@ -353,7 +353,7 @@ def editable(found: Any) -> Any:
     return obj
 
 
-def take_over(ctx: Context, before: Object, after: Object) -> None:
+def report_changes(ctx: Context, before: Object, after: Object) -> None:
     """Reports the changed fields of the status."""
     for field in {*before, *after} - {*_REPORTED}:
         if field not in after:

@@ -28,20 +28,20 @@ class Measures:
         # The time at which each pending generation was first seen.
         self._seen: dict[Request, dict[int, float]] = {}
         # The last completed generation of each object.
-        self._settled: dict[Request, int] = {}
+        self._finished: dict[Request, int] = {}
 
-    def passed(self, state: str, result: str, seconds: float) -> None:
+    def record_call(self, state: str, result: str, seconds: float) -> None:
         """Records the call of a state."""
         self.seconds.setdefault(state, Histogram(_STATE)).observe(seconds)
         self.results[state, result] += 1
 
-    def saw(self, request: Request, generation: int, now: float) -> None:
+    def record_reconcile(self, request: Request, generation: int, now: float) -> None:
         """Records the reconcile of an object in a generation."""
         seen = self._seen.setdefault(request, {})
-        if generation > self._settled.get(request, 0) and len(seen) < _MOST_GENERATIONS:
+        if generation > self._finished.get(request, 0) and len(seen) < _MOST_GENERATIONS:
             seen.setdefault(generation, now)
 
-    def walked(self, request: Request, state: str, generation: int, now: float, *, ready: bool) -> None:
+    def record_walk(self, request: Request, state: str, generation: int, now: float, *, ready: bool) -> None:
         """Records a walk. If ready, all generations up to this one are complete."""
         self.stands[request] = state
         if not ready:
@@ -49,13 +49,13 @@ class Measures:
         seen = self._seen.get(request, {})
         for settled in [found for found in seen if found <= generation]:
             self.until_ready.observe(now - seen.pop(settled))
-        self._settled[request] = generation
+        self._finished[request] = generation
 
-    def forget(self, request: Request) -> None:
+    def discard(self, request: Request) -> None:
         """Drops the state of a deleted object."""
         self.stands.pop(request, None)
         self._seen.pop(request, None)
-        self._settled.pop(request, None)
+        self._finished.pop(request, None)
 
     def families(self) -> Iterator[MetricFamily]:
         fsm = {"fsm": self.name}

@@ -14,7 +14,7 @@ from setpoint.controller.read_tracker import Lookup
 from setpoint.flow.apply_run import ApplyRun
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.desired_object import Desired
-from setpoint.flow.fsm.noop_check import OutputLocation, Settled
+from setpoint.flow.fsm.noop_check import OutputLocation, PreviousOutputs
 from setpoint.flow.fsm.outputs import Outputs, StateOutput, Unwanted
 from setpoint.flow.inventory import Identity, InventoryEntry
 from setpoint.flow.marks import is_kept
@@ -65,12 +65,12 @@ class Members:
         self._about = "walk", name, meta.uid(owner)
         # The result of the last complete walk, and the outputs of this walk that match it: without a difference there
         # is no work.
-        self._settled: Settled | None = None
+        self._previous: PreviousOutputs | None = None
         if not meta.is_being_deleted(owner):
-            self._settled = self._memory.get(self._about)
+            self._previous = self._memory.get(self._about)
         self._same: dict[Identity, StateOutput] = {}
         self._begun: tuple[ApplySet, ApplyRun] | None = None
-        self._given: dict[Identity, StateOutput] = {}
+        self._outputs: dict[Identity, StateOutput] = {}
 
     async def put(self, out: Outputs) -> list[Object]:
         """Writes and deletes the outputs of one state. Returns the wanted objects as stored by the server.
@@ -82,20 +82,20 @@ class Members:
         wanted = out.wanted
         if not wanted:
             return []
-        if self._settled is not None:
-            found = self._settled.unchanged(self._ctx, wanted)
+        if self._previous is not None:
+            found = self._previous.unchanged(self._ctx, wanted)
             if found is not None:
-                self._same.update((each.given.identity, each) for each in wanted)
+                self._same.update((each.source.identity, each) for each in wanted)
                 return found
         return await self._put(wanted)
 
     async def _put(self, wanted: Sequence[StateOutput]) -> list[Object]:
         members, run = await self._begin()
         for output in wanted:
-            self._given[output.given.identity] = output
-            members.add(output.given, how=output.how, after=output.after)
+            self._outputs[output.source.identity] = output
+            members.add(output.source, how=output.how, after=output.after)
         desired = await members.prepare()
-        await self._outlive(desired)
+        await self._add_finalizer(desired)
         for each in desired:
             if each.plural:
                 await self._host.follow(self._ctx, each.gvk, each.identity.namespace)
@@ -106,33 +106,35 @@ class Members:
 
         Returns the seconds after which more is to be deleted; None if all is done.
         """
-        if self._settled is not None and self._same.keys() == self._settled.places.keys():
-            self._settled.seen_by(self._ctx)
+        if self._previous is not None and self._same.keys() == self._previous.places.keys():
+            self._previous.record_lookups(self._ctx)
             return None
         _, run = await self._begin()
         result = await run.finish()
         if result.is_complete and result.again_after is None and run.inventory.keys() == result.objects.keys():
-            self._memory.put(self._about, self._settle(result))
+            self._memory.put(self._about, self._result_of(result))
         return result.again_after
 
-    def _settle(self, result: Result) -> Settled:
+    def _result_of(self, result: Result) -> PreviousOutputs:
         """Returns the result of this walk for later comparison."""
         cluster, places = self._ctx.request.cluster, {}
         for identity, obj in result.objects.items():
-            said = identity if identity in self._given else identity._replace(namespace="")
-            output = self._given[said]
-            look = Lookup(cluster, output.given.gvk, identity.key)
+            given_identity = identity if identity in self._outputs else identity._replace(namespace="")
+            output = self._outputs[given_identity]
+            look = Lookup(cluster, output.source.gvk, identity.key)
             version = meta.resource_version(obj)
-            places[said] = OutputLocation(hash(output.given.body), output.how, version, look, identity.namespace)
-        return Settled(places)
+            places[given_identity] = OutputLocation(
+                hash(output.source.body), output.how, version, look, identity.namespace
+            )
+        return PreviousOutputs(places)
 
     async def stopped(self) -> None:
         """Ends an incomplete walk: outputs that the walk did not reach still trigger the object."""
         if self._begun is not None:
             for entry in self._begun[1].inventory.values():
-                await self._look(entry)
-        elif self._settled is not None:
-            self._settled.seen_by(self._ctx)
+                await self._record_lookup(entry)
+        elif self._previous is not None:
+            self._previous.record_lookups(self._ctx)
 
     async def delete(self) -> list[InventoryEntry]:
         """Deletes all outputs of the set in order. Returns those that are not deleted yet."""
@@ -142,7 +144,7 @@ class Members:
             return []
         left = await members.delete_some(in_order=True)
         for entry in left:
-            await self._look(entry)
+            await self._record_lookup(entry)
         return left
 
     async def _begin(self) -> tuple[ApplySet, ApplyRun]:
@@ -151,7 +153,7 @@ class Members:
             self._memory.put(self._about, None)
             members = self._make()
             self._begun = members, await members.begin()
-            same, self._same, self._settled = self._same, {}, None
+            same, self._same, self._previous = self._same, {}, None
             await self._put(list(same.values()))
         return self._begun
 
@@ -172,11 +174,11 @@ class Members:
             found.on_immutable(kind, replace)
         return found
 
-    async def _look(self, entry: InventoryEntry) -> None:
+    async def _record_lookup(self, entry: InventoryEntry) -> None:
         await self._host.follow(self._ctx, entry.gvk, entry.identity.namespace)
         self._ctx.record_lookup(Lookup(self._ctx.request.cluster, entry.gvk, entry.identity.key))
 
-    async def _outlive(self, desired: Sequence[Desired]) -> None:
+    async def _add_finalizer(self, desired: Sequence[Desired]) -> None:
         """Adds the finalizer to the owner if an output would outlive the owner."""
         finalizer, owner = self._host.finalizer, self._owner
         if finalizer in meta.finalizers(owner) or meta.is_being_deleted(owner):
@@ -186,7 +188,7 @@ class Members:
             (not each.how.owner_references or (where and each.identity.namespace != where)) and not is_kept(each.tree)
             for each in desired
         ):
-            await self._ctx.finalize(finalizer, _nothing)
+            await self._ctx.finalize(finalizer, _no_cleanup)
             meta.add_finalizer(owner, finalizer)
 
     async def _delete(self, unwanted: Unwanted) -> None:
@@ -199,7 +201,7 @@ class Members:
             return
 
 
-async def _nothing() -> None:
+async def _no_cleanup() -> None:
     """Does not clean up: the owner is not terminating."""
 
 

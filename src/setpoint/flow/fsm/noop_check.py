@@ -23,20 +23,20 @@ class OutputLocation(NamedTuple):
     body: int
     how: How
     version: str
-    look: Lookup
+    lookup: Lookup
     namespace: str
 
 
-class Settled:
+class PreviousOutputs:
     """All outputs of a walk, by their identity as given."""
 
     def __init__(self, places: dict[Identity, OutputLocation]) -> None:
         self.places = places
-        self._looks = frozenset(place.look for place in places.values())
+        self._lookups = frozenset(place.lookup for place in places.values())
 
-    def seen_by(self, ctx: Context) -> None:
+    def record_lookups(self, ctx: Context) -> None:
         """Records lookups of all outputs, including unreached ones, so that their changes trigger the object."""
-        ctx.record_lookups(self._looks)
+        ctx.record_lookups(self._lookups)
 
     def unchanged(self, ctx: Context, outputs: list[StateOutput]) -> list[Object] | None:
         """Returns the cached objects of unchanged outputs; None if any may have changed."""
@@ -47,16 +47,16 @@ class Settled:
         cache = ctx.client.cache
         for given, how, _ in outputs:
             place = self.places.get(given.identity)
-            if place is None or place.body != hash(given.body) or place.how != how or place.look.kind != given.gvk:
+            if place is None or place.body != hash(given.body) or place.how != how or place.lookup.kind != given.gvk:
                 return None
             where = given.gvk, place.namespace
             if where not in informers:
                 informers[where] = _informer(cache, *where)
             informer = informers[where]
-            held = None if informer is None else informer.store.get(place.look.key)
-            if held is None or held.meta.resource_version != place.version:
+            entry = None if informer is None else informer.store.get(place.lookup.key)
+            if entry is None or entry.meta.resource_version != place.version:
                 return None
-            found.append(held.object)
+            found.append(entry.object)
         return found
 
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, ref_of, tree_of
-from setpoint.flow.desired_object import Given
+from setpoint.flow.desired_object import UserObject
 from setpoint.flow.inventory import Identity, InventoryEntry
 from setpoint.flow.marks import PRUNE_MARK
 from setpoint.flow.policy import AS_THE_SET, How
@@ -27,7 +27,7 @@ _HASH_CHARACTERS = 8
 class StateOutput(NamedTuple):
     """One object that a state wants to exist."""
 
-    given: Given
+    source: UserObject
     how: How = AS_THE_SET
     after: tuple[AnyObject, ...] = ()
 
@@ -93,10 +93,10 @@ class Outputs:
         """
         needed = tuple(after)
         for obj in objects:
-            given = Given.of(obj)
+            given = UserObject.of(obj)
             kept = keep or (bool(self._kept) and given.identity.group_kind in self._kept)
             if kept:
-                given = Given.of(_kept(obj))
+                given = UserObject.of(_kept(obj))
             chosen = how
             if kept or not owned:
                 chosen = chosen._replace(owner_references=False)

@@ -128,10 +128,10 @@ class _Layout:
 
     def _middle(self, node: _Node, above: bool) -> float:
         row = self._rows[node.row - 1 if above else node.row + 1]
-        found = [row.index(other) for other in self._neighbours(node, above)]
+        found = [row.index(other) for other in self._adjacent(node, above)]
         return sum(found) / len(found) if found else float(self._rows[node.row].index(node))
 
-    def _neighbours(self, node: _Node, above: bool) -> list[_Node]:
+    def _adjacent(self, node: _Node, above: bool) -> list[_Node]:
         return [
             one if above else two
             for way in self._edges
@@ -166,10 +166,10 @@ class _Layout:
     def _y(self, node: _Node) -> float:
         return node.row * _ROW + _HEIGHT / 2
 
-    def _edge(self, way: list[_Node], top: float) -> str:
-        points = [(node.x, top + self._y(node)) for node in way]
-        points[0] = (points[0][0], points[0][1] + way[0].height / 2)
-        points[-1] = (points[-1][0], points[-1][1] - way[-1].height / 2)
+    def _edge(self, edge: list[_Node], top: float) -> str:
+        points = [(node.x, top + self._y(node)) for node in edge]
+        points[0] = (points[0][0], points[0][1] + edge[0].height / 2)
+        points[-1] = (points[-1][0], points[-1][1] - edge[-1].height / 2)
         text = f"M{points[0][0]:g} {points[0][1]:g}"
         for (x1, y1), (x2, y2) in pairwise(points):
             middle = (y1 + y2) / 2

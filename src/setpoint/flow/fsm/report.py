@@ -17,7 +17,7 @@ from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 
 DELETING, NOT_REACHED, DEADLINE_EXCEEDED = "Deleting", "NotReached", "DeadlineExceeded"
-__all__ = ["READY", "SUSPENDED", "conditions_of", "false_since", "tell", "tell_deleting"]
+__all__ = ["READY", "SUSPENDED", "conditions_of", "false_since", "report", "report_deleting"]
 # The maximum length of a reported message; the API server permits slightly more.
 _MESSAGE_CHARACTERS = 8000
 
@@ -28,18 +28,18 @@ def conditions_of(ctx: Context) -> list[Object]:
     return found
 
 
-def tell(ctx: Context, obj: Any, walk: StateWalk, states: Iterable[State]) -> None:
+def report(ctx: Context, obj: Any, walk: StateWalk, states: Iterable[State]) -> None:
     """Reports a walk of an existing object."""
-    _tell_states(ctx, walk, states)
+    _report_states(ctx, walk, states)
     stopped = walk.stopped_at
     if stopped is None:
-        _tell_ready(ctx, obj, True, "Ready", "all states succeeded", failed=False)
+        _report_ready(ctx, obj, True, "Ready", "all states succeeded", failed=False)
         return
     step = _with_deadline(ctx, stopped)
-    _tell_ready(ctx, obj, False, step.reason, _named(step), failed=not step.waits and step.reason != CONFLICT)
+    _report_ready(ctx, obj, False, step.reason, _named(step), failed=not step.waits and step.reason != CONFLICT)
 
 
-def tell_deleting(
+def report_deleting(
     ctx: Context,
     obj: Any,
     walk: StateWalk | None,
@@ -52,15 +52,15 @@ def tell_deleting(
         ctx.status.condition(state.condition, None, DELETING, "the object is being deleted")
     stopped = None
     if walk is not None:
-        _tell_states(ctx, walk, finalizers)
+        _report_states(ctx, walk, finalizers)
         stopped = walk.stopped_at
     if stopped is not None:
         message = _named(_with_deadline(ctx, stopped))
     failed = stopped is not None and not stopped.waits and stopped.reason != CONFLICT
-    _tell_ready(ctx, obj, False, DELETING, message, failed=failed)
+    _report_ready(ctx, obj, False, DELETING, message, failed=failed)
 
 
-def _tell_states(ctx: Context, walk: StateWalk, states: Iterable[State]) -> None:
+def _report_states(ctx: Context, walk: StateWalk, states: Iterable[State]) -> None:
     steps = {step.state: step for step in walk.steps}
     at = walk.steps[-1].state.condition
     for state in states:
@@ -94,7 +94,7 @@ def false_since(found: list[Object], condition: str) -> datetime | None:
     return parse_time(current["lastTransitionTime"])
 
 
-def _tell_ready(ctx: Context, obj: Any, status: bool, reason: str, message: str, *, failed: bool) -> None:
+def _report_ready(ctx: Context, obj: Any, status: bool, reason: str, message: str, *, failed: bool) -> None:
     message = _clipped(message)
     before = conditions.find(conditions_of(ctx), READY) or {}
     known = (before.get("status"), before.get("reason"))

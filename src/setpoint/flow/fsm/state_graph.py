@@ -42,14 +42,14 @@ class StateGraph:
                     f"the state {state.condition} is unreachable: return it from another state, or declare then=[...]"
                 )
 
-    def _follow(self, state: State, way: tuple[State, ...], reached: set[State]) -> None:
-        if state in way:
-            circle = " -> ".join(each.condition for each in (*way[way.index(state) :], state))
+    def _follow(self, state: State, edge: tuple[State, ...], reached: set[State]) -> None:
+        if state in edge:
+            circle = " -> ".join(each.condition for each in (*edge[edge.index(state) :], state))
             raise GraphError(f"states form a cycle: {circle}; to repeat, return Wait or Done(requeue_after=...)")
         if state in reached:
             return
         for following in self.edges[state]:
-            self._follow(following, (*way, state), reached)
+            self._follow(following, (*edge, state), reached)
         reached.add(state)
 
     def text(self, statuses: Mapping[str, str] | None = None) -> str:

@@ -88,7 +88,7 @@ class StateWalk:
         """Deletes outputs that are no longer wanted, after a complete walk."""
         last = self.steps[-1].state
         try:
-            self._come_again(await self._members.complete())
+            self._requeue_after(await self._members.complete())
         except Exception as error:
             self.steps.pop()
             self.complete = False
@@ -117,7 +117,7 @@ class StateWalk:
                 return await self._call(state, out)
         finally:
             result = "passed" if self.steps and self.steps[-1].passed else "stopped"
-            self._measures.passed(state.condition, result, self._ctx.clock.monotonic() - started)
+            self._measures.record_call(state.condition, result, self._ctx.clock.monotonic() - started)
 
     async def _call(self, state: State, out: Outputs) -> State | None:
         try:
@@ -161,30 +161,30 @@ class StateWalk:
         if isinstance(result, Wait):
             self._stop_waiting(state, result)
             return None
-        return self._go_on(state, result, out)
+        return self._next_state(state, result, out)
 
-    def _go_on(self, state: State, result: "State | Done | Note", out: Outputs) -> State | None:
+    def _next_state(self, state: State, result: "State | Done | Note", out: Outputs) -> State | None:
         if isinstance(result, Note):
             self.steps.append(StateResult(state, False, result.reason, result.message))
             following = Done() if result.then is Done else result.then
         else:
             self.steps.append(StateResult(state, True, state.reason, state.message))
             following = result
-        self._come_again(out.requeue_after)
+        self._requeue_after(out.requeue_after)
         if isinstance(following, State):
             return following
         self.complete = True
         if isinstance(following, Done):
-            self._come_again(following.requeue_after)
+            self._requeue_after(following.requeue_after)
         return None
 
-    def _come_again(self, seconds: float | None) -> None:
+    def _requeue_after(self, seconds: float | None) -> None:
         if seconds is not None:
             self.requeue_after = seconds if self.requeue_after is None else min(self.requeue_after, seconds)
 
     def _stop_waiting(self, state: State, wait: Wait) -> None:
         self.steps.append(StateResult(state, False, wait.reason, wait.message, waits=True))
-        self._come_again(wait.after)
+        self._requeue_after(wait.after)
         self.raises = Requeue(self.requeue_after, f"{state.condition}: {wait.message or wait.reason}")
 
     def _stop(self, state: State, reason: str, error: Exception) -> None:

@@ -18,11 +18,11 @@ from setpoint.controller.request import Request, Requeue, Result, TerminalError
 from setpoint.flow.apply_set import ApplySet, Transform
 from setpoint.flow.fsm.results import Fail, Failed, Wait
 from setpoint.flow.generate.function import Function
-from setpoint.flow.generate.remains import Unowned, are_there
-from setpoint.flow.generate.report import StatusCopy, reason_of, tell
+from setpoint.flow.generate.remains import Unowned, has_remains
+from setpoint.flow.generate.report import StatusCopy, reason_of, set_condition
 from setpoint.flow.generate.rules import GeneratedKinds
 from setpoint.flow.marks import Owner, set_id
-from setpoint.flow.orphans import stand_in
+from setpoint.flow.orphans import placeholder_owner
 from setpoint.flow.plan import PlanStep
 from setpoint.flow.policy import How, Prune, Replace
 from setpoint.flow.record import ConfigMapRecord
@@ -69,18 +69,20 @@ class Handler:
     def name(self) -> str:
         return self.__controller__.name
 
-    def stopped(self, ctx: Context, found: Any, error: Exception, otherwise: str) -> Exception:
+    def stopped(self, ctx: Context, found: Any, error: Exception, default_reason: str) -> Exception:
         """Reports the exception that ended a run, and returns the exception that the reconcile ends with."""
         if isinstance(error, Wait):
-            tell(ctx, found, self.condition, False, error.reason, error.message)
+            set_condition(ctx, found, self.condition, False, error.reason, error.message)
             return Requeue(error.after, str(error))
         if isinstance(error, Fail):
-            tell(ctx, found, self.condition, False, error.reason, error.message)
+            set_condition(ctx, found, self.condition, False, error.reason, error.message)
             return TerminalError(str(error)) if error.terminal else Failed(str(error))
         if isinstance(error, Requeue):
-            tell(ctx, found, self.condition, False, "Waiting", str(error))
+            set_condition(ctx, found, self.condition, False, "Waiting", str(error))
             return error
-        tell(ctx, found, self.condition, False, reason_of(error, otherwise), str(error) or type(error).__name__)
+        set_condition(
+            ctx, found, self.condition, False, reason_of(error, default_reason), str(error) or type(error).__name__
+        )
         if isinstance(error, PruneWithheld):
             return TerminalError(str(error))  # a retry does not reduce the number
         return error
@@ -132,17 +134,17 @@ class GeneratingHandler(Handler):
         except Exception as error:
             raise self.stopped(ctx, found, error, "ApplyFailed") from error
         status.report(ctx)
-        self._tell_applied(ctx, found, children, applied)
+        self._report_applied(ctx, found, children, applied)
         times = (again, applied.again_after, None if applied.is_complete else LOOK_AGAIN)
         return Result(requeue_after=min((each for each in times if each is not None), default=None))
 
-    def _tell_applied(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> None:
+    def _report_applied(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> None:
         if not applied.is_complete:
             told = f"waiting for the deletion before recreation: {_named(applied.waiting)}"
-            tell(ctx, found, self.condition, False, "Replacing", told)
+            set_condition(ctx, found, self.condition, False, "Replacing", told)
             return
         told = f"{len(children)} {'child is' if len(children) == 1 else 'children are'} in place"
-        tell(ctx, found, self.condition, True, "Applied", told)
+        set_condition(ctx, found, self.condition, True, "Applied", told)
 
     # Sets
 
@@ -186,7 +188,7 @@ class GeneratingHandler(Handler):
     async def _delete_children(self, ctx: Context, found: Any) -> None:
         """Deletes the children of a terminating parent, and raises Requeue until they are deleted."""
         if not await self._children_of(ctx, self._owner(found)).delete(wait=False):
-            tell(ctx, found, self.condition, False, "Deleting", "waiting for the deletion of children")
+            set_condition(ctx, found, self.condition, False, "Deleting", "waiting for the deletion of children")
             raise Requeue(LOOK_AGAIN, "children are not deleted yet")
         with suppress(AttributeError):
             del ctx.status  # the status is deleted with the object
@@ -194,9 +196,9 @@ class GeneratingHandler(Handler):
     async def _clear(self, ctx: Context, request: Request) -> Result | None:
         """Deletes the remaining children of a deleted parent."""
         owner = Owner(self.kind.gvk, request.namespace, request.name)
-        tree = stand_in(owner)
+        tree = placeholder_owner(owner)
         record = self._record(ctx, tree)
-        if not await are_there(ctx, record, owner):
+        if not await has_remains(ctx, record, owner):
             return None
         left = Unowned(record, owner, owner_references=bool(self._choices.how.owner_references))
         gone = await self._set(ctx, tree, left).delete(wait=False)
@@ -219,7 +221,7 @@ class StatusHandler(Handler):
                 status.report(ctx)
             raise self.stopped(ctx, found, error, "Error") from error
         status.report(ctx, answer)
-        tell(ctx, found, self.condition, True, "Done", "")
+        set_condition(ctx, found, self.condition, True, "Done", "")
         return None
 
 

@@ -22,12 +22,12 @@ class Unowned:
     def __init__(self, record: ConfigMapRecord, owner: Owner, *, owner_references: bool) -> None:
         self._record, self._owner, self._references = record, owner, owner_references
 
-    def _goes_along(self, identity: Identity) -> bool:
+    def _is_garbage_collected(self, identity: Identity) -> bool:
         return self._references and self._owner.namespace in ("", identity.namespace)
 
     async def read(self, client: Client) -> Inventory:
         found = await self._record.read(client)
-        return found.without([identity for identity in found if self._goes_along(identity)])
+        return found.without([identity for identity in found if self._is_garbage_collected(identity)])
 
     async def write(self, client: Client, inventory: Inventory, *, all_owned: bool) -> None:
         await self._record.write(client, inventory, all_owned=all_owned)
@@ -36,7 +36,7 @@ class Unowned:
         await self._record.remove(client)
 
 
-async def are_there(ctx: Context, record: ConfigMapRecord, owner: Owner) -> bool:
+async def has_remains(ctx: Context, record: ConfigMapRecord, owner: Owner) -> bool:
     """Returns True if a deleted owner has left an inventory that the garbage collector does not delete.
 
     The cache does not have the owner; the server is asked to confirm the deletion. An existing owner will be

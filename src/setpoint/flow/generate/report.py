@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from setpoint.controller.context import Context
 from setpoint.controller.request import TerminalError
-from setpoint.flow.fsm.fsm import editable, take_over
+from setpoint.flow.fsm.fsm import editable, report_changes
 from setpoint.flow.result import PruneWithheld, Refused
 from setpoint.objects import conditions
 from setpoint.objects.errors import ApplyConflict, Conflict
@@ -37,7 +37,7 @@ class StatusCopy:
 
     def report(self, ctx: Context, answer: Any = None) -> None:
         """Reports the changed fields of the copy, or of the returned status."""
-        take_over(ctx, self._before, _tree(self.value if answer is None else answer))
+        report_changes(ctx, self._before, _tree(self.value if answer is None else answer))
 
 
 def _has_model(cls: type) -> bool:
@@ -51,15 +51,15 @@ def _tree(status: Any) -> Object:
     return found
 
 
-def reason_of(error: Exception, otherwise: str) -> str:
+def reason_of(error: Exception, default: str) -> str:
     """Returns the condition reason of an exception. A conflict is reported as such, not as a failure."""
     if isinstance(error, Conflict) and not isinstance(error, ApplyConflict):
         return "Conflict"
     names: dict[type[Exception], str] = {Refused: "Refused", PruneWithheld: "PruneWithheld"}
-    return names.get(type(error), otherwise)
+    return names.get(type(error), default)
 
 
-def tell(ctx: Context, obj: Any, condition: str, passed: bool | None, reason: str, message: str) -> None:
+def set_condition(ctx: Context, obj: Any, condition: str, passed: bool | None, reason: str, message: str) -> None:
     """Sets the condition of a handler, if any, and records an event when the condition flips."""
     if not condition:
         return

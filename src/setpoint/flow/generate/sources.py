@@ -19,9 +19,9 @@ class Parents(NamedTuple):
 
     owners: Owners
 
-    def __call__(self, held: CachedObject[Any]) -> list[Request]:
-        found = self.owners(held)
-        said = find_owner({"metadata": {"annotations": held.annotations}})
+    def __call__(self, entry: CachedObject[Any]) -> list[Request]:
+        found = self.owners(entry)
+        said = find_owner({"metadata": {"annotations": entry.annotations}})
         if said is not None and said.gvk.group_kind == self.owners.owner:
             found.append(Request(said.name, said.namespace))
         return found

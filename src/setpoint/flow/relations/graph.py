@@ -132,12 +132,12 @@ class Graph:
     def render(self, ref: Ref, depth: int = DEPTH) -> str:
         """Renders the relations of an object as a text tree. Each object is expanded once."""
         lines = [self._label(ref)]
-        told = {ref}
-        lines += self._below(ref, depth, "", told, is_root=True)
+        rendered = {ref}
+        lines += self._below(ref, depth, "", rendered, is_root=True)
         lines += [f"not read: {reason}" for reason in self.unread]
         return "\n".join(lines)
 
-    def _below(self, ref: Ref, depth: int, indent: str, told: set[Ref], *, is_root: bool) -> Iterator[str]:
+    def _below(self, ref: Ref, depth: int, indent: str, rendered: set[Ref], *, is_root: bool) -> Iterator[str]:
         if depth <= 0:
             return
         # Objects that refer to the root are shown without their other relations.
@@ -149,9 +149,9 @@ class Graph:
         for position, ((verb, other), reach) in enumerate(near.items()):
             is_last = position == len(near) - 1
             yield f"{indent}{'└─' if is_last else '├─'} {verb} {self._label(other, ref.namespace)}"
-            if other not in told:
-                told.add(other)
-                yield from self._below(other, reach, f"{indent}{'   ' if is_last else '│  '}", told, is_root=False)
+            if other not in rendered:
+                rendered.add(other)
+                yield from self._below(other, reach, f"{indent}{'   ' if is_last else '│  '}", rendered, is_root=False)
 
     def _label(self, ref: Ref, namespace: str = "") -> str:
         node = self.nodes.get(ref, Node(ref))
@@ -179,7 +179,7 @@ def graph(
         print(found.render(ref_of(deployment)))
     """
     rules = rules or relation_rules()
-    world = _World()
+    world = _ObjectIndex()
     for obj in objects:
         tree = obj.to_json() if isinstance(obj, Resource) else obj
         world.add(tree, Node(ref_of(tree), tree, summarize(tree, rules=summary_rules, now=now)))
@@ -187,7 +187,7 @@ def graph(
     return Graph(world.nodes, dict.fromkeys(edges), rules, unread)
 
 
-class _World:
+class _ObjectIndex:
     """The objects by UID and kind."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class RuleError(ValueError):
     """
 
 
-class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class _LinkEntry(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """A link as written in a table."""
 
     of: str | list[str]
@@ -51,11 +51,11 @@ class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     selector: Literal["", "labels", "object"] = ""
 
 
-class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
+class _LinkTable(msgspec.Struct, forbid_unknown_fields=True):
     verbs: dict[str, str] = {}
     cluster: list[str] = []
     shapes: dict[str, dict[str, str]] = {}
-    links: list[_Given] = []
+    links: list[_LinkEntry] = []
 
 
 class LinkRule(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ class LinkRules(msgspec.Struct, frozen=True):
     # The name of each verb in the opposite direction.
     verbs: Mapping[str, str] = {}
     cluster: frozenset[GroupKind] = frozenset()
-    _given: tuple[_GivenTable, ...] = ()
+    _tables: tuple[_LinkTable, ...] = ()
 
     def extended(self, table: str | Object) -> "LinkRules":
         """Returns this table extended by another, given as YAML or as a tree.
@@ -88,10 +88,10 @@ class LinkRules(msgspec.Struct, frozen=True):
         A kind that joins a shape gets the links of the shape, including those of the first table. Raises RuleError with
         the location of the mistake.
         """
-        return _made((*self._given, _read(table)))
+        return _made((*self._tables, _read(table)))
 
 
-def _made(tables: tuple[_GivenTable, ...]) -> LinkRules:
+def _made(tables: tuple[_LinkTable, ...]) -> LinkRules:
     shapes: dict[str, dict[str, str]] = {}
     verbs: dict[str, str] = {}
     cluster: set[GroupKind] = set()
@@ -108,15 +108,15 @@ def _made(tables: tuple[_GivenTable, ...]) -> LinkRules:
     return LinkRules({kind: tuple(rules) for kind, rules in links.items()}, verbs, frozenset(cluster), tables)
 
 
-def _read(table: str | Object) -> _GivenTable:
+def _read(table: str | Object) -> _LinkTable:
     try:
         tree = yamltext.load(table).tree if isinstance(table, str) else table
-        return msgspec.convert({} if tree is None else tree, _GivenTable)
+        return msgspec.convert({} if tree is None else tree, _LinkTable)
     except (BadRequest, msgspec.ValidationError) as error:
         raise RuleError(f"invalid table of links: {error}") from None
 
 
-def _places(link: _Given, shapes: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
+def _places(link: _LinkEntry, shapes: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
     """Returns the kinds of a link, with the path in each."""
     found: list[tuple[str, str]] = []
     for of in [link.of] if isinstance(link.of, str) else link.of:
@@ -127,7 +127,7 @@ def _places(link: _Given, shapes: Mapping[str, Mapping[str, str]]) -> list[tuple
     return found
 
 
-def _rule(where: str, link: _Given, path: str) -> LinkRule:
+def _rule(where: str, link: _LinkEntry, path: str) -> LinkRule:
     if bool(link.to) is bool(link.kind):
         raise RuleError(f"{where}: specify the target with either `to` or `kind`")
     group = link.api_version or link.api_group

@@ -91,7 +91,7 @@ def summarize(
         or _by_rules(rules.last, seen, now)
         or Summary("ready", ACTIVE)
     )
-    return _with_own_word(found, tree)
+    return _with_reported_state(found, tree)
 
 
 def _kind(tree: Object) -> GroupKind:
@@ -176,7 +176,7 @@ def _made(verdict: Verdict, state: str, reason: str, messages: Iterable[str], ru
     return Summary(verdict, stated, reason, told, transitioning, rule)
 
 
-def _with_own_word(found: Summary, tree: Object) -> Summary:
+def _with_reported_state(found: Summary, tree: Object) -> Summary:
     """Applies the state that an object reports itself (`status.display`, `status.summary`).
 
     Ignored if the object is being deleted, or its status is of an older generation.

@@ -36,7 +36,7 @@ class RuleError(ValueError):
     """An invalid table of rules."""
 
 
-class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class _RuleEntry(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """A rule as written in a table."""
 
     is_: Verdict = msgspec.field(name="is")
@@ -49,7 +49,7 @@ class _Given(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     since: str = ""
 
 
-class _GivenTypes(msgspec.Struct, forbid_unknown_fields=True):
+class _ConditionTypesEntry(msgspec.Struct, forbid_unknown_fields=True):
     """The meaning of some condition types, as written in a table."""
 
     # The condition types, each with the resulting state. Empty: all types.
@@ -63,11 +63,11 @@ class _GivenTypes(msgspec.Struct, forbid_unknown_fields=True):
     unknown: Verdict | None = msgspec.field(name="Unknown", default=None)
 
 
-class _GivenTable(msgspec.Struct, forbid_unknown_fields=True):
-    first: list[_Given] = []
-    kinds: dict[str, list[_Given]] = {}
-    conditions: list[_GivenTypes] = []
-    last: list[_Given] = []
+class _RuleTable(msgspec.Struct, forbid_unknown_fields=True):
+    first: list[_RuleEntry] = []
+    kinds: dict[str, list[_RuleEntry]] = {}
+    conditions: list[_ConditionTypesEntry] = []
+    last: list[_RuleEntry] = []
 
 
 class SummaryRule(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ def read(table: str | Object) -> SummaryRules:
     """Reads a table from YAML or a tree. Raises RuleError."""
     try:
         tree = _from_yaml(table) if isinstance(table, str) else table
-        given = msgspec.convert({} if tree is None else tree, _GivenTable)
+        given = msgspec.convert({} if tree is None else tree, _RuleTable)
     except (BadRequest, msgspec.ValidationError) as error:
         raise RuleError(f"invalid table of rules: {error}") from None
     kinds = {}
@@ -135,40 +135,40 @@ def _from_yaml(text: str) -> Json:
     return yamltext.load(text).tree
 
 
-def _rules(where: str, rules: Iterable[_Given]) -> tuple[SummaryRule, ...]:
+def _rules(where: str, rules: Iterable[_RuleEntry]) -> tuple[SummaryRule, ...]:
     return tuple(_rule(f"{where}[{at}]", given) for at, given in enumerate(rules))
 
 
-def _rule(name: str, given: _Given) -> SummaryRule:
-    when = [given.when] if isinstance(given.when, str) else given.when
-    if bool(given.after) is not bool(given.since):
+def _rule(name: str, entry: _RuleEntry) -> SummaryRule:
+    when = [entry.when] if isinstance(entry.when, str) else entry.when
+    if bool(entry.after) is not bool(entry.since):
         raise RuleError(f"{name}: `after` and `since` must be given together")
     try:
         return SummaryRule(
             name,
-            given.is_,
+            entry.is_,
             tuple(map(compile_test, when)),
-            compile_text(given.state),
-            compile_text(given.reason),
-            compile_text(given.message),
-            duration.parse(given.after) / _SECOND if given.after else 0,
-            compile_text(f"{{{given.since}}}") if given.since else None,
+            compile_text(entry.state),
+            compile_text(entry.reason),
+            compile_text(entry.message),
+            duration.parse(entry.after) / _SECOND if entry.after else 0,
+            compile_text(f"{{{entry.since}}}") if entry.since else None,
         )
     except (ExpressionError, ValueError) as error:
         raise RuleError(f"{name}: {error}") from None
 
 
-def _types(name: str, given: _GivenTypes) -> ConditionTypes:
-    if bool(given.reason) is not bool(given.is_):
+def _types(name: str, entry: _ConditionTypesEntry) -> ConditionTypes:
+    if bool(entry.reason) is not bool(entry.is_):
         raise RuleError(f"{name}: `reason` and `is` must be given together")
-    stated = {"True": given.true, "False": given.false, "Unknown": given.unknown}
+    stated = {"True": entry.true, "False": entry.false, "Unknown": entry.unknown}
     verdicts: dict[str, Verdict] = {}
     for status, verdict in stated.items():
-        if (found := given.is_ or verdict) is not None:
+        if (found := entry.is_ or verdict) is not None:
             verdicts[status] = found
-    if not verdicts or not (given.types or given.reason):
+    if not verdicts or not (entry.types or entry.reason):
         raise RuleError(f"{name}: specify `types`, and a verdict for `True`, `False` or `Unknown`")
-    return ConditionTypes(name, given.types, verdicts, given.reason, given.state)
+    return ConditionTypes(name, entry.types, verdicts, entry.reason, entry.state)
 
 
 @lru_cache(maxsize=1)
