@@ -13,7 +13,7 @@ from setpoint.store.sqlite.delta import (
     WHOLE,
     decode,
     encode_difference,
-    encode_whole,
+    encode_full,
     is_difference,
 )
 
@@ -24,7 +24,7 @@ values = st.one_of(
 
 @given(values)
 def test_a_whole_value_comes_back(value: bytes) -> None:
-    form, data = encode_whole(value)
+    form, data = encode_full(value)
     assert not is_difference(form)
     assert data is not None
     assert len(data) <= len(value)

@@ -17,7 +17,7 @@ from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ANY, Item, Retention, StoreError, TooLate, Write
 from setpoint.store.sqlite import DiskFailed, Durability, InUse, NoSpace, SqliteStore, UnknownLayout, checkpoint
-from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_whole, is_difference
+from setpoint.store.sqlite.delta import DELETED, encode_difference, encode_full, is_difference
 from setpoint.store.sqlite.journal import KEYFRAME, Journal
 from setpoint.store.sqlite.layout import APPLICATION, LAYOUT, connect, prepare
 from setpoint.store.sqlite.reader import Reader
@@ -238,8 +238,8 @@ def make_layout_1(path: Path) -> None:
     assert difference is not None
     cause = Cause("r-1").encode()
     for revision, key, previous, created, (form, value) in [
-        (1, 1, 0, 1, encode_whole(first)),
-        (2, 2, 0, 2, encode_whole(b"short")),
+        (1, 1, 0, 1, encode_full(first)),
+        (2, 2, 0, 2, encode_full(b"short")),
         (3, 1, 1, 1, difference),
         (4, 2, 2, 2, (DELETED, None)),
     ]:

@@ -32,7 +32,7 @@ def first_after(events: Sequence[Event], revision: int) -> int:
     return bisect_right(events, revision, 0, place, key=revision_of)
 
 
-def whole_revisions(events: Sequence[Event], start: int, limit: int) -> Sequence[Event]:
+def complete_revisions(events: Sequence[Event], start: int, limit: int) -> Sequence[Event]:
     """Returns about `limit` events from an index on, ending at the end of a revision."""
     end = start + limit
     if end < len(events):
@@ -121,7 +121,7 @@ class Cursor:
     def wake(self, revision: int) -> None:
         """Wakes the watch for a matching event at this revision; no earlier event matched."""
         if self._waiting is not None:
-            self._followers.leave(self)
+            self._followers.remove(self)
             waiting, self._waiting = self._waiting, None
             self._revision = max(self._revision, revision - 1)
             if not waiting.done():
@@ -137,13 +137,13 @@ class Cursor:
 
     async def _wait(self) -> None:
         waiting = self._waiting = asyncio.get_running_loop().create_future()
-        self._followers.join(self)
+        self._followers.add(self)
         try:
             await waiting
         finally:
             # Still registered: the task was cancelled before an event matched, so no event so far concerns this watch.
             if self._waiting is waiting:
-                self._followers.leave(self)
+                self._followers.remove(self)
                 self._revision = self.revision
                 self._waiting = None
 
@@ -164,11 +164,11 @@ class Followers:
         # The lengths of all prefixes that were ever waited for: a commit truncates its key to each of them.
         self._lengths: set[int] = set()
 
-    def join(self, cursor: Cursor) -> None:
+    def add(self, cursor: Cursor) -> None:
         self._lengths.add(len(cursor.prefix))
         self.waiting.setdefault(cursor.prefix, {})[cursor] = None
 
-    def leave(self, cursor: Cursor) -> None:
+    def remove(self, cursor: Cursor) -> None:
         group = self.waiting.get(cursor.prefix)
         if group is not None:
             group.pop(cursor, None)

@@ -77,7 +77,7 @@ async def _stage(
 async def _put(session: StoreSession, current: Epoch, ops: list[Message]) -> bool:
     # The check also rejects a delayed copy of this request: no copy can take effect after the switch.
     response = await session.client.txn(wire.txn([session.same_epoch(current)], ops, []), once=False)
-    session.hear(response)
+    session.observe_revision(response)
     return bool(response.succeeded)
 
 

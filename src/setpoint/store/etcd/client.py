@@ -40,7 +40,7 @@ _OPTIONS: list[tuple[str, int | str]] = [
 ]
 
 
-class Lost(Exception):
+class ResponseLost(Exception):
     """A call failed, and etcd may have applied the request or not. Never leaves this package."""
 
     def __init__(self, cause: AioRpcError) -> None:
@@ -102,29 +102,29 @@ class WatchStream:
         self._member = member
         self._token = token
 
-    async def ask(self, request: Message) -> None:
+    async def send(self, request: Message) -> None:
         try:
             with self._client.closing():
                 await self._call.write(request)
         except grpc.aio.UsageError as error:  # the stream ended before the request was written
             self.close()
-            raise Lost(_failure(grpc.StatusCode.UNAVAILABLE, str(error))) from error
+            raise ResponseLost(_failure(grpc.StatusCode.UNAVAILABLE, str(error))) from error
         except BaseException:
             self.close()
             raise
 
     async def read(self) -> Message:
-        """Returns the next response. Raises Lost when the stream has ended."""
+        """Returns the next response. Raises ResponseLost when the stream has ended."""
         try:
             with self._client.closing():
                 response = await self._call.read()
         except AioRpcError as error:
             self._client.note(self._member, self._token, error)
-            raise Lost(error) from error
+            raise ResponseLost(error) from error
         if response is grpc.aio.EOF:
             ended = _failure(await self._call.code(), await self._call.details())
             self._client.note(self._member, self._token, ended)
-            raise Lost(ended)
+            raise ResponseLost(ended)
         return response
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class EtcdClient:
         return Pauses(self._clock, self._ids)
 
     async def txn(self, request: Message, *, once: bool, deadline: float | None = None) -> Message:
-        """Runs a transaction. If etcd may have applied a failed request, raises Lost with `once`, and otherwise
+        """Runs a transaction. If etcd may have applied a failed request, raises ResponseLost with `once`, and otherwise
         retries."""
         return await self._call(lambda member: member.txn, request, once=once, deadline=deadline)
 
@@ -197,7 +197,7 @@ class EtcdClient:
         return int(response.ID)
 
     async def watch(self, start: bytes, end: bytes, revision: int) -> WatchStream:
-        """Watches a range of keys from a revision on. Raises Lost if the endpoint fails; the next call uses another."""
+        """Watches a range of keys from a revision on. Raises ResponseLost if the endpoint fails; the next call uses another."""
         self._check_open()
         member, token = self._members[self._current], None
         create = pb.WatchCreateRequest(
@@ -208,10 +208,10 @@ class EtcdClient:
             # A member that lost its leader ends the stream instead of staying silent.
             stream = WatchStream(member.watch(metadata=(*_metadata(token), ("hasleader", "true"))), self, member, token)
             self.streams.add(stream)
-            await stream.ask(pb.WatchRequest(create_request=create))
+            await stream.send(pb.WatchRequest(create_request=create))
         except AioRpcError as error:
             self.note(member, token, error)
-            raise Lost(error) from error
+            raise ResponseLost(error) from error
         return stream
 
     def note(self, member: _Member, token: str | None, error: AioRpcError) -> None:
@@ -282,7 +282,7 @@ class EtcdClient:
                     raise OutOfRange(kind is Kind.COMPACTED) from error
                 self.note(member, token, error)
                 if once and kind is Kind.LOST:
-                    raise Lost(error) from error
+                    raise ResponseLost(error) from error
                 attempts += 1
                 if attempts % len(self._members) == 0:
                     if self._clock.monotonic() >= deadline:

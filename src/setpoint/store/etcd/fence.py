@@ -10,7 +10,7 @@ import asyncio
 
 from setpoint.store.contract import StoreError
 from setpoint.store.etcd import envelope, wire
-from setpoint.store.etcd.client import Lost, OutOfRange
+from setpoint.store.etcd.client import OutOfRange, ResponseLost
 from setpoint.store.etcd.failures import OutcomeUnknown
 from setpoint.store.etcd.keys import Epoch
 from setpoint.store.etcd.replay import Replay
@@ -38,16 +38,16 @@ class Fence:
         """Returns the comparison that makes a write fail once the fence has been raised."""
         return wire.version_is(self.key, self.version)
 
-    def sending(self, write: bytes, epoch: Epoch) -> int:
-        """Registers a write that is about to be sent; the result is an argument of `settle` if the answer is lost."""
+    def record_sent(self, write: bytes, epoch: Epoch) -> int:
+        """Registers a write that is about to be sent; the result is an argument of `resolve` if the answer is lost."""
         self._sent[write] = epoch.head, self._session.seen
         return self._raised
 
-    def answered(self, write: bytes) -> None:
+    def record_answered(self, write: bytes) -> None:
         del self._sent[write]
         self._landed.pop(write, None)
 
-    async def settle(self, write: bytes, sent: int, lost: Lost) -> int | None:
+    async def resolve(self, write: bytes, sent: int, is_lost: ResponseLost) -> int | None:
         """Returns etcd's revision of a write, or None if it will never be applied. Raises OutcomeUnknown."""
         try:
             async with self._raising:
@@ -56,7 +56,7 @@ class Fence:
         except (StoreError, OutOfRange) as error:
             reason = str(error) or "etcd was compacted in the meantime"
             raise OutcomeUnknown(
-                f"the connection to etcd was lost while it was writing ({lost}); whether the write was made "
+                f"the connection to etcd was lost while it was writing ({is_lost}); whether the write was made "
                 f"is not known: {reason}"
             ) from error
         return self._landed.get(write)
@@ -74,12 +74,12 @@ class Fence:
         raised, *found = map(wire.first, response.responses[1:])
         for last in found:
             if last is not None:
-                await self._look(last.key, heads[last.key], last.mod_revision, deadline)
+                await self._find_pending(last.key, heads[last.key], last.mod_revision, deadline)
         assert raised is not None
         self.version, self._heads = raised.version, set(heads)
         self._raised += 1
 
-    async def _look(self, head: bytes, since: int, until: int, deadline: float) -> None:
+    async def _find_pending(self, head: bytes, since: int, until: int, deadline: float) -> None:
         """Searches the versions of a head after one revision and up to another for pending writes of this client."""
         replay = Replay(self._session, head, b"", since, deadline)
         try:

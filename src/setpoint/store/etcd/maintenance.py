@@ -30,10 +30,10 @@ class Maintenance:
     """The maintenance of one replica."""
 
     def __init__(
-        self, session: StoreSession, writer: Writer, retention: Retention, forgotten: Callable[[int], None]
+        self, session: StoreSession, writer: Writer, retention: Retention, on_compacted: Callable[[int], None]
     ) -> None:
         self._session = session
-        self._forgotten = forgotten  # called with the compacted revision, in the store's numbering
+        self._on_compacted = on_compacted  # called with the compacted revision, in the store's numbering
         self._writer = writer
         self._retention = retention
         self._meter = SizeMeter(session, retention.size) if retention.size is not None else None
@@ -106,24 +106,24 @@ class Maintenance:
             once=False,
         )
         if response.succeeded:
-            await self.forget(target)
+            await self.compact_etcd(target)
 
     async def purge(self, revision: int) -> None:
         """Compacts etcd to one of its revisions until all values replaced by then are removed. Every replica drops them
         from memory when it reads the record."""
-        await self.forget(revision, physical=True)
+        await self.compact_etcd(revision, physical=True)
         record = envelope.CompactRecord(revision, self._session.now())
         put = wire.put(self._session.root.compact, envelope.seal_record(record))
         await self._session.client.txn(wire.txn([], [put], []), once=False)
 
-    async def forget(self, revision: int, *, physical: bool = False) -> None:
+    async def compact_etcd(self, revision: int, *, physical: bool = False) -> None:
         """Compacts etcd to one of its revisions; has no effect if that revision is compacted already."""
         try:
             await self._session.client.compact(revision, physical=physical)
         except OutOfRange:
             return
-        self._session.forget(revision)
-        self._forgotten(self._session.epoch.outward(revision))
+        self._session.record_compacted(revision)
+        self._on_compacted(self._session.epoch.outward(revision))
 
     async def clear(self) -> None:
         """Removes the records of deletions that are compacted, once there are many."""
@@ -166,7 +166,7 @@ class Maintenance:
             targets.append(await self._meter.target(found))
         return max((target for target in targets if target is not None), default=None)
 
-    async def _last_head(self, found: ReadableHistory, holds: Callable[[Message], bool]) -> int | None:
+    async def _last_head(self, found: ReadableHistory, condition: Callable[[Message], bool]) -> int | None:
         """Returns the last kept transaction's revision for which `holds`, a monotonic condition, is True, or None."""
         low, high = found.base, found.current + 1
         last = None
@@ -174,7 +174,7 @@ class Maintenance:
             middle = (low + high) // 2
             request = wire.txn([], [wire.get(found.epoch.head, found.readable(middle))], [])
             head = wire.first((await self._session.client.txn(request, once=False)).responses[0])
-            if head is None or holds(head):
+            if head is None or condition(head):
                 low = middle + 1
                 last = head.mod_revision if head is not None else last
             else:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from setpoint.store.contract import Event, LogEntry, TooLate
 from setpoint.store.etcd import envelope
-from setpoint.store.etcd.client import Lost, OutOfRange, WatchStream
+from setpoint.store.etcd.client import OutOfRange, ResponseLost, WatchStream
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.keys import Epoch, prefix_end
 from setpoint.store.etcd.session import StoreSession
@@ -53,7 +53,7 @@ class Replay:
                     self._fragments = []
                     self._stream = await self._session.client.watch(*self._range, self.position + 1)
                 response = await self._stream.read()
-            except Lost as lost:
+            except ResponseLost as lost:
                 self.close()
                 if self._deadline is not None and self._session.clock.monotonic() >= self._deadline:
                     raise unreachable(self._session.client.where, lost.cause) from lost
@@ -65,20 +65,20 @@ class Replay:
             if response.canceled:
                 self.close()
                 if response.compact_revision:
-                    self._session.forget(response.compact_revision)
+                    self._session.record_compacted(response.compact_revision)
                     raise OutOfRange(compacted=True)
                 self._session.client.watch_refused(response.cancel_reason, again=refused)
                 refused = True
                 await pauses.wait()
             elif not response.created:
-                return list(self._take(response))
+                return list(self._batches_in(response))
 
     def close(self) -> None:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
 
-    def _take(self, response: Message) -> Iterator[tuple[int, list[Message]]]:
+    def _batches_in(self, response: Message) -> Iterator[tuple[int, list[Message]]]:
         events, self._fragments = [*self._fragments, *response.events], []
         if response.fragment and events:  # the rest of the last revision is still to come
             last = events[-1].kv.mod_revision
@@ -99,14 +99,14 @@ class LogReplay:
         self._session = session
         self._epoch = session.epoch
         self._deadline = deadline
-        self._asked = after
+        self._after = after
         self.compacted = 0  # the last revision, of etcd's, that a replica recorded as compacted
         self._replay = self._open(self._epoch.inward(after))
 
     async def next(self) -> list[Batch]:
         """Returns the next revisions; an empty list after a progress notification without events. Raises TooLate."""
         if self._replay.position < self._epoch.revision:
-            raise TooLate(self._asked, await self._session.oldest())
+            raise TooLate(self._after, await self._session.oldest())
         place = self._epoch.outward(self._replay.position)
         try:
             found = await self._replay.next()

@@ -54,7 +54,7 @@ class StoreSession:
         self.ids = ids
         self.root = Root(client.config.root)
         self.epoch = Epoch(self.root, FIRST_EPOCH, 0, 0)
-        self.known = 0  # the highest known revision of the store
+        self.highest_revision = 0  # the highest known revision of the store
         self.seen = 0  # etcd's highest known revision; every later write of this client comes after this revision
         self._compacted = 1  # etcd's first revision is 1: no revision has been compacted yet
 
@@ -75,13 +75,13 @@ class StoreSession:
                 [self.same_epoch(epoch)], [*ops(epoch), wire.get(epoch.head)], [wire.get(self.root.epoch)]
             )
             response = await self.client.txn(request, once=False)
-            self.hear(response)
+            self.observe_revision(response)
             if not response.succeeded:
-                self.take_epoch(response.responses[0])
+                self.switch_epoch(response.responses[0])
                 continue
             head = wire.first(response.responses[-1])
             current, transactions = (head.mod_revision, head.version) if head else (epoch.revision, 0)
-            self.known = max(self.known, current)
+            self.highest_revision = max(self.highest_revision, current)
             return Reading(list(response.responses[:-1]), epoch, current, transactions, response.header.revision)
 
     async def read_at(self, ops: Callable[[Epoch, int], list[Message]], at: int) -> Reading:
@@ -141,10 +141,10 @@ class StoreSession:
                 high = middle
             else:
                 low = middle
-        self.forget(high)
+        self.record_compacted(high)
         return high
 
-    def forget(self, revision: int) -> None:
+    def record_compacted(self, revision: int) -> None:
         """Records that etcd has been compacted up to a revision."""
         self._compacted = max(self._compacted, revision)
 
@@ -152,7 +152,7 @@ class StoreSession:
         """Returns the check that an epoch is still the current one."""
         return wire.mod_is(self.root.epoch, epoch.revision)
 
-    def take_epoch(self, response: Message) -> None:
+    def switch_epoch(self, response: Message) -> None:
         """Switches to the epoch that a `get` of the epoch key returned."""
         found = wire.first(response)
         if found is None:
@@ -160,15 +160,15 @@ class StoreSession:
         record = envelope.open_epoch(found.value, self.root.epoch)
         shift = -found.mod_revision if record.shift is None else record.shift
         self.epoch = Epoch(self.root, record.name, found.mod_revision, shift)
-        self.known = max(self.known, found.mod_revision)
+        self.highest_revision = max(self.highest_revision, found.mod_revision)
 
-    def hear(self, response: Message) -> None:
+    def observe_revision(self, response: Message) -> None:
         self.seen = max(self.seen, response.header.revision)
 
     async def _readable(self, revision: int) -> bool:
         probe = wire.txn([], [wire.get(self.root.compact, revision, keys_only=True)], [])
         try:
-            self.hear(await self.client.txn(probe, once=False))
+            self.observe_revision(await self.client.txn(probe, once=False))
         except OutOfRange as error:
             return not error.compacted
         return True

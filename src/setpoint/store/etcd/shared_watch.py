@@ -13,7 +13,7 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Closed, Event, StoreError, TooLate
 from setpoint.store.etcd.replay import Batch, LogReplay
 from setpoint.store.etcd.session import StoreSession
-from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
+from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, first_after
 
 WINDOW_EVENTS = 16_384
 WINDOW_BYTES = 64 << 20
@@ -49,7 +49,7 @@ class SharedWatch:
     @property
     def bounds(self) -> Bounds:
         """The start of a new watch without a revision; only etcd knows which revisions are too late."""
-        return Bounds(0, self._session.epoch.outward(self._session.known))
+        return Bounds(0, self._session.epoch.outward(self._session.highest_revision))
 
     @property
     def closed(self) -> bool:
@@ -75,7 +75,7 @@ class SharedWatch:
     def recent(self, after: int) -> Sequence[Event] | None:
         if after < self._start:
             return None
-        return whole_revisions(self._events, first_after(self._events, after), STEP)
+        return complete_revisions(self._events, first_after(self._events, after), STEP)
 
     async def older(self, after: int) -> Sequence[Event]:
         replay = self._replays.pop(after, None) or LogReplay(self._session, after)
@@ -101,7 +101,7 @@ class SharedWatch:
         self._restored = self._session.epoch.outward(self._session.epoch.revision)
         self._reset(self._restored)
 
-    def forget(self, revision: int) -> None:
+    def drop_compacted(self, revision: int) -> None:
         """Drops compacted events from the window."""
         number = first_after(self._events, revision)
         if number:
@@ -118,7 +118,7 @@ class SharedWatch:
         self._followers.wake_all(self._current + 1)
 
     def _begin(self) -> None:
-        epoch, known = self._session.epoch, self._session.known
+        epoch, known = self._session.epoch, self._session.highest_revision
         self._failure = None
         self._events, self._sizes, self._bytes = [], [], 0
         self._start = self._current = epoch.outward(max(epoch.revision, known - BEGIN_BEFORE))
@@ -133,7 +133,7 @@ class SharedWatch:
                         for batch in await replay.next():
                             self._append(batch)
                         if replay.compacted:
-                            self.forget(epoch.outward(replay.compacted))
+                            self.drop_compacted(epoch.outward(replay.compacted))
                             replay.compacted = 0
                 except TooLate:
                     # Watches that need the missed events read them from etcd, as far as they are kept.
@@ -154,7 +154,7 @@ class SharedWatch:
     def _append(self, batch: Batch) -> None:
         if batch.revision <= self._current:
             return  # an event of the past that a restore has just replaced
-        self._session.known = max(self._session.known, self._session.epoch.inward(batch.revision))
+        self._session.highest_revision = max(self._session.highest_revision, self._session.epoch.inward(batch.revision))
         self._current = batch.revision
         if not batch.events:
             return
@@ -162,7 +162,7 @@ class SharedWatch:
         self._sizes.extend([batch.size // len(batch.events)] * len(batch.events))
         self._bytes += batch.size
         if len(self._events) > WINDOW_EVENTS or self._bytes > WINDOW_BYTES:
-            self._drop(len(whole_revisions(self._events, 0, max(1, len(self._events) // 2))))
+            self._drop(len(complete_revisions(self._events, 0, max(1, len(self._events) // 2))))
         self._followers.publish(batch.revision, [event.entry.key for event in batch.events])
 
     def _drop(self, number: int) -> None:

@@ -54,7 +54,7 @@ class EtcdStore:
         self._session = session
         self._writer = Writer(session)
         self._feed = SharedWatch(session)
-        self._tending = Maintenance(session, self._writer, retention, self._feed.forget)
+        self._tending = Maintenance(session, self._writer, retention, self._feed.drop_compacted)
         self._upkeep = Upkeep(session.clock, lambda: session.now() + POLL, self._tending.poll)
         self._closed = False
 
@@ -176,7 +176,7 @@ class EtcdStore:
         if revision > reading.current:
             raise TooEarly(to, reading.epoch.outward(reading.current))
         if revision > reading.epoch.revision:
-            await self._tending.forget(revision)
+            await self._tending.compact_etcd(revision)
 
     @property
     def purges_single_keys(self) -> bool:

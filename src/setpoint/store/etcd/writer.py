@@ -12,7 +12,7 @@ from typing import NamedTuple
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ABSENT, ANY, Expect, ExpectationFailed, Write
 from setpoint.store.etcd import envelope, wire
-from setpoint.store.etcd.client import Lost
+from setpoint.store.etcd.client import ResponseLost
 from setpoint.store.etcd.failures import unreachable
 from setpoint.store.etcd.fence import Fence
 from setpoint.store.etcd.keys import Epoch
@@ -165,7 +165,7 @@ class Writer:
         return [written] if expires is None else [written, wire.put(epoch.of_expiry(expires, key), b"")]
 
     def _committed(self, result: Result) -> int:
-        self._session.known = max(self._session.known, result.revision)
+        self._session.highest_revision = max(self._session.highest_revision, result.revision)
         return result.epoch.outward(result.revision)
 
     async def _send(self, make: Callable[[Epoch, Message], Request]) -> Result:
@@ -182,24 +182,24 @@ class Writer:
                 success,
                 [wire.get(session.root.epoch), wire.get(fence.key), *failure],
             )
-            sent = fence.sending(write, epoch)
+            sent = fence.record_sent(write, epoch)
             try:
                 response = await session.client.txn(request, once=True, deadline=deadline)
-            except Lost as lost:
-                landed = await fence.settle(write, sent, lost)
+            except ResponseLost as lost:
+                landed = await fence.resolve(write, sent, lost)
                 if landed is not None:
                     return Result(epoch, landed)
                 if session.clock.monotonic() >= deadline:
                     raise unreachable(session.client.where, lost.cause) from lost
                 continue
             finally:
-                fence.answered(write)
-            session.hear(response)
+                fence.record_answered(write)
+            session.observe_revision(response)
             if response.succeeded:
                 return Result(epoch, response.header.revision, response.responses[0] if response.responses else None)
             found, raised = wire.first(response.responses[0]), wire.first(response.responses[1])
             if found is None or found.mod_revision != epoch.revision:
-                session.take_epoch(response.responses[0])
+                session.switch_epoch(response.responses[0])
             elif (raised.version if raised else 0) != version:
                 fence.version = raised.version if raised else 0
             else:

@@ -17,7 +17,7 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.contract import Event, Item, LogEntry, Purge, Purged, Selection
 from setpoint.store.deadlines import Deadlines
 from setpoint.store.dump import Contents, dump
-from setpoint.store.follow import first_after, revision_of, whole_revisions
+from setpoint.store.follow import complete_revisions, first_after, revision_of
 from setpoint.store.keys import KeyOrder, prefix_end
 from setpoint.store.purge_rules import emptied, last_purged, selected
 
@@ -101,7 +101,7 @@ class MemorySnapshot:
         self.versions = owner.versions
         self.events = owner.events
         self.live = owner.live
-        self.dead = owner.dead
+        self.deleted = owner.deleted
         self.deadlines = owner.deadlines.freeze()
         self.purged = owner.purged
 
@@ -129,7 +129,7 @@ class State:
         self.size = 0
         # The existing keys, and the deleted keys that still have versions.
         self.live = KeyOrder()
-        self.dead = KeyOrder()
+        self.deleted = KeyOrder()
         self.deadlines = Deadlines()
         # True if a snapshot refers to the log and the versions, which then must not lose entries in place, or to the
         # key orders, which then must not change in place.
@@ -170,7 +170,7 @@ class State:
     def items_at(self, prefix: str, at: int, after: str = "") -> Iterator[Item]:
         """Yields the items with a prefix after a key as of a revision."""
         end = prefix_end(prefix)
-        for key in heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end)):
+        for key in heapq.merge(self.live.after(after, prefix, end), self.deleted.after(after, prefix, end)):
             item = _at(self.versions[key], at)
             if item is not None:
                 yield item
@@ -179,7 +179,9 @@ class State:
         """Returns the number of items with a prefix at a revision, including those whose value was purged."""
         end = prefix_end(prefix)
         return sum(
-            _exists_at(self.versions[key], at) for order in (self.live, self.dead) for key in order.between(prefix, end)
+            _exists_at(self.versions[key], at)
+            for order in (self.live, self.deleted)
+            for key in order.between(prefix, end)
         )
 
     def count(self, prefix: str) -> int:
@@ -197,7 +199,7 @@ class State:
             entries = survivors[bisect_right(survivors, after, key=_revision) :]
         if not limit or len(entries) < limit:
             events, start = self.events, first_after(self.events, after)
-            wanted = whole_revisions(events, start, limit - len(entries)) if limit else events[start:]
+            wanted = complete_revisions(events, start, limit - len(entries)) if limit else events[start:]
             return [*entries, *(event.entry for event in wanted)]
         return entries[: bisect_right(entries, entries[limit - 1].revision, limit, key=_revision)]
 
@@ -239,11 +241,11 @@ class State:
             self.versions[key] = [entry]
         else:
             versions.append(entry)
-            (self.dead if appears else self.live).discard(key)
-        (self.live if appears else self.dead).add(key)
+            (self.deleted if appears else self.live).discard(key)
+        (self.live if appears else self.deleted).add(key)
 
     def _unshare_keys(self) -> None:
-        self.live, self.dead = self.live.copy(), self.dead.copy()
+        self.live, self.deleted = self.live.copy(), self.deleted.copy()
         self._keys_are_shared = False
 
     def compact(self, to: int) -> None:
@@ -257,10 +259,10 @@ class State:
             del self.events[:cut]
         self.size -= sum(map(cost, gone))
         for key in {event.entry.key for event in gone}:
-            self._forget(key, to)
+            self._compact_key(key, to)
         self.oldest, _, self._gaps = self.bounds.compacted(to)
 
-    def _forget(self, key: str, to: int) -> None:
+    def _compact_key(self, key: str, to: int) -> None:
         versions = self.versions[key]
         place = bisect_right(versions, to, key=_revision) - 1
         if versions[place].value is None and versions[place].purged is None:
@@ -269,7 +271,7 @@ class State:
             del self.versions[key]
             if self._keys_are_shared:
                 self._unshare_keys()
-            self.dead.discard(key)
+            self.deleted.discard(key)
         elif place:
             self.versions[key] = versions[place:]
 
@@ -278,7 +280,7 @@ class State:
     def keys_after(self, prefix: str, after: str, limit: int) -> list[str]:
         """Returns at most `limit` keys with a prefix after a key, including deleted keys that have versions."""
         end = prefix_end(prefix)
-        keys = heapq.merge(self.live.after(after, prefix, end), self.dead.after(after, prefix, end))
+        keys = heapq.merge(self.live.after(after, prefix, end), self.deleted.after(after, prefix, end))
         return list(islice(keys, limit) if limit else keys)
 
     def purge(self, key: str, selection: Selection, purge: Purge) -> int:
@@ -307,7 +309,7 @@ class State:
         self._snapshots.add(snapshot)
         return snapshot
 
-    def adopt(self, snapshot: MemorySnapshot) -> None:
+    def restore(self, snapshot: MemorySnapshot) -> None:
         """Replaces the state by that of a snapshot, under a new revision."""
         until = snapshot.revision
         versions = {}
@@ -319,8 +321,8 @@ class State:
             if kept:
                 versions[key] = kept
         events = snapshot.events[: first_after(snapshot.events, until)]
-        self._become(versions, events, snapshot.bounds, snapshot.deadlines)
-        self.live, self.dead, self._keys_are_shared = snapshot.live, snapshot.dead, True
+        self._replace_state(versions, events, snapshot.bounds, snapshot.deadlines)
+        self.live, self.deleted, self._keys_are_shared = snapshot.live, snapshot.deleted, True
         self.purged = snapshot.purged
         if snapshot.owner is not self:
             snapshot.owner._forks[self] = until
@@ -329,8 +331,8 @@ class State:
             if self._keys_are_shared:
                 self._unshare_keys()
             self.live.discard(key)
-            self.dead.discard(key)
-            self.dead.add(key)
+            self.deleted.discard(key)
+            self.deleted.add(key)
             self.deadlines.set(key, None)
 
     def load(self, contents: Contents) -> None:
@@ -342,13 +344,13 @@ class State:
             if entry.revision > contents.bounds.oldest:
                 events.append(Event(entry, kept[-1].value if kept else None))
             kept.append(entry)
-        self._become(versions, events, contents.bounds, contents.deadlines)
+        self._replace_state(versions, events, contents.bounds, contents.deadlines)
         self.purged = last_purged(contents.entries)
         self.live = KeyOrder(key for key, kept in versions.items() if kept[-1].value is not None)
-        self.dead = KeyOrder(key for key, kept in versions.items() if kept[-1].value is None)
+        self.deleted = KeyOrder(key for key, kept in versions.items() if kept[-1].value is None)
         self._keys_are_shared = False
 
-    def _become(
+    def _replace_state(
         self,
         versions: dict[str, list[LogEntry]],
         events: list[Event],

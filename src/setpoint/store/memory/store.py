@@ -29,7 +29,7 @@ from setpoint.store.contract import (
     Write,
 )
 from setpoint.store.dump import load
-from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
+from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, first_after
 from setpoint.store.keys import check_key, check_writes
 from setpoint.store.memory.log_state import MemorySnapshot, State, cost, item_of
 from setpoint.store.upkeep import Upkeep
@@ -215,7 +215,7 @@ class MemoryStore:
         if after < self._state.oldest:
             return None
         events = self._state.events
-        return whole_revisions(events, first_after(events, after), STEP)
+        return complete_revisions(events, first_after(events, after), STEP)
 
     async def older(self, after: int) -> Sequence[Event]:
         self._state.bounds.check(after)
@@ -319,7 +319,7 @@ class MemoryStore:
     async def restore(self, snapshot: Snapshot | bytes) -> int:
         self._open()
         if isinstance(snapshot, MemorySnapshot):
-            self._state.adopt(snapshot)
+            self._state.restore(snapshot)
         else:
             self._state.load(load(snapshot if isinstance(snapshot, bytes) else snapshot.dump()))
         self.restored = self._state.current

@@ -41,7 +41,7 @@ class Checkpointer:
             if _size(self._log) > LONG:
                 self._wanted.set()
 
-    def finish_if_asked(self, connection: sqlite3.Connection) -> None:
+    def finish_if_requested(self, connection: sqlite3.Connection) -> None:
         """Moves the tail, if one is left; the writer calls this method between two transactions."""
         if self._tail_is_left:
             self._tail_is_left = False

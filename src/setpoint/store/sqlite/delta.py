@@ -21,7 +21,7 @@ def is_difference(form: int) -> bool:
     return form >= PATCH
 
 
-def encode_whole(value: bytes | None) -> tuple[int, bytes | None]:
+def encode_full(value: bytes | None) -> tuple[int, bytes | None]:
     """Returns the form and the bytes that store a value by itself."""
     if value is None:
         return DELETED, None

@@ -13,9 +13,9 @@ from setpoint.store.files import Unsafe
 class Damaged(StoreError):
     """The file, or a row of the file, is damaged. The store did not change the file."""
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Path, problem: str) -> None:
         super().__init__(
-            f"{path} is damaged: {what}. Nothing was changed. "
+            f"{path} is damaged: {problem}. Nothing was changed. "
             f"Restore it from a copy or a snapshot, or move it away to begin anew"
         )
 

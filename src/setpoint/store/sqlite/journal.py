@@ -16,7 +16,7 @@ from setpoint.store.bounds import Bounds
 from setpoint.store.contract import EXPIRY, Event, ExpectationFailed, LogEntry, Purge, Selection, Write
 from setpoint.store.dump import Contents
 from setpoint.store.purge_rules import is_selected
-from setpoint.store.sqlite.delta import DELETED, PURGED, encode_difference, encode_whole, is_difference
+from setpoint.store.sqlite.delta import DELETED, PURGED, encode_difference, encode_full, is_difference
 from setpoint.store.sqlite.errors import Damaged
 from setpoint.store.sqlite.reader import Reader
 from setpoint.store.sqlite.rows import (
@@ -67,7 +67,7 @@ def encode(value: bytes | None, old: bytes | None, depth: int) -> Value:
         difference = encode_difference(old, value)
         if difference is not None:
             return Value(*difference, depth + 1)
-    return Value(*encode_whole(value), 0)
+    return Value(*encode_full(value), 0)
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Journal:
         self._size: int | None = None
         # Rows as this transaction leaves them, without their checksums, and the bytes of their values.
         self._items: dict[str, ItemRow] = {}
-        self._remembered = 0
+        self._cached_bytes = 0
         # The pending writes of `flush`: new rows of the log, and keys with their row in the file (None: no row).
         self._entries: list[tuple[object, ...]] = []
         self._changed: dict[str, ItemRow | None] = {}
@@ -134,11 +134,11 @@ class Journal:
         if not changes:
             return row.revision if alone and row is not None and row.live else self.bounds.current, []
         revision = self.bounds.current + 1
-        who = self._actor(actor)
-        why = None if cause is None else cause.encode()
+        actor_id = self._actor(actor)
+        cause_bytes = None if cause is None else cause.encode()
         events = []
         for place, (write, row) in enumerate(changes):
-            events.append(self._write(entry_id(revision, place), write, row, time, actor, who, cause, why))
+            events.append(self._write(entry_id(revision, place), write, row, time, actor, actor_id, cause, cause_bytes))
         self.bounds = Bounds(self.bounds.oldest, revision, self.bounds.gaps)
         return revision, events
 
@@ -149,9 +149,9 @@ class Journal:
         row: ItemRow | None,
         time: float,
         actor: Actor,
-        who: int,
+        actor_id: int,
         cause: Cause | None,
-        why: bytes | None,
+        cause_bytes: bytes | None,
     ) -> Event:
         revision, key, value = revision_of(id), write.key, write.value
         expires = None if write.ttl is None or value is None else time + write.ttl
@@ -166,9 +166,9 @@ class Journal:
         else:
             item = row.id
         self._changed.setdefault(key, row)
-        self._remembered += len(value or b"") - len(old or b"")
+        self._cached_bytes += len(value or b"") - len(old or b"")
         self._items[key] = _new(ItemRow, (item, key, id, created, expires, kept.depth, value is not None, value, 0))
-        self._add_entry(id, item, previous, created, time, who, why, kept)
+        self._add_entry(id, item, previous, created, time, actor_id, cause_bytes, kept)
         entry = _new(LogEntry, (revision, key, value, revision_of(previous), created, time, actor, cause, None))
         return _new(Event, (entry, old))
 
@@ -178,7 +178,7 @@ class Journal:
             row = self._reader.item(key)
             if row is not None and row.live:  # a sweep may remove the row of a deleted key
                 self._items[key] = row
-                self._remembered += len(row.value or b"")
+                self._cached_bytes += len(row.value or b"")
         return row
 
     def _add_entry(
@@ -188,15 +188,15 @@ class Journal:
         previous: int,
         created: int,
         time: float,
-        who: int,
-        why: bytes | None,
+        actor_id: int,
+        cause_bytes: bytes | None,
         kept: Value,
     ) -> None:
         form, data, _ = kept
-        checksum = entry_checksum(id, item, previous, created, time, who, why, form, data)
-        self._entries.append((id, item, previous, created, time, who, why, form, data, checksum))
+        checksum = entry_checksum(id, item, previous, created, time, actor_id, cause_bytes, form, data)
+        self._entries.append((id, item, previous, created, time, actor_id, cause_bytes, form, data, checksum))
         if self._size is not None:
-            self._size += _OVERHEAD + len(data or b"") + len(why or b"")
+            self._size += _OVERHEAD + len(data or b"") + len(cause_bytes or b"")
 
     def flush(self) -> None:
         """Writes the pending changes of the transaction."""
@@ -220,9 +220,9 @@ class Journal:
             if rows and many(statement, rows).rowcount != len(rows):
                 raise Damaged(self._reader.path, "the row of a key that was there is missing")
         self._changed = {}
-        while self._remembered > _REMEMBERED:
+        while self._cached_bytes > _REMEMBERED:
             oldest = next(iter(self._items))
-            self._remembered -= len(self._items.pop(oldest).value or b"")
+            self._cached_bytes -= len(self._items.pop(oldest).value or b"")
 
     def expire(self, now: float, limit: int) -> tuple[list[Event], bool]:
         """Deletes expired keys, each in its own revision; returns the events, and True if there may be more."""
@@ -302,17 +302,17 @@ class Journal:
             gone.append(before)
             before = self._reader.before(before)
         if is_difference(entry.form):
-            self._keep_whole(entry)
+            self._store_full(entry)
         self._reader.connection.executemany("DELETE FROM entry WHERE id = ?", [(row.id,) for row in gone])
         if self._size is not None:
             self._size -= sum(_OVERHEAD + len(row.value or b"") + len(row.cause or b"") for row in gone)
         if entry.form == DELETED:
             self._execute("DELETE FROM item WHERE id = ? AND entry = ?", (key, newest))
 
-    def _keep_whole(self, entry: EntryRow) -> None:
+    def _store_full(self, entry: EntryRow) -> None:
         """Stores a difference as a whole value, before the values that the difference needs are removed."""
         id, key, previous, created, time, who, why, *_ = entry  # noqa: A001 - the column's own name
-        form, data = encode_whole(self._reader.value(entry))
+        form, data = encode_full(self._reader.value(entry))
         checksum = entry_checksum(id, key, previous, created, time, who, why, form, data)
         self._execute("UPDATE entry SET form = ?, value = ?, checksum = ? WHERE id = ?", (form, data, checksum, id))
         if self._size is not None:
@@ -357,7 +357,7 @@ class Journal:
     def _remove_value(self, entry: EntryRow, later: EntryRow, purge: Purge) -> None:
         later = self._reader.entry(later.id) or later  # the entry may have changed since the read
         if is_difference(later.form):
-            self._keep_whole(later)
+            self._store_full(later)
         data = msgspec.msgpack.encode(purge)
         id, key, previous, created, time, who, why, *_ = entry  # noqa: A001 - the column's own name
         checksum = entry_checksum(id, key, previous, created, time, who, why, PURGED, data)
@@ -378,7 +378,7 @@ class Journal:
             self._execute(f"DELETE FROM {table}")
         self._actors.clear()
         self._items.clear()
-        self._remembered = 0
+        self._cached_bytes = 0
         self._size = None
         self.purged = 0
         self.fill(contents.entries, contents.deadlines)

@@ -63,7 +63,7 @@ class Lock:
         lock.acknowledge(lock.acknowledged)
         return lock
 
-    def hold_file(self, store: Path) -> None:
+    def lock_file(self, store: Path) -> None:
         """Locks the store's file itself, under any of its names. Raises InUse or DiskFailed."""
         try:
             self._file = os.open(store, os.O_RDONLY | os.O_CLOEXEC)

@@ -35,7 +35,7 @@ from setpoint.store.contract import (
 )
 from setpoint.store.dump import Dumped, dump, load
 from setpoint.store.files import make_private
-from setpoint.store.follow import STEP, Cursor, Followers, first_after, whole_revisions
+from setpoint.store.follow import STEP, Cursor, Followers, complete_revisions, first_after
 from setpoint.store.keys import check_key, check_writes
 from setpoint.store.sqlite.check import SMALL, check, check_length
 from setpoint.store.sqlite.checkpoint import Checkpointer
@@ -127,10 +127,10 @@ class SqliteStore:
                 for each in ("", "-wal", "-shm"):
                     with suppress(FileNotFoundError):
                         make_private(path.with_name(path.name + each))
-                self._lock.hold_file(path)
+                self._lock.lock_file(path)
             prepare(path, durability)
             if not existed:
-                self._lock.hold_file(path)
+                self._lock.lock_file(path)
             self._own = Reader(path, self._connect(durability))
             self._check_on_open()
             self._idle = [Reader(path, self._connect(durability)) for _ in range(_READERS)]
@@ -140,7 +140,7 @@ class SqliteStore:
                 self._lock if durability == "full" else None,
                 self._checkpointer,
                 retention,
-                self._hand_over,
+                self._publish_from_thread,
             )
         except BaseException as error:
             self._stop_checking.set()
@@ -171,7 +171,7 @@ class SqliteStore:
         """Starts the background work of the store. Runs on the event loop."""
         self._expect_upkeep()
         if self._writer.must_scrub and not self.closed:
-            self._ask(Scrub(self._future(), always=False)).add_done_callback(_log_failure)
+            self._submit(Scrub(self._future(), always=False)).add_done_callback(_log_failure)
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
         connection = connect(self.path, durability)
@@ -236,38 +236,38 @@ class SqliteStore:
             raise translate(error, self.path) from error
 
     async def range(self, prefix: str, after: str = "", limit: int = 0, at: int | None = None) -> Page:
-        return await self._read_aside(lambda reader: reader.range(prefix, after, limit, at))
+        return await self._read_in_thread(lambda reader: reader.range(prefix, after, limit, at))
 
     async def count(self, prefix: str, at: int | None = None) -> int:
-        return await self._read_aside(lambda reader: reader.count(prefix, at))
+        return await self._read_in_thread(lambda reader: reader.count(prefix, at))
 
     async def history(self, key: str, before: int | None = None, limit: int = 0) -> Sequence[LogEntry]:
-        return await self._read_aside(lambda reader: reader.history(key, before, limit))
+        return await self._read_in_thread(lambda reader: reader.history(key, before, limit))
 
     async def log(self, after: int = 0, limit: int = 0) -> Sequence[LogEntry]:
-        return await self._read_aside(lambda reader: reader.log(after, limit))
+        return await self._read_in_thread(lambda reader: reader.log(after, limit))
 
     async def times(self, after: int, limit: int) -> Sequence[tuple[int, float]]:
         """Returns only the revisions and times of entries after a revision."""
-        return await self._read_aside(lambda reader: reader.times_after(after, limit))
+        return await self._read_in_thread(lambda reader: reader.times_after(after, limit))
 
     def _read(self, read: Callable[[Reader], _T]) -> _T:
         """Reads a few rows synchronously: switching to a thread and back would cost several times as much."""
         self._open()
         return self._in_one_state(self._own, read)
 
-    async def _read_aside(self, read: Callable[[Reader], _T]) -> _T:
+    async def _read_in_thread(self, read: Callable[[Reader], _T]) -> _T:
         """Reads any number of rows, on a thread."""
         self._open()
 
-        def aside() -> _T:
+        def read_rows() -> _T:
             reader = self._idle.pop()
             try:
                 return self._in_one_state(reader, read)
             finally:
                 self._idle.append(reader)
 
-        return await self._loop.run_in_executor(self._readers, aside)
+        return await self._loop.run_in_executor(self._readers, read_rows)
 
     def _in_one_state(self, reader: Reader, read: Callable[[Reader], _T]) -> _T:
         try:
@@ -310,9 +310,9 @@ class SqliteStore:
         for write in writes:
             if write.ttl is not None:
                 self._upkeep.expect(time + write.ttl)
-        return self._ask(Commit(self._loop.create_future(), writes, actor, cause, time, alone))
+        return self._submit(Commit(self._loop.create_future(), writes, actor, cause, time, alone))
 
-    def _ask(self, job: Job) -> asyncio.Future[Any]:
+    def _submit(self, job: Job) -> asyncio.Future[Any]:
         """Queues a job for the writer. The jobs of one iteration of the event loop are sent together."""
         if not self._jobs:
             self._loop.call_soon(self._send)
@@ -328,7 +328,7 @@ class SqliteStore:
         if jobs:
             self._writer.put(jobs)
 
-    def _hand_over(self, published: Published) -> None:
+    def _publish_from_thread(self, published: Published) -> None:
         """Passes the outcome of a transaction to the event loop. Runs on the writer's thread."""
         try:
             self._loop.call_soon_threadsafe(self._published, published)
@@ -347,10 +347,10 @@ class SqliteStore:
         if published.purged > self.purged or published.restored:
             # Watches that are further behind read from the file.
             self.purged = published.purged
-            self._forget_recent(published.purged)
+            self._evict_recent(published.purged)
         events = published.events
         if events:
-            self._remember(events)
+            self._cache_recent(events)
             if self._followers.waiting:
                 for event in events:
                     self._followers.publish(event.entry.revision, (event.entry.key,))
@@ -372,12 +372,12 @@ class SqliteStore:
     def recent(self, after: int) -> Sequence[Event] | None:
         if after < max(self._recent_from, self.bounds.oldest):
             return None
-        return whole_revisions(self._recent, first_after(self._recent, after), STEP)
+        return complete_revisions(self._recent, first_after(self._recent, after), STEP)
 
     async def older(self, after: int) -> Sequence[Event]:
-        return await self._read_aside(lambda reader: reader.events(after, STEP))
+        return await self._read_in_thread(lambda reader: reader.events(after, STEP))
 
-    def _remember(self, events: list[Event]) -> None:
+    def _cache_recent(self, events: list[Event]) -> None:
         self._recent += events
         self._recent_size += _size(events)
         if len(self._recent) > 2 * _RECENT_EVENTS or self._recent_size > 2 * _RECENT_SIZE:
@@ -391,7 +391,7 @@ class SqliteStore:
             self._recent = self._recent[first_after(self._recent, self._recent_from) :]
             self._recent_size = _size(self._recent)
 
-    def _forget_recent(self, revision: int) -> None:
+    def _evict_recent(self, revision: int) -> None:
         """Drops the events up to a revision from memory."""
         if revision > self._recent_from:
             self._recent = self._recent[first_after(self._recent, revision) :]
@@ -408,13 +408,13 @@ class SqliteStore:
         self._open()
         keys = [selection.key]
         if selection.is_prefix:
-            keys = await self._ask(FindKeys(self._future(), selection.key, after, limit))
-        removed = await self._ask(PurgeValues(self._future(), selection, purge, keys))
+            keys = await self._submit(FindKeys(self._future(), selection.key, after, limit))
+        removed = await self._submit(PurgeValues(self._future(), selection, purge, keys))
         more = selection.is_prefix and limit and len(keys) == limit
         return PurgedPage(removed, keys[-1] if more else None)
 
     async def scrub(self, *, always: bool = False) -> None:
-        await self._ask(Scrub(self._future(), always))
+        await self._submit(Scrub(self._future(), always))
 
     # Compaction
 
@@ -422,12 +422,12 @@ class SqliteStore:
         current = self._read(Reader.bounds).current
         if to > current:
             raise TooEarly(to, current)
-        await self._ask(Compact(self._future(), to))
+        await self._submit(Compact(self._future(), to))
 
     async def maintain(self) -> None:
         now = self._clock.now().timestamp()
-        await self._ask(Expire(self._future(), now))
-        await self._ask(Retain(self._future(), now))
+        await self._submit(Expire(self._future(), now))
+        await self._submit(Retain(self._future(), now))
 
     def _due(self) -> float | None:
         """Returns the time of the next expiry or compaction by age, or None."""
@@ -449,13 +449,13 @@ class SqliteStore:
             contents = reader.contents()
             return Dumped(contents.bounds.current, dump(contents))
 
-        return await self._read_aside(dumped)
+        return await self._read_in_thread(dumped)
 
     async def restore(self, snapshot: Snapshot | bytes) -> int:
         self._open()
         data = snapshot if isinstance(snapshot, bytes) else snapshot.dump()
         contents = await self._loop.run_in_executor(self._readers, load, data)
-        revision: int = await self._ask(Restore(self._future(), contents))
+        revision: int = await self._submit(Restore(self._future(), contents))
         return revision
 
     async def close(self) -> None:

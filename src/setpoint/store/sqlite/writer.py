@@ -181,24 +181,24 @@ class Writer:
     def _run(self) -> None:
         while True:
             idle = self._journal.swept >= self._journal.bounds.oldest
-            jobs = self._take(wait=idle and not self._closing)
+            jobs = self._next_jobs(wait=idle and not self._closing)
             if not jobs and self._closing:
-                self._told_swept(Closed("the store was closed before all of it was forgotten"))
+                self._resolve_sweeps(Closed("the store was closed before all of it was forgotten"))
                 return
-            self._do(jobs)
+            self._execute(jobs)
             try:
                 self._retain_by_itself()
                 if self._journal.swept < self._journal.bounds.oldest:
                     self._in_transaction(lambda: self._journal.sweep(_STRIDE))
-                self._told_swept()
+                self._resolve_sweeps()
             except Exception as error:
                 # Compacted rows that are not yet swept do no harm: a later sweep removes them.
-                self._told_swept(error)
+                self._resolve_sweeps(error)
                 if not jobs and not self._closing:
-                    self._do(self._take(wait=True))
-            self._checkpointer.finish_if_asked(self._connection)
+                    self._execute(self._next_jobs(wait=True))
+            self._checkpointer.finish_if_requested(self._connection)
 
-    def _take(self, *, wait: bool) -> list[Job]:
+    def _next_jobs(self, *, wait: bool) -> list[Job]:
         """Returns all waiting jobs, up to the size of a group."""
         taken: list[Job] = []
         while len(taken) < GROUP:
@@ -212,7 +212,7 @@ class Writer:
             taken += jobs
         return taken
 
-    def _do(self, jobs: list[Job]) -> None:
+    def _execute(self, jobs: list[Job]) -> None:
         """Runs the jobs: consecutive commits share a transaction; every other job has its own."""
         commits: list[Commit] = []
         for job in jobs:
@@ -222,12 +222,12 @@ class Writer:
             self._commit(commits)
             commits = []
             try:
-                self._do_one(job)
+                self._execute_one(job)
             except Exception as error:
                 self._fail([job], error)
         self._commit(commits)
 
-    def _do_one(self, job: Job) -> None:
+    def _execute_one(self, job: Job) -> None:
         match job:
             case Expire(future, now):
                 if self._expire(now):
@@ -400,7 +400,7 @@ class Writer:
         if size is not None and self._journal.swept >= oldest and self._journal.exceeds(size + size // _SLACK):
             self._compact(self._journal.step_beyond(_STRIDE))
 
-    def _told_swept(self, error: Exception | None = None) -> None:
+    def _resolve_sweeps(self, error: Exception | None = None) -> None:
         swept = self._journal.swept
         waiting, self._sweeping = self._sweeping, []
         outcomes = [Outcome(future, error=error) for to, future in waiting if error is not None or to <= swept]
