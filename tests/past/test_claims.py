@@ -19,9 +19,9 @@ from setpoint.past.queries import read_history
 from setpoint.past.reconciles import read_trace, read_traces
 from setpoint.past.related_objects import Related
 from setpoint.past.trace_lines import heading
-from setpoint.past.who import told
+from setpoint.past.who import writer_name
 from setpoint.past.why.explain import explain
-from setpoint.past.why.fact_collector import gather
+from setpoint.past.why.fact_collector import collect
 from setpoint.past.why.story_text import render
 
 from .world import START, Past, past
@@ -136,7 +136,7 @@ async def test_a_forged_cause_makes_no_question_blame_somebody_else() -> None:
     async with past() as world:
         await scene(world)
         place = await place_at(world.client, "v1/ConfigMap", "victim", "default")
-        facts = await gather(world.client, place, me=await world.me())
+        facts = await collect(world.client, place, me=await world.me())
         story = explain(facts)
         text = render(story, width=None, zone=UTC, now=START)
         first, second = story.steps[:2]
@@ -146,10 +146,10 @@ async def test_a_forged_cause_makes_no_question_blame_somebody_else() -> None:
         # Every line that names the controller names who claims it.
         assert all("claimed" in line for line in text.splitlines() if "executable controller" in line)
         found = await read_history(world.client, place)
-        assert told(found[-1].actor, found[-1].cause).startswith("mallory")
+        assert writer_name(found[-1].actor, found[-1].cause).startswith("mallory")
         assert found[-1].to_json()["cause"]["claimedBy"] == "mallory"
         [setter] = {line.setter for line in blame(found) if line.setter and "broken" in line.text}
-        assert told(setter.actor, setter.cause) == "mallory (claimed: executable controller)"
+        assert writer_name(setter.actor, setter.cause) == "mallory (claimed: executable controller)"
 
 
 async def test_a_claim_is_no_part_of_the_reconcile_whose_id_it_names() -> None:

@@ -10,13 +10,13 @@ from setpoint.objects.provenance import Reason
 from setpoint.past.blame import blame, blame_by_managers
 from setpoint.past.moment import Moment
 from setpoint.past.object_ref import place_at
-from setpoint.past.queries import NoPast, NotThere, read_at, read_history, read_log, revision_at
+from setpoint.past.queries import NoHistory, NotInHistory, read_at, read_history, read_log, revision_at
 from setpoint.past.reconciles import read_traces
 from setpoint.past.related_objects import Related
 from setpoint.past.revision import folded
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import written
-from setpoint.past.who import told
+from setpoint.past.who import writer_name
 
 from .world import EXECUTABLE, START, Past, past
 
@@ -53,7 +53,7 @@ async def test_a_history_tells_every_life_of_a_name_who_when_and_what() -> None:
         await a_life(world)
         found = await read_history(world.client, await world.place("v1/ConfigMap", "a"))
         me = await world.me()
-        assert [(told(each.actor, each.cause, me), each.summary) for each in found] == [
+        assert [(writer_name(each.actor, each.cause, me), each.summary) for each in found] == [
             ("you", "created"),
             ("jane (really you) (kubectl-edit)", "data.k 1→2, data.l set to 3"),
             ("you", "deleted"),
@@ -128,7 +128,9 @@ async def test_revisions_that_say_nothing_are_one() -> None:
 
 async def test_what_was_never_there_is_said_to_be_so() -> None:
     async with past() as world:
-        with pytest.raises(NotThere, match="ConfigMap/default/nope does not exist, and is not in the retained history"):
+        with pytest.raises(
+            NotInHistory, match="ConfigMap/default/nope does not exist, and is not in the retained history"
+        ):
             await read_history(world.client, await world.place("v1/ConfigMap", "nope"))
 
 
@@ -137,7 +139,7 @@ async def test_who_may_not_read_the_past_is_told() -> None:
         await jane_may_write(world)
         await world.configmap("a")
         place = await world.place("v1/ConfigMap", "a")
-        with pytest.raises(NoPast, match=r"cannot read the history: .*jane"):
+        with pytest.raises(NoHistory, match=r"cannot read the history: .*jane"):
             await read_history(world.client.as_("jane"), place)
 
 

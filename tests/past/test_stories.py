@@ -14,9 +14,9 @@ from setpoint.client.transport import Answer, Call
 from setpoint.objects.provenance import Reason
 from setpoint.objects.tree import Object
 from setpoint.past.object_ref import ObjectReference
-from setpoint.past.queries import NotThere
+from setpoint.past.queries import NotInHistory
 from setpoint.past.why.explain import explain
-from setpoint.past.why.fact_collector import gather
+from setpoint.past.why.fact_collector import collect
 from setpoint.past.why.facts import Facts
 from setpoint.past.why.story_text import render
 
@@ -27,7 +27,7 @@ PROCESSES = Reason("requested", "", "processes")
 
 
 async def facts_of(world: Past, place: ObjectReference, **more: Any) -> Facts:
-    return msgspec.structs.replace(await gather(world.client, place, me=await world.me()), **more)
+    return msgspec.structs.replace(await collect(world.client, place, me=await world.me()), **more)
 
 
 def told(facts: Facts, width: int | None, colours: bool = False) -> str:
@@ -344,8 +344,8 @@ async def test_no_password_is_in_a_story() -> None:
 async def test_a_story_can_be_of_the_past() -> None:
     async with past(workloads=True) as world:
         place = await crashing(world)
-        then = (await gather(world.client, place)).history[1]
-        facts = await gather(world.client, place, at=then.number, now=then.time)
+        then = (await collect(world.client, place)).history[1]
+        facts = await collect(world.client, place, at=then.number, now=then.time)
         assert explain(facts).headline == "api is ready: Running (the process is running and all probes succeed)"
 
 
@@ -363,8 +363,8 @@ async def test_what_was_mended_is_well_since_then_however_often_it_ended_before(
 
 async def test_of_what_never_was_there_is_no_story() -> None:
     async with past() as world:
-        with pytest.raises(NotThere):
-            await gather(world.client, await world.place("v1/ConfigMap", "nope"))
+        with pytest.raises(NotInHistory):
+            await collect(world.client, await world.place("v1/ConfigMap", "nope"))
 
 
 class WithoutPast:
@@ -394,7 +394,7 @@ async def test_servers_without_a_past_tell_what_they_have() -> None:
     async with past() as world:
         place = await rollout(world)
         other = Client(WithoutPast(world.client.transport), clock=world.clock)
-        facts = await gather(other, place, me=await world.me())
+        facts = await collect(other, place, me=await world.me())
         story = explain(facts)
         assert (story.verdict, story.steps) == ("progressing", ())
         assert "the server has no history: only the current state is available" in story.details

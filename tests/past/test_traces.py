@@ -22,14 +22,14 @@ from setpoint.flow.summary.summary import summarize
 from setpoint.objects.duration import measured
 from setpoint.objects.reconcile_report import ObservedRead, Reconciled, ReconcileQuery, Reconciles
 from setpoint.past.moment import Moment
-from setpoint.past.queries import NotThere
+from setpoint.past.queries import NotInHistory
 from setpoint.past.reconciles import read_trace, read_traces
 from setpoint.past.related_objects import Related
 from setpoint.past.timeline import timeline
 from setpoint.past.trace import Trace, traces
 from setpoint.past.trace_lines import heading, lines
 from setpoint.past.why.explain import explain
-from setpoint.past.why.fact_collector import gather
+from setpoint.past.why.fact_collector import collect
 
 CONFIG_MAP = "v1/ConfigMap"
 
@@ -140,12 +140,12 @@ async def test_one_reconcile_is_found_by_the_beginning_of_its_id() -> None:
         related = await related_of(world)
         found = await read_trace(world.client, related, run.id[:8])
         assert (found.cause.id, [str(each.place) for each in found.writes]) == (run.id, ["ConfigMap/default/a"])
-        assert found.told is not None
+        assert found.reconcile is not None
         world.plane.reconciles.sources.clear()
         forgotten = await read_trace(world.client, related, run.id)
-        assert forgotten.told is None
+        assert forgotten.reconcile is None
         assert [each.number for each in forgotten.writes] == [each.number for each in found.writes]
-        with pytest.raises(NotThere, match="reconcile nonsense not found"):
+        with pytest.raises(NotInHistory, match="reconcile nonsense not found"):
             await read_trace(world.client, related, "nonsense")
         for value in ("1", "2"):
             client = world.controller("other", "default/a")
@@ -187,7 +187,7 @@ async def test_of_a_controller_elsewhere_only_what_it_wrote_is_known() -> None:
         owner = await world.configmap("a")
         await world.controller("far", "default/a", owner).patch(owner, merge({"data": {"k": "v"}}))
         [found] = await traced(world, "a")
-        assert found.told is None
+        assert found.reconcile is None
         assert told(found)[0] == "far reconciled default/a  14:00:00.000  "
         assert told(found)[-1] == "  wrote    ConfigMap/default/a …: data.k set to v"
         assert "remembered" not in found.to_json()
@@ -201,7 +201,7 @@ async def test_why_tells_of_a_controller_that_fails_before_it_writes() -> None:
         )  # fmt: skip
         await ran(controller, "a", Trigger("requested"))
         world.later(3)
-        story = explain(await gather(world.client, await world.place(CONFIG_MAP, "a")))
+        story = explain(await collect(world.client, await world.place(CONFIG_MAP, "a")))
         assert story.verdict == "failed"
         assert story.headline.startswith("a is not as it should be: its controller shop fails: ValueError: ")
         assert story.headline.endswith("(3 s ago)")
@@ -221,7 +221,7 @@ async def test_who_does_not_get_on_with_an_object_has_seen_it() -> None:
             result="terminal", error="TerminalError: there is no region east",
         )  # fmt: skip
         facts = msgspec.structs.replace(
-            await gather(world.client, place), tree=tree, summary=summarize(tree, now=world.clock.now())
+            await collect(world.client, place), tree=tree, summary=summarize(tree, now=world.clock.now())
         )
         assert [hint for hint in explain(facts).hints if "has seen the last change" in hint] != []
         story = explain(msgspec.structs.replace(facts, reconciles=(given_up,)))
@@ -235,7 +235,7 @@ async def test_what_a_controller_wrote_last_is_told_where_no_state_says_anything
         for text in ("one", "two"):
             world.later(1)
             await world.status(world.controller("shop", "a", executable), executable, executionID=text)
-        story = explain(await gather(world.client, await world.place(EXECUTABLE, "a")))
+        story = explain(await collect(world.client, await world.place(EXECUTABLE, "a")))
         assert [step.what for step in story.steps] == ["status.executionID one→two", "created"]
 
 

@@ -16,7 +16,7 @@ from setpoint.objects.ids import SeededIds
 from setpoint.objects.provenance import Cause, Reason
 from setpoint.objects.tree import Object
 from setpoint.past.object_ref import ObjectReference, place_at
-from setpoint.past.queries import who_am_i
+from setpoint.past.queries import current_user
 from setpoint.workload.kinds.definitions import install
 
 START = datetime(2026, 3, 1, 14, 0, 0, tzinfo=UTC)
@@ -62,7 +62,7 @@ class Past:
         return await place_at(self.client, kind, name, namespace)
 
     async def me(self) -> tuple[str, ...]:
-        return await who_am_i(self.client)
+        return await current_user(self.client)
 
     def condition(self, kind: str, status: str, reason: str, message: str) -> Object:
         time = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

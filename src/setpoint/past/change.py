@@ -90,7 +90,7 @@ def shown(value: Any) -> str:
 
 def compare(old: Object, new: Object) -> tuple[FieldChange, ...]:
     """Returns the fields in which two states of an object differ, significant changes first."""
-    return tuple(_quietened(list(_changes("", old, new))))
+    return tuple(_mark_noise(list(_changes("", old, new))))
 
 
 def _changes(path: str, old: Json, new: Json) -> Iterator[FieldChange]:
@@ -167,7 +167,7 @@ def _is_noise(path: str) -> bool:
     return last in _NOISE or (last in _COUNTS and "healthProbeResults" in path)
 
 
-def _quietened(changes: list[FieldChange]) -> list[FieldChange]:
+def _mark_noise(changes: list[FieldChange]) -> list[FieldChange]:
     return sorted(changes, key=lambda change: (change.noise, not change.path.startswith(("status.state", "spec"))))
 
 

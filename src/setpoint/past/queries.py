@@ -20,15 +20,15 @@ _ROOT = "/apis/setpoint.dev/v1"
 MOST_PAGES = 20
 
 
-class NoPast(LookupError):  # noqa: N818 - named for the state
+class NoHistory(LookupError):  # noqa: N818 - named for the state
     """The server has no history, or not for the requested range."""
 
 
-class NotThere(LookupError):  # noqa: N818 - named for the state
+class NotInHistory(LookupError):  # noqa: N818 - named for the state
     """The object does not exist, and is not in the retained history."""
 
 
-async def who_am_i(client: Client) -> tuple[str, ...]:
+async def current_user(client: Client) -> tuple[str, ...]:
     """Returns the user name of the client, or an empty tuple if the server does not report the name."""
     try:
         review: Object = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
@@ -41,11 +41,11 @@ async def read_history(
     client: Client, place: ObjectReference, *, since: Moment | None = None, until: Moment | None = None
 ) -> list[Revision]:
     """Returns the revisions of an object between two moments, oldest first; by default its whole history, including
-    earlier objects of the same name. Raises NoPast and NotThere."""
+    earlier objects of the same name. Raises NoHistory and NotInHistory."""
     items: list[Object] = []
     query: Mapping[str, str] = {}
     for _ in range(MOST_PAGES):
-        page = await _ask(client, _path(place), query, place)
+        page = await _request(client, _path(place), query, place)
         items += page["items"]
         following = page["metadata"].get("continue")
         if not following or (since is not None and _is_before(items[-1], since)):
@@ -69,7 +69,7 @@ async def _base(client: Client, place: ObjectReference, items: list[Object]) -> 
 
 
 async def read_at(client: Client, place: ObjectReference, moment: Moment) -> Object | None:
-    """Returns the object at a moment, unmasked, or None if the object did not exist. Raises NoPast."""
+    """Returns the object at a moment, unmasked, or None if the object did not exist. Raises NoHistory."""
     at = await revision_at(client, moment)
     try:
         return await client.get(place.kind, place.name, place.namespace, at=at)
@@ -78,37 +78,37 @@ async def read_at(client: Client, place: ObjectReference, moment: Moment) -> Obj
 
 
 async def revision_at(client: Client, moment: Moment) -> int | None:
-    """Returns the last revision at a moment, or None for now. Raises NoPast."""
+    """Returns the last revision at a moment, or None for now. Raises NoHistory."""
     if moment.time is None:
         return moment.revision
-    metadata = (await _ask(client, f"{_ROOT}/revisions", {"time": _text(moment.time)}))["metadata"]
+    metadata = (await _request(client, f"{_ROOT}/revisions", {"time": _text(moment.time)}))["metadata"]
     return int(metadata["at"])
 
 
 async def read_log(client: Client, after: int, most: int = 500) -> list[Object]:
-    """Returns the entries of the log after a revision, for all objects. Raises NoPast."""
+    """Returns the entries of the log after a revision, for all objects. Raises NoHistory."""
     query = {"after": str(max(after, 0)), "limit": str(most)}
-    items: list[Object] = (await _ask(client, f"{_ROOT}/revisions", query))["items"]
+    items: list[Object] = (await _request(client, f"{_ROOT}/revisions", query))["items"]
     return items
 
 
-async def _ask(client: Client, path: str, query: Mapping[str, str], place: ObjectReference | None = None) -> Any:
+async def _request(client: Client, path: str, query: Mapping[str, str], place: ObjectReference | None = None) -> Any:
     try:
         return msgspec.json.decode((await client.raw("GET", path, query=list(query.items()))).body)
     except NotFound as error:
         if error.name and place is not None:
-            raise NotThere(f"{place} does not exist, and is not in the retained history") from None
-        raise NoPast("the server has no history: only the current state is available") from None
+            raise NotInHistory(f"{place} does not exist, and is not in the retained history") from None
+        raise NoHistory("the server has no history: only the current state is available") from None
     except MethodNotAllowed:
-        raise NoPast("the server has no history: only the current state is available") from None
+        raise NoHistory("the server has no history: only the current state is available") from None
     except Forbidden as error:
-        raise NoPast(f"cannot read the history: {error.message}") from None
+        raise NoHistory(f"cannot read the history: {error.message}") from None
 
 
 async def purge(
     client: Client, place: ObjectReference, reason: str, through: str = "", *, cluster_wide: bool = False
 ) -> Object:
-    """Removes the past values of an object permanently, and returns the server's answer. Raises NoPast, NotThere and
+    """Removes the past values of an object permanently, and returns the server's answer. Raises NoHistory, NotInHistory and
     APIErrors."""
     body: Object = {"reason": reason}
     if through:
@@ -120,10 +120,10 @@ async def purge(
         answer = await client.raw("POST", _path(place, "purge"), headers=headers, body=msgspec.json.encode(body))
     except NotFound as error:
         if error.name:
-            raise NotThere(f"{place} does not exist, and is not in the retained history") from None
-        raise NoPast("the server has no history to purge") from None
+            raise NotInHistory(f"{place} does not exist, and is not in the retained history") from None
+        raise NoHistory("the server has no history to purge") from None
     except MethodNotAllowed:
-        raise NoPast("the server has no history to purge") from None
+        raise NoHistory("the server has no history to purge") from None
     result: Object = msgspec.json.decode(answer.body)
     return result
 
@@ -142,12 +142,12 @@ def _is_before(item: Object, moment: Moment) -> bool:
 
 
 def _is_within(revision: Revision, since: Moment | None, until: Moment | None) -> bool:
-    after = since is None or since.is_now or not _comes_before(revision, since)
-    before = until is None or until.is_now or _comes_before(revision, until) or _is_at(revision, until)
+    after = since is None or since.is_now or not _is_earlier(revision, since)
+    before = until is None or until.is_now or _is_earlier(revision, until) or _is_at(revision, until)
     return after and before
 
 
-def _comes_before(revision: Revision, moment: Moment) -> bool:
+def _is_earlier(revision: Revision, moment: Moment) -> bool:
     if moment.revision is not None:
         return revision.number < moment.revision
     return moment.time is not None and revision.time < moment.time

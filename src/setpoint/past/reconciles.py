@@ -13,7 +13,7 @@ from setpoint.objects.times import parse_micro_time
 from setpoint.objects.tree import Object
 from setpoint.past.moment import Moment
 from setpoint.past.object_ref import ObjectReference
-from setpoint.past.queries import NoPast, NotThere, read_log
+from setpoint.past.queries import NoHistory, NotInHistory, read_log
 from setpoint.past.related_objects import Related
 from setpoint.past.revision import Revision
 from setpoint.past.timeline import timeline
@@ -46,78 +46,78 @@ async def read_traces(
     until: Moment | None = None,
 ) -> list[Trace]:
     """Returns the reconciles of an object, and those that wrote the object or its dependents, oldest first, with all
-    their writes. Raises NoPast."""
+    their writes. Raises NoHistory."""
     places = [place, *(await related.owned(tree, place) if tree is not None else ())]
     found = await timeline(client, places, since=since, until=until)
     ids = _ids(found)
-    told = await read_reconciles(client, ReconcileQuery(kind_name(place), place.key, tuple(ids)[-MOST:]))
-    known = [each for each in told.items if each.id in ids or _is_between(each, since, until)]
-    return await _completed(client, related, found, known, places)
+    reconciles = await read_reconciles(client, ReconcileQuery(kind_name(place), place.key, tuple(ids)[-MOST:]))
+    known = [each for each in reconciles.items if each.id in ids or _is_between(each, since, until)]
+    return await _complete_traces(client, related, found, known, places)
 
 
 async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noqa: A002 - the established name
-    """Returns one reconcile, by its id or a prefix of the id. Raises NotThere, ValueError if the prefix is ambiguous,
-    and NoPast."""
-    told = (await read_reconciles(client, ReconcileQuery(ids=(id,)))).items
+    """Returns one reconcile, by its id or a prefix of the id. Raises NotInHistory, ValueError if the prefix is ambiguous,
+    and NoHistory."""
+    reconciles = (await read_reconciles(client, ReconcileQuery(ids=(id,)))).items
     # The log may be long, so it is read only if no controller has the reconcile.
-    log = [] if told else [line for line in await _whole_log(client) if _reconcile_id(line).startswith(id)]
-    ids = {each.id for each in told} | {_reconcile_id(line) for line in log}
+    log = [] if reconciles else [line for line in await _full_log(client) if _reconcile_id(line).startswith(id)]
+    ids = {each.id for each in reconciles} | {_reconcile_id(line) for line in log}
     if len(ids) > 1:
         raise ValueError(f"the id {id} is ambiguous: {', '.join(sorted(ids))}")
     if not ids:
-        raise NotThere(f"reconcile {id} not found: it made no writes, or is no longer retained")
-    wrote = (related.place(each.kind, each.object) for one in told for each in one.writes)
+        raise NotInHistory(f"reconcile {id} not found: it made no writes, or is no longer retained")
+    wrote = (related.place(each.kind, each.object) for one in reconciles for each in one.writes)
     places = [*_places(related, (line["object"] for line in log)), *(each for each in wrote if each is not None)]
     found = [each for each in await timeline(client, places) if each.cause is not None and each.cause.id in ids]
-    same = [each for each in await _completed(client, related, found, told, ()) if each.cause.id in ids]
+    same = [each for each in await _complete_traces(client, related, found, reconciles, ()) if each.cause.id in ids]
     # Any client can claim the id of an existing reconcile: verified ones come first.
     return min(same, key=lambda each: bool(each.claimed_by))
 
 
-async def _completed(
+async def _complete_traces(
     client: Client,
     related: Related,
     found: list[Revision],
-    told: Sequence[Reconciled],
+    reconciles: Sequence[Reconciled],
     places: Collection[ObjectReference],
 ) -> list[Trace]:
     """Returns the traces with all their writes, and with the writes that triggered them, in any object."""
-    ids = _ids(found) | {each.id for each in told}
-    others = await _elsewhere(client, related, found, told, ids)
+    ids = _ids(found) | {each.id for each in reconciles}
+    others = await _other_objects(client, related, found, reconciles, ids)
     more = await timeline(client, [each for each in others if each not in places][:_MOST_OTHERS])
     everything = sorted({(each.place, each.number): each for each in (*found, *more)}.values(), key=_order)
-    return [each for each in traces(everything, told) if each.cause.id in ids]
+    return [each for each in traces(everything, reconciles) if each.cause.id in ids]
 
 
-async def _elsewhere(
-    client: Client, related: Related, found: Sequence[Revision], told: Sequence[Reconciled], ids: Collection[str]
+async def _other_objects(
+    client: Client, related: Related, found: Sequence[Revision], reconciles: Sequence[Reconciled], ids: Collection[str]
 ) -> list[ObjectReference]:
     """Returns the other objects that some reconciles wrote, read or were triggered by, according to the controllers and
     to the log since their first write."""
-    named = [place for each in told for place in _named(each)]
+    named = [place for each in reconciles for place in _named(each)]
     causes = {each.cause.id: each.cause for each in found if each.cause is not None and each.cause.id in ids}
     named += [(each.kind, each.object) for cause in causes.values() for each in cause.because]
     places = [place for kind, key in dict.fromkeys(named) if key and (place := related.place(kind, key)) is not None]
     if found:
         try:
             log = await read_log(client, found[0].number - 1)
-        except NoPast:
+        except NoHistory:
             log = []  # without permission for the log, only related objects are shown
         places += _places(related, (line["object"] for line in log if _reconcile_id(line) in ids))
     return list(dict.fromkeys(places))
 
 
-def _named(told: Reconciled) -> list[tuple[str, str]]:
+def _named(reconcile: Reconciled) -> list[tuple[str, str]]:
     """Returns the kinds and keys of the objects in a recorded reconcile."""
     return [
-        *((each.kind, each.object) for each in told.because),
-        *((each.kind, each.object) for each in told.reads),
-        *((each.kind, each.object) for each in told.writes),
+        *((each.kind, each.object) for each in reconcile.because),
+        *((each.kind, each.object) for each in reconcile.reads),
+        *((each.kind, each.object) for each in reconcile.writes),
     ]
 
 
-async def _whole_log(client: Client) -> list[Object]:
-    """Returns the whole log. Raises NoPast."""
+async def _full_log(client: Client) -> list[Object]:
+    """Returns the whole log. Raises NoHistory."""
     found: list[Object] = []
     while page := await read_log(client, int(found[-1]["revision"]) if found else 0):
         found += page
@@ -139,10 +139,10 @@ def _reconcile_id(line: Object) -> str:
     return found
 
 
-def _is_between(told: Reconciled, since: Moment | None, until: Moment | None) -> bool:
+def _is_between(reconcile: Reconciled, since: Moment | None, until: Moment | None) -> bool:
     """Returns True if a reconcile without writes falls between two times. Returns False for revisions, which cannot be
     compared."""
-    began = parse_micro_time(told.began)
+    began = parse_micro_time(reconcile.began)
     limits = [each for each in (since, until) if each is not None and not each.is_now]
     if any(each.time is None for each in limits):
         return False

@@ -55,7 +55,7 @@ class Related:
         """Returns the objects with owner references. Our own servers return all in one answer; others are listed kind
         by kind."""
         try:
-            told = await self._told_by_server()
+            told = await self._list_dependents()
         except (APIError, TransportError):
             return [each for each in await self._everything(namespace) if owner_uids(each[1])]
         found = []
@@ -65,7 +65,7 @@ class Related:
                 found.append((resource, tree))
         return found
 
-    async def _told_by_server(self) -> list[Object]:
+    async def _list_dependents(self) -> list[Object]:
         query = [("watch", "true"), ("sendInitialEvents", "true")]
         found: list[Object] = []
         async with self._client.stream(Call("GET", _OWNERSHIP, query, timeout=_SECONDS)) as stream:

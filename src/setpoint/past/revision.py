@@ -52,7 +52,7 @@ class Revision(msgspec.Struct, frozen=True):
         return "" if self.cause is None else self.cause.claimant(self.actor)
 
     @property
-    def told(self) -> tuple[FieldChange, ...]:
+    def significant_changes(self) -> tuple[FieldChange, ...]:
         """The significant changes; all changes if none is significant."""
         return tuple(change for change in self.changes if not change.noise) or self.changes
 
@@ -72,7 +72,7 @@ class Revision(msgspec.Struct, frozen=True):
         if any(change.path == "metadata.deletionTimestamp" for change in self.changes):
             return "deletion began"
         times = f" ({self.folded} more times before)" if self.folded else ""
-        return f"{', '.join(map(str, self.told))}{times}"
+        return f"{', '.join(map(str, self.significant_changes))}{times}"
 
     def to_json(self) -> Object:
         found: Object = {
@@ -119,26 +119,26 @@ class _CauseJson(msgspec.Struct, omit_defaults=True):
 def cause_of(item: Object) -> Cause | None:
     """Returns the cause of a log entry. A reconcile that the server does not mark as verified is a claim, even if an
     older server does not name the claimant."""
-    told = item.get("cause")
-    if not told:
+    cause = item.get("cause")
+    if not cause:
         return None
     because = tuple(
         Reason(each["event"], each.get("kind", ""), each.get("object", ""), each.get("revision", ""))
-        for each in told.get("because") or ()
+        for each in cause.get("because") or ()
     )
-    claimed_by = "" if told.get("verified") is True else told.get("claimedBy") or None
-    return Cause(told.get("id", ""), told.get("controller", ""), told.get("key", ""), because, claimed_by)
+    claimed_by = "" if cause.get("verified") is True else cause.get("claimedBy") or None
+    return Cause(cause.get("id", ""), cause.get("controller", ""), cause.get("key", ""), because, claimed_by)
 
 
 def actor_of(item: Object) -> Actor:
     """Returns the actor of a log entry."""
-    told = item.get("actor") or {}
+    actor = item.get("actor") or {}
     return Actor(
-        told.get("user", ""),
-        tuple(told.get("groups") or ()),
-        told.get("uid", ""),
-        told.get("fieldManager", ""),
-        told.get("impersonator", ""),
+        actor.get("user", ""),
+        tuple(actor.get("groups") or ()),
+        actor.get("uid", ""),
+        actor.get("fieldManager", ""),
+        actor.get("impersonator", ""),
     )
 
 

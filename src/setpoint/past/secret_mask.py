@@ -56,7 +56,7 @@ def _constant(mask: str) -> Hide:
 def masked_pair(old: Object, new: Object) -> tuple[Object, Object]:
     """Returns two masked states of one object. Masked values that differ are marked."""
     before, after = masked(old), masked(new)
-    _tell_apart(before, after, old, new)
+    _mark_differences(before, after, old, new)
     return before, after
 
 
@@ -117,7 +117,7 @@ def _variables(value: Json, hide: Hide) -> Json:
     return found
 
 
-def _tell_apart(before: Any, after: Any, old: Any, new: Any) -> None:
+def _mark_differences(before: Any, after: Any, old: Any, new: Any) -> None:
     """Marks values that are masked on both sides and differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys: Any = before.keys() & after.keys()
@@ -129,4 +129,4 @@ def _tell_apart(before: Any, after: Any, old: Any, new: Any) -> None:
         if before[key] == after[key] == MASK and old[key] != new[key]:
             before[key], after[key] = f"{MASK} (before)", f"{MASK} (after)"
         else:
-            _tell_apart(before[key], after[key], old[key], new[key])
+            _mark_differences(before[key], after[key], old[key], new[key])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from setpoint.client.client import Client
 from setpoint.past.moment import Moment
 from setpoint.past.object_ref import ObjectReference
-from setpoint.past.queries import NotThere, read_history
+from setpoint.past.queries import NotInHistory, read_history
 from setpoint.past.revision import Revision, folded
 
 # The number of concurrent requests.
@@ -23,7 +23,7 @@ async def timeline(
         async with turn:
             try:
                 return await read_history(client, place, since=since, until=until)
-            except NotThere:
+            except NotInHistory:
                 return []
 
     listed = await asyncio.gather(*(read(place) for place in dict.fromkeys(places)))

@@ -26,7 +26,7 @@ class Trace(msgspec.Struct, frozen=True):
     # The triggers, each with its write, if known.
     because: tuple[tuple[Reason, Revision | None], ...] = ()
     # The controller's record; None if the controller is not available, or the record has expired.
-    told: Reconciled | None = None
+    reconcile: Reconciled | None = None
     # Reads from the cache that were outdated when the reconcile began, each with the newer write.
     behind: tuple[tuple[ObservedRead, Revision], ...] = ()
     # The user who claims the reconcile; empty if the reconcile is verified.
@@ -35,12 +35,12 @@ class Trace(msgspec.Struct, frozen=True):
     @property
     def time(self) -> datetime:
         """The start of the reconcile, or the time of its first write if the start is unknown."""
-        return parse_micro_time(self.told.began) if self.told is not None else self.writes[0].time
+        return parse_micro_time(self.reconcile.began) if self.reconcile is not None else self.writes[0].time
 
     @property
     def changed(self) -> tuple[str, ...]:
         """The changed fields for each trigger, as seen by the controller."""
-        return tuple(", ".join(each.fields) for each in self.told.because) if self.told is not None else ()
+        return tuple(", ".join(each.fields) for each in self.reconcile.because) if self.reconcile is not None else ()
 
     def to_json(self) -> Object:
         found: Object = {
@@ -61,8 +61,8 @@ class Trace(msgspec.Struct, frozen=True):
             ],
             "writes": [write.to_json() for write in self.writes],
         }
-        if self.told is not None:
-            found["remembered"] = msgspec.to_builtins(self.told)
+        if self.reconcile is not None:
+            found["remembered"] = msgspec.to_builtins(self.reconcile)
             found["behind"] = [
                 {"kind": seen.kind, "object": seen.object, "read": int(seen.revision or 0), "written": newer.number}
                 for seen, newer in self.behind
@@ -70,7 +70,7 @@ class Trace(msgspec.Struct, frozen=True):
         return found
 
 
-def traces(found: Iterable[Revision], told: Iterable[Reconciled] = ()) -> list[Trace]:
+def traces(found: Iterable[Revision], reconciles: Iterable[Reconciled] = ()) -> list[Trace]:
     """Returns the reconciles of some revisions, and those that controllers have recorded, in chronological order."""
     revisions = list(found)
     # A claim may use the id of an existing reconcile: the claimant distinguishes the two.
@@ -78,7 +78,7 @@ def traces(found: Iterable[Revision], told: Iterable[Reconciled] = ()) -> list[T
     for revision in revisions:
         if revision.cause is not None and revision.cause.controller:
             by_id.setdefault((revision.cause.id, revision.claimant), []).append(revision)
-    remembered = {(each.id, ""): each for each in told}
+    remembered = {(each.id, ""): each for each in reconciles}
     seen = _by_object(revisions)
     made = [
         _trace(by_id.get(each, ()), remembered.get(each), seen, each[1])
@@ -89,19 +89,21 @@ def traces(found: Iterable[Revision], told: Iterable[Reconciled] = ()) -> list[T
 
 def _trace(
     writes: Sequence[Revision],
-    told: Reconciled | None,
+    reconcile: Reconciled | None,
     seen: Mapping[tuple[str, str], Sequence[Revision]],
     claimed_by: str = "",
 ) -> Trace:
     cause = writes[0].cause if writes else None
-    if told is not None:
+    if reconcile is not None:
         # The log has only the first few triggers.
-        reasons = tuple(map(_reason, told.because))
-        cause = Cause.reconcile(told.controller, cause.key if cause is not None else told.object, told.id, reasons)
+        reasons = tuple(map(_reason, reconcile.because))
+        cause = Cause.reconcile(
+            reconcile.controller, cause.key if cause is not None else reconcile.object, reconcile.id, reasons
+        )
     assert cause is not None
     because = tuple((reason, written(reason, seen.get((reason.kind, reason.object), ()))) for reason in cause.because)
-    behind = () if told is None else tuple(_behind(told, seen))
-    return Trace(cause, tuple(writes), because, told, behind, claimed_by)
+    behind = () if reconcile is None else tuple(_stale_reads(reconcile, seen))
+    return Trace(cause, tuple(writes), because, reconcile, behind, claimed_by)
 
 
 def _reason(because: Because) -> Reason:
@@ -115,12 +117,12 @@ def _by_object(revisions: Iterable[Revision]) -> dict[tuple[str, str], list[Revi
     return found
 
 
-def _behind(
-    told: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]
+def _stale_reads(
+    reconcile: Reconciled, seen: Mapping[tuple[str, str], Sequence[Revision]]
 ) -> Iterable[tuple[ObservedRead, Revision]]:
     """Yields the reads from the cache that were older than the writes at that time."""
-    began = parse_micro_time(told.began)
-    for each in told.reads:
+    began = parse_micro_time(reconcile.began)
+    for each in reconcile.reads:
         if each.source == "cache" and each.object:
             number = int(each.revision) if each.revision.isdigit() else 0
             newer = [one for one in seen.get((each.kind, each.object), ()) if one.number > number and one.time < began]

@@ -8,7 +8,7 @@ from setpoint.objects.reconcile_report import ObservedRead, Reconciled, Wrote
 from setpoint.past.revision import DELETED, Revision
 from setpoint.past.secret_mask import masked_text
 from setpoint.past.trace import Trace, kind_name
-from setpoint.past.who import told as who
+from setpoint.past.who import writer_name as who
 
 # Texts for results with unclear names in the metrics.
 _ENDS = {"terminal": "failed permanently", "error": "failed", "timeout": "timed out", "requeue_after": "success"}
@@ -17,33 +17,38 @@ _MOST_SEEN = 8
 
 def heading(trace: Trace, shown: Callable[[datetime], str]) -> str:
     """Returns the heading: controller, object, time, duration and result."""
-    told, cause = trace.told, trace.cause
+    reconcile, cause = trace.reconcile, trace.cause
     time = f"{shown(trace.time)}.{trace.time.microsecond // 1000:03d}"
-    if told is None:
+    if reconcile is None:
         claimed = f"claimed by {trace.claimed_by}: " if trace.claimed_by else ""
         return f"{claimed}{cause.controller} reconciled {cause.key}  {time}  {cause.id[:8]}"
-    what = f"{_kind(told.kind)}/{cause.key}" if told.kind else cause.key
-    parts = [f"{cause.controller} reconciled {what} #{told.number}", time, measured(told.seconds), _end(told)]
+    what = f"{_kind(reconcile.kind)}/{cause.key}" if reconcile.kind else cause.key
+    parts = [
+        f"{cause.controller} reconciled {what} #{reconcile.number}",
+        time,
+        measured(reconcile.seconds),
+        _end(reconcile),
+    ]
     return "  ".join((*parts, cause.id[:8]))
 
 
 def lines(trace: Trace, me: Collection[str] = ()) -> Iterator[str]:
     """Yields the lines about a reconcile. `me` are the names of the current user."""
     yield from _titled("because", _because(trace, me))
-    told = trace.told
-    if told is None:
+    reconcile = trace.reconcile
+    if reconcile is None:
         yield from _titled("wrote", (_written(each, None) for each in trace.writes))
         return
-    yield from _titled("read", [text] if (text := _reads(told)) else ["nothing"])
-    yield from _titled("wrote", _writes(trace, told))
-    if told.error:
-        yield from _titled("failed", [masked_text(told.error).partition("\n")[0]])
-    yield from _titled("view", _view(trace, told))
+    yield from _titled("read", [text] if (text := _reads(reconcile)) else ["nothing"])
+    yield from _titled("wrote", _writes(trace, reconcile))
+    if reconcile.error:
+        yield from _titled("failed", [masked_text(reconcile.error).partition("\n")[0]])
+    yield from _titled("view", _view(trace, reconcile))
 
 
-def _end(told: Reconciled) -> str:
-    again = told.requeue_after_seconds
-    found = _ENDS.get(told.result, told.result)
+def _end(reconcile: Reconciled) -> str:
+    again = reconcile.requeue_after_seconds
+    found = _ENDS.get(reconcile.result, reconcile.result)
     return f"{found}, again in {measured(again)}" if again is not None else found
 
 
@@ -65,13 +70,13 @@ def _because(trace: Trace, me: Collection[str]) -> Iterator[str]:
             yield f"{_kind(reason.kind)}/{reason.object}{revision}: {reason.event}{fields}"
         else:
             yield f"{reason.event} {reason.object}".rstrip()
-    if trace.told is not None and trace.told.more_reasons:
-        yield f"and {trace.told.more_reasons} more"
+    if trace.reconcile is not None and trace.reconcile.more_reasons:
+        yield f"and {trace.reconcile.more_reasons} more"
 
 
-def _reads(told: Reconciled) -> str:
-    seen = [_seen(each) for each in told.reads[:_MOST_SEEN]]
-    more = len(told.reads) - len(seen) + told.more_reads
+def _reads(reconcile: Reconciled) -> str:
+    seen = [_seen(each) for each in reconcile.reads[:_MOST_SEEN]]
+    more = len(reconcile.reads) - len(seen) + reconcile.more_reads
     return ", ".join((*seen, *([f"and {more} more"] if more else ())))
 
 
@@ -86,8 +91,8 @@ def _seen(seen: ObservedRead) -> str:
     return f"list of {kind}{inside}{labels} ({seen.count}{where})"
 
 
-def _writes(trace: Trace, told: Reconciled) -> Iterator[str]:
-    left = [each for each in told.writes if not each.skipped]
+def _writes(trace: Trace, reconcile: Reconciled) -> Iterator[str]:
+    left = [each for each in reconcile.writes if not each.skipped]
     for write in trace.writes:
         found = _sent(write, left)
         if found is not None:
@@ -96,10 +101,10 @@ def _writes(trace: Trace, told: Reconciled) -> Iterator[str]:
     for each in left:
         revision = f" rv {each.revision}" if each.revision else ""
         yield f"{each.verb} {_object(each)}{revision}"
-    skipped = sum(each.skipped for each in told.writes)
+    skipped = sum(each.skipped for each in reconcile.writes)
     if skipped:
         yield f"skipped {skipped} without changes"
-    elif not told.writes and not trace.writes:
+    elif not reconcile.writes and not trace.writes:
         yield "nothing"
 
 
@@ -122,14 +127,14 @@ def _object(wrote: Wrote) -> str:
     return f"{_kind(wrote.kind)}/{wrote.object}{below}" if wrote.object else f"{_kind(wrote.kind)}{below}"
 
 
-def _view(trace: Trace, told: Reconciled) -> Iterator[str]:
+def _view(trace: Trace, reconcile: Reconciled) -> Iterator[str]:
     """Yields whether the reads from the cache were current, and the time in the queue."""
     for seen, newer in trace.behind:
         before = measured((trace.time - newer.time).total_seconds())
         what = f"{_kind(seen.kind)}/{seen.object}"
         was = f"{what}@{seen.revision} was read" if seen.revision else f"{what} was not seen"
         yield f"behind: {was}, but rv {newer.number} had been written {before} before"
-    waited = f", after {measured(told.waited_seconds)} in the queue" if told.waited_seconds > 0 else ""
+    waited = f", after {measured(reconcile.waited_seconds)} in the queue" if reconcile.waited_seconds > 0 else ""
     if not trace.behind:
         yield f"current{waited}"
 

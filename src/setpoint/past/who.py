@@ -11,7 +11,7 @@ _ACCOUNT = "system:serviceaccount:"
 _SYSTEM = "kube-system"
 
 
-def told(actor: Actor, cause: Cause | None, me: Collection[str] = ()) -> str:
+def writer_name(actor: Actor, cause: Cause | None, me: Collection[str] = ()) -> str:
     """Returns the name of a writer. `me` are the names of the current user. An unverified controller is shown after the
     name of the user."""
     claimed = ""

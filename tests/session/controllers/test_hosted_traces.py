@@ -20,8 +20,14 @@ async def test_a_trace_of_a_reconcile_in_another_process_tells_what_it_read(tmp_
         place = await place_at(app.client, GREETING, "first", "default")
         related = Related(app.client, await app.client.mapper.resources())
         first = (await read_traces(app.client, place, made, related))[0]
-        assert first.told is not None
-        assert (first.told.controller, first.told.number, first.told.result) == ("greeting", 1, "success")
-        assert [(each.kind, each.object) for each in first.told.reads] == [("Greeting.example.com", "default/first")]
-        assert [each.subresource for each in first.told.writes] == ["status"]
+        assert first.reconcile is not None
+        assert (first.reconcile.controller, first.reconcile.number, first.reconcile.result) == (
+            "greeting",
+            1,
+            "success",
+        )
+        assert [(each.kind, each.object) for each in first.reconcile.reads] == [
+            ("Greeting.example.com", "default/first")
+        ]
+        assert [each.subresource for each in first.reconcile.writes] == ["status"]
         assert first.writes

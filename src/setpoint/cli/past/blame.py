@@ -42,14 +42,14 @@ def blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
 
 
 async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
-    from setpoint.past.queries import who_am_i
+    from setpoint.past.queries import current_user
 
     async with connect(server) as client:
         with target.told():
             times = target.Times.of(client)
             place = await target.find(client, what)
             lines = await _lines(client, place, times.moment(when), times)
-            me = await who_am_i(client)
+            me = await current_user(client)
     if form.is_table:
         _write(lines, times, me)
     else:
@@ -60,11 +60,11 @@ async def _lines(
     client: "Client", place: "ObjectReference", moment: "Moment | None", times: "Times"
 ) -> "list[BlameLine]":
     from setpoint.past.blame import blame, blame_by_managers
-    from setpoint.past.queries import NoPast, read_history
+    from setpoint.past.queries import NoHistory, read_history
 
     try:
         found = await read_history(client, place, until=moment)
-    except NoPast:
+    except NoHistory:
         if moment is not None:
             raise
         return blame_by_managers(await client.get(place.kind, place.name, place.namespace))
@@ -79,11 +79,11 @@ async def _lines(
 
 def _write(lines: "Sequence[BlameLine]", times: "Times", me: "Collection[str]") -> None:
     from setpoint.cli.output.terminal import harmless, shortened, terminal
-    from setpoint.past.who import told
+    from setpoint.past.who import writer_name
 
     place = terminal()
     heads = [
-        _head(line.setter, times, told(line.setter.actor, line.setter.cause, me) if line.setter else "")
+        _head(line.setter, times, writer_name(line.setter.actor, line.setter.cause, me) if line.setter else "")
         for line in lines
     ]
     width = max(map(len, heads), default=0)
@@ -104,12 +104,12 @@ def _head(setter: "Setter | None", times: "Times", who: str) -> str:
 
 
 def _json(line: "BlameLine", me: "Collection[str]") -> dict[str, object]:
-    from setpoint.past.who import told
+    from setpoint.past.who import writer_name
 
     found: dict[str, object] = {"text": line.text}
     if line.setter is not None:
         found["time"] = line.setter.time.isoformat().replace("+00:00", "Z")
-        found["actor"] = told(line.setter.actor, line.setter.cause, me)
+        found["actor"] = writer_name(line.setter.actor, line.setter.cause, me)
         if line.setter.revision:
             found["revision"] = line.setter.revision
     return found

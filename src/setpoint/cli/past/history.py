@@ -40,7 +40,7 @@ def history(
 async def _history(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, how: "dict[str, bool | int | None]"
 ) -> None:
-    from setpoint.past.queries import read_history, who_am_i
+    from setpoint.past.queries import current_user, read_history
     from setpoint.past.revision import folded
 
     async with connect(server) as client:
@@ -48,7 +48,7 @@ async def _history(
             times = target.Times.of(client)
             place = await target.find(client, what)
             found = await read_history(client, place, since=times.moment(since), until=times.moment(until))
-            me = await who_am_i(client)
+            me = await current_user(client)
     shown = found if how["everything"] else folded(found)
     shown = shown[-how["limit"] :] if how["limit"] else shown
     shown = shown[::-1]
@@ -73,14 +73,14 @@ def write_table(
     """Prints revisions as a table."""
     from setpoint.cli.output.table import Cell, render
     from setpoint.cli.output.terminal import terminal
-    from setpoint.past.who import told
+    from setpoint.past.who import writer_name
 
     columns = ["RV", "TIME", *(["OBJECT"] if with_object else []), "ACTOR", "CHANGE", *(["CAUSE"] if wide else [])]
     rows = []
     for each in revisions:
         row: list[str | Cell] = [str(each.number), times.shown(each.time)]
         row += [str(each.place)] if with_object else []
-        row += [told(each.actor, each.cause, me), Cell(each.summary, "quiet" if each.is_noise else "")]
+        row += [writer_name(each.actor, each.cause, me), Cell(each.summary, "quiet" if each.is_noise else "")]
         row += [_cause(each)] if wide else []
         rows.append(row)
     place = terminal()

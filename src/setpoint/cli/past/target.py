@@ -58,15 +58,15 @@ def moment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def told() -> Iterator[None]:
     """Turns errors about moments and missing history into Failures."""
     from setpoint.past.moment import MomentError
-    from setpoint.past.queries import NoPast, NotThere
+    from setpoint.past.queries import NoHistory, NotInHistory
 
     try:
         yield
     except MomentError as error:
         raise Failure(str(error), USAGE) from None
-    except NotThere as error:
+    except NotInHistory as error:
         raise Failure(str(error), NOT_FOUND) from None
-    except NoPast as error:
+    except NoHistory as error:
         raise Failure(str(error), FAILED) from None
 
 

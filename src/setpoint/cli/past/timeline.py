@@ -40,7 +40,7 @@ async def _timeline(
     what: tuple[str, ...], server: Server, form: Form, since: str, until: str, app: str, only: bool, headers: bool
 ) -> None:
     from setpoint.cli.past.history import write_table
-    from setpoint.past.queries import who_am_i
+    from setpoint.past.queries import current_user
     from setpoint.past.timeline import timeline
 
     async with connect(server) as client:
@@ -48,7 +48,7 @@ async def _timeline(
             times = target.Times.of(client)
             places = await _places(client, what, app, only)
             found = await timeline(client, places, since=times.moment(since), until=times.moment(until))
-            me = await who_am_i(client)
+            me = await current_user(client)
     if form.name == "name":
         for revision in found:
             echo(f"{revision.number} {revision.place}")

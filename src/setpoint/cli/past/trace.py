@@ -52,7 +52,7 @@ def trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: 
 
 
 async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, until: str, last: bool) -> None:
-    from setpoint.past.queries import who_am_i
+    from setpoint.past.queries import current_user
     from setpoint.past.related_objects import Related
 
     async with connect(server) as client:
@@ -63,7 +63,7 @@ async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, 
                 found = [await _one(client, related, what)]
             else:
                 found = await _of_object(client, what, times, since, until)
-            me = await who_am_i(client)
+            me = await current_user(client)
     found = found[:1] if last else found
     if form.name == "name":
         for each in found:
@@ -112,7 +112,7 @@ def _write(found: "list[Trace]", times: "Times", me: "Collection[str]", *, wide:
         place.echo(place.paint(first, "heading"))
         for text in rest:
             place.echo(text)
-    if any(each.told is None for each in found):
+    if any(each.reconcile is None for each in found):
         place.echo(place.paint(_FORGOTTEN, "quiet"), err=True)
 
 

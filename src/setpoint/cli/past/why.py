@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
     from setpoint.past.object_ref import ObjectReference
-    from setpoint.past.why.story import Story
+    from setpoint.past.why.story import Explanation
     from setpoint.past.why.story_text import Meaning
 
 # A controller is reported as lagging if objects have waited for longer than this.
@@ -52,9 +52,9 @@ def why(what: tuple[str, ...], when: str, form: Form, server: Server) -> None:
 async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> int:
     from msgspec.structs import replace
 
-    from setpoint.past.queries import revision_at, who_am_i
+    from setpoint.past.queries import current_user, revision_at
     from setpoint.past.why.explain import explain
-    from setpoint.past.why.fact_collector import gather
+    from setpoint.past.why.fact_collector import collect
 
     async with connect(server) as client:
         with target.told():
@@ -62,7 +62,7 @@ async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> 
             place = await target.find(client, what)
             moment = times.moment(when)
             at = await revision_at(client, moment) if moment is not None else None
-            facts = await gather(client, place, me=await who_am_i(client), at=at)
+            facts = await collect(client, place, me=await current_user(client), at=at)
             if at is not None and facts.history:
                 facts = replace(facts, now=(moment.time if moment else None) or facts.history[-1].time)
         story = explain(facts)
@@ -102,7 +102,7 @@ def hampered(rows: "list[Object]", kind: str) -> list[str]:
     return found
 
 
-def _print(story: "Story", form: Form, times: "Times") -> None:
+def _print(story: "Explanation", form: Form, times: "Times") -> None:
     if not form.is_table:
         write_tree(story.to_json(), form)
         return

@@ -49,7 +49,7 @@ def failing_since(facts: Facts) -> datetime | None:
     return None
 
 
-def took(facts: Facts, cause: Cause) -> str:
+def duration_text(facts: Facts, cause: Cause) -> str:
     """Returns the duration of a slow reconcile, or an empty string."""
     seconds = next((each.seconds for each in facts.reconciles if each.id == cause.id), 0.0)
     return f" (which took {measured(seconds)})" if seconds >= _LONG_SECONDS else ""

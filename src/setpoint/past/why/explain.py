@@ -8,11 +8,11 @@ from setpoint.objects import conditions
 from setpoint.objects.tree import Object
 from setpoint.past.revision import ADDED, DELETED, MODIFIED, Revision
 from setpoint.past.secret_mask import masked_text
-from setpoint.past.who import told
-from setpoint.past.why.controller_runs import UNSEEN, failing, failing_since, failures, took
-from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
+from setpoint.past.who import writer_name
+from setpoint.past.why.controller_runs import UNSEEN, duration_text, failing, failing_since, failures
+from setpoint.past.why.facts import Facts, Link, RelatedObject, Wait
 from setpoint.past.why.hints import hints
-from setpoint.past.why.story import Story, StoryStep, Verdict
+from setpoint.past.why.story import Explanation, ExplanationStep, Verdict
 from setpoint.past.why.times import ago, moment_of, span
 
 # The maximum number of similar details.
@@ -43,12 +43,12 @@ _DONE = {
 }
 
 
-def explain(facts: Facts) -> Story:
+def explain(facts: Facts) -> Explanation:
     """Returns the story of an object."""
     if facts.tree is None:
-        return _gone(facts)
+        return _explain_deleted(facts)
     verdict, headline = _headline(facts)
-    return Story(
+    return Explanation(
         str(facts.place),
         verdict,
         _in_short(headline),
@@ -64,14 +64,14 @@ def _in_short(text: str) -> str:
     return masked_text(_LINES_BEFORE_THE_LAST.sub(r"\1", text))
 
 
-def _gone(facts: Facts) -> Story:
+def _explain_deleted(facts: Facts) -> Explanation:
     """Returns the story of a deleted object: the time and the user."""
     last = facts.history[-1] if facts.history else None
     if last is None or last.type != DELETED:
-        return Story(str(facts.place), "gone", f"{facts.place.name} does not exist", hints=hints(facts))
+        return Explanation(str(facts.place), "gone", f"{facts.place.name} does not exist", hints=hints(facts))
     began = next((each for each in reversed(facts.history) if _begins_deletion(each)), last)
-    headline = f"{facts.place.name} does not exist: it was deleted by {told(began.actor, began.cause, facts.me)}"
-    return Story(str(facts.place), "gone", headline, last.time, steps=tuple(_steps(facts)))
+    headline = f"{facts.place.name} does not exist: it was deleted by {writer_name(began.actor, began.cause, facts.me)}"
+    return Explanation(str(facts.place), "gone", headline, last.time, steps=tuple(_steps(facts)))
 
 
 def _begins_deletion(revision: Revision) -> bool:
@@ -86,7 +86,7 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
     status = tree.get("status") or {}
     ready = conditions.of(tree, "Ready")
     state = status.get("state") or status.get("phase") or ""
-    if isinstance(state, str) and ready.get("reason") in _DONE and not _is_going(tree):
+    if isinstance(state, str) and ready.get("reason") in _DONE and not _is_terminating(tree):
         return "ready", f"{name} {_DONE[ready['reason']]}: {ready.get('message') or state}"
     if facts.unreachable and (summary is None or summary.ready):
         return "failed", f"{name} cannot be reached: {facts.unreachable}"
@@ -99,7 +99,7 @@ def _headline(facts: Facts) -> tuple[Verdict, str]:
         return "ready", f"{name} is {'ready' if ready.get('status') == 'True' else 'fine'}: {word}{more}"
     why = summary.message or summary.reason or ready.get("message") or state or summary.state
     reason = f" [{summary.reason}]" if summary.reason and summary.reason not in why else ""
-    if _is_going(tree):
+    if _is_terminating(tree):
         return summary.verdict, f"{name} is being deleted: {why}{reason}"
     if facts.waits:
         return summary.verdict, f"{name} waits for {' and '.join(_waited_for(each, facts) for each in facts.waits)}"
@@ -119,7 +119,7 @@ def _waited_for(wait: Wait, facts: Facts) -> str:
     return f"{text}: {wait.why}"
 
 
-def _is_going(tree: Object) -> bool:
+def _is_terminating(tree: Object) -> bool:
     return bool((tree.get("metadata") or {}).get("deletionTimestamp"))
 
 
@@ -182,8 +182,8 @@ def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:
     yield from ((text, text) for text in _owners(facts))
     yield from ((text, text) for text in _owned(facts))
     yield from _events(facts)
-    if facts.no_past:
-        yield facts.no_past, facts.no_past
+    if facts.no_history:
+        yield facts.no_history, facts.no_history
 
 
 def _suspension(tree: Object) -> Iterator[str]:
@@ -219,10 +219,10 @@ def _probe(result: Object, tree: Object) -> str:
     role = probe.get("role", "Readiness").lower()
     times = result.get("failures") or 0
     often = f" ({times} in a row)" if times > 1 else ""
-    return f"{role} probe {name} ({_asks(probe)}) fails: {result.get('reason') or result.get('outcome')}{often}"
+    return f"{role} probe {name} ({_probe_text(probe)}) fails: {result.get('reason') or result.get('outcome')}{often}"
 
 
-def _asks(probe: Object) -> str:
+def _probe_text(probe: Object) -> str:
     """Returns the text for a probe. If the address is a template, the result has the actual address."""
     kind = probe.get("type", "")
     if kind == "HTTP":
@@ -267,10 +267,12 @@ def _last_restart(facts: Facts) -> Iterator[str]:
 def _finalizers(facts: Facts) -> Iterator[str]:
     tree = facts.tree or {}
     metadata = tree.get("metadata") or {}
-    if not _is_going(tree):
+    if not _is_terminating(tree):
         return
     for name in metadata.get("finalizers") or ():
-        by = next((told(each.actor, each.cause, facts.me) for each in facts.history if _set_finalizer(each, name)), "")
+        by = next(
+            (writer_name(each.actor, each.cause, facts.me) for each in facts.history if _set_finalizer(each, name)), ""
+        )
         yield f"the finalizer {name}{f', set by {by},' if by else ''} is still set: its owner must remove the finalizer"
 
 
@@ -313,7 +315,7 @@ def _owned(facts: Facts) -> Iterator[str]:
         yield f"{len(troubled) - _MOST} more dependents are not ready"
 
 
-def _child(each: Neighbour) -> str:
+def _child(each: RelatedObject) -> str:
     assert each.summary is not None
     return f"{each.place} is {each.summary.state}: {each.summary.message or each.summary.reason}"
 
@@ -352,26 +354,28 @@ def _often_and_when(event: Object, now: datetime) -> str:
 # Steps
 
 
-def _steps(facts: Facts) -> Iterator[StoryStep]:
+def _steps(facts: Facts) -> Iterator[ExplanationStep]:
     seen: set[tuple[int, str]] = set()
     for link in facts.chain:
         yield from _of_link(link, facts, 0, "", seen)
 
 
-def _of_link(link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[int, str]]) -> Iterator[StoryStep]:
+def _of_link(
+    link: Link, facts: Facts, depth: int, caused: str, seen: set[tuple[int, str]]
+) -> Iterator[ExplanationStep]:
     write = link.write
     key = write.number, str(write.place)
     if key in seen and not caused:
         return
     seen.add(key)
-    yield StoryStep(
+    yield ExplanationStep(
         write.time,
-        masked_text(_what(write)),
-        told(write.actor, write.cause, facts.me),
+        masked_text(_write_summary(write)),
+        writer_name(write.actor, write.cause, facts.me),
         str(write.place),
         write.number,
         depth,
-        caused or _woken(link),
+        caused or _trigger_text(link),
     )
     led_to = _led_to(write, facts)
     for _, earlier in link.because:
@@ -387,15 +391,15 @@ def _led_to(write: Revision, facts: Facts) -> str:
     if write.claimant:
         name = cause.controller if cause.controller.endswith("controller") else f"{cause.controller} controller"
         return f"{_claim(write)}: caused {name} to reconcile {cause.key} → rv {write.number}"
-    by = told(write.actor, cause, ())
-    return f"caused {by} to reconcile {cause.key}{took(facts, cause)} → rv {write.number}"
+    by = writer_name(write.actor, cause, ())
+    return f"caused {by} to reconcile {cause.key}{duration_text(facts, cause)} → rv {write.number}"
 
 
 def _claim(write: Revision) -> str:
     return f"claimed by {write.claimant}"
 
 
-def _woken(link: Link) -> str:
+def _trigger_text(link: Link) -> str:
     """Returns the trigger of a write, if the trigger was not itself a write."""
     for reason, earlier in link.because:
         if earlier is None:
@@ -405,9 +409,9 @@ def _woken(link: Link) -> str:
     return ""
 
 
-def _what(write: Revision) -> str:
+def _write_summary(write: Revision) -> str:
     """Returns a short text for a write, with the first significant changes."""
-    if write.type != MODIFIED or len(write.told) <= _MOST_CHANGES or write.summary == "deletion began":
+    if write.type != MODIFIED or len(write.significant_changes) <= _MOST_CHANGES or write.summary == "deletion began":
         return write.summary
-    more = len(write.told) - _MOST_CHANGES
-    return f"{', '.join(map(str, write.told[:_MOST_CHANGES]))} (+{more})"
+    more = len(write.significant_changes) - _MOST_CHANGES
+    return f"{', '.join(map(str, write.significant_changes[:_MOST_CHANGES]))} (+{more})"

@@ -21,12 +21,12 @@ from setpoint.objects.tree import Object
 from setpoint.past.as_of import as_of
 from setpoint.past.moment import Moment
 from setpoint.past.object_ref import WORKLOADS, ObjectReference, resource_of
-from setpoint.past.queries import NoPast, NotThere, read_history
+from setpoint.past.queries import NoHistory, NotInHistory, read_history
 from setpoint.past.reconciles import read_reconciles
 from setpoint.past.related_objects import Related
 from setpoint.past.revision import ADDED, DELETED, Revision
 from setpoint.past.trace import kind_name, written
-from setpoint.past.why.facts import Facts, Link, Neighbour, Wait
+from setpoint.past.why.facts import Facts, Link, RelatedObject, Wait
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
 from setpoint.workload.service_producers import cannot_listen, serves
 
@@ -42,7 +42,7 @@ _WANTED = ("spec", "data", "metadata.annotations", "metadata.deletionTimestamp",
 _OWNLESS = frozenset({"ConfigMap", "Secret", "Pod", "Executable", "Container", "Service", "Endpoint", "Event"})
 
 
-async def gather(
+async def collect(
     client: Client,
     place: ObjectReference,
     *,
@@ -50,15 +50,15 @@ async def gather(
     at: int | None = None,
     now: datetime | None = None,
 ) -> Facts:
-    """Collects the facts about an object, now or at a revision; `now` is the time of that revision. Raises NotThere if
+    """Collects the facts about an object, now or at a revision; `now` is the time of that revision. Raises NotInHistory if
     the object does not exist and never existed."""
     if at is not None:
         client = as_of(client, at)
     moment = now or client.clock.now()
-    return await _Gathering(client, await client.mapper.resources(refresh=False), moment, at).facts(place, me)
+    return await _Collector(client, await client.mapper.resources(refresh=False), moment, at).facts(place, me)
 
 
-class _Gathering:
+class _Collector:
     """One collection of facts. Reads each history once."""
 
     def __init__(self, client: Client, resources: Sequence[APIResource], now: datetime, at: int | None) -> None:
@@ -77,13 +77,13 @@ class _Gathering:
         no_past = ""
         try:
             history = await self._history(place)
-        except NoPast as error:
+        except NoHistory as error:
             no_past = str(error)
-        except NotThere:
+        except NotInHistory:
             if tree is None:
                 raise
         if tree is None and not history:
-            raise NotThere(f"{place} does not exist")
+            raise NotInHistory(f"{place} does not exist")
         facts = Facts(place, self._now, tree, None, tuple(history), no_past, me=me)
         facts = _with(facts, chain=await self._chain(history))
         return facts if tree is None else await self._of_living(facts, tree)
@@ -103,7 +103,7 @@ class _Gathering:
             if place.gvk.kind in LOGGED.values() and is_workload and not self._until
             else (),
             events=await self._events(place, tree),
-            owners=tuple(Neighbour(owner, found) for owner, found in owners),
+            owners=tuple(RelatedObject(owner, found) for owner, found in owners),
             owned=await self._owned(related, tree, place) if place.gvk.kind not in _OWNLESS else (),
             ports={name: port for name, service in services.items() if (port := _port(service))},
             unreachable=next((why for each in served if (why := cannot_listen(each))), ""),
@@ -132,7 +132,7 @@ class _Gathering:
 
     async def _chain(self, history: list[Revision]) -> tuple[Link, ...]:
         """Returns the writes that led to the current state, and the causes of each."""
-        return tuple([await self._link(each, 0) for each in turns(history)])
+        return tuple([await self._link(each, 0) for each in state_changes(history)])
 
     async def _link(self, write: Revision, depth: int) -> Link:
         key = write.place, write.number
@@ -156,7 +156,7 @@ class _Gathering:
         namespace, _, name = reason.object.rpartition("/")
         try:
             return written(reason, await self._history(ObjectReference(resource, name, namespace)))
-        except (NoPast, NotThere):
+        except (NoHistory, NotInHistory):
             return None
 
     # Dependencies
@@ -172,11 +172,11 @@ class _Gathering:
         for wait in waiting_for(tree, lambda kind, name: self._trees.get((kind, name))):
             other = self._trees.get((wait.kind, wait.name))
             deeper = await self._waits(other, depth + 1) if other is not None else ()
-            why = wait.why if other is None else self._word(other) or wait.why
+            why = wait.why if other is None else self._not_ready_message(other) or wait.why
             found.append(Wait(wait.kind, wait.name, wait.condition, why, deeper))
         return tuple(found)
 
-    def _word(self, tree: Object) -> str:
+    def _not_ready_message(self, tree: Object) -> str:
         """Returns the message of an object that is not ready."""
         summary = self._summary(tree)
         return "" if summary.ready else summary.message
@@ -209,14 +209,14 @@ class _Gathering:
             return ()
         return tuple(sorted(listed.items, key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or ""))
 
-    async def _owned(self, related: Related, tree: Object, place: ObjectReference) -> tuple[Neighbour, ...]:
+    async def _owned(self, related: Related, tree: Object, place: ObjectReference) -> tuple[RelatedObject, ...]:
         if place.gvk.kind == "Namespace" and tree["metadata"].get("deletionTimestamp"):
             left = await related.inside(place.name)
-            return tuple(Neighbour(each, found, self._summary(found)) for each, found in left)
+            return tuple(RelatedObject(each, found, self._summary(found)) for each, found in left)
         places = await related.owned(tree, place)
         trees = await asyncio.gather(*(self._get(each) for each in places))
         return tuple(
-            Neighbour(each, found, self._summary(found) if found is not None else None)
+            RelatedObject(each, found, self._summary(found) if found is not None else None)
             for each, found in zip(places, trees, strict=True)
         )
 
@@ -236,21 +236,23 @@ def _port(service: Object) -> int:
     return port if isinstance(port, int) else 0
 
 
-def turns(history: Sequence[Revision]) -> list[Revision]:
+def state_changes(history: Sequence[Revision]) -> list[Revision]:
     """Returns the revisions that led to the current state, the newest first: the last changes of state, and the last
     change of the desired state. For a status without a state, its last change counts."""
-    has_state = any(_is_state(change.path) for revision in history for change in revision.told)
+    has_state = any(_is_state(change.path) for revision in history for change in revision.significant_changes)
     found: list[Revision] = []
     for revision in reversed(history):
         if revision.type == ADDED:
             found.append(revision)
             break
-        is_state = any(_is_state(change.path) for change in revision.told) or (
-            not has_state and not found and any(change.path.startswith("status") for change in revision.told)
+        is_state = any(_is_state(change.path) for change in revision.significant_changes) or (
+            not has_state
+            and not found
+            and any(change.path.startswith("status") for change in revision.significant_changes)
         )
         if revision.type == DELETED or (is_state and len(found) < _TURNS - 1):
             found.append(revision)
-        elif any(change.path.startswith(_WANTED) for change in revision.told):
+        elif any(change.path.startswith(_WANTED) for change in revision.significant_changes):
             found.append(revision)
             break
     return found[: _TURNS + 1]

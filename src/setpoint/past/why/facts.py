@@ -31,7 +31,7 @@ class Link(msgspec.Struct, frozen=True):
     because: tuple[tuple[Reason, "Link | None"], ...] = ()
 
 
-class Neighbour(msgspec.Struct, frozen=True):
+class RelatedObject(msgspec.Struct, frozen=True):
     """A related object; without a tree the object is deleted."""
 
     place: ObjectReference
@@ -50,7 +50,7 @@ class Facts(msgspec.Struct, frozen=True):
     # The revisions, oldest first.
     history: tuple[Revision, ...] = ()
     # The reason for a missing history.
-    no_past: str = ""
+    no_history: str = ""
     # The writes that led to the current state, the newest first.
     chain: tuple[Link, ...] = ()
     waits: tuple[Wait, ...] = ()
@@ -58,8 +58,8 @@ class Facts(msgspec.Struct, frozen=True):
     output: tuple[str, ...] = ()
     # The events of the object, oldest first.
     events: tuple[Object, ...] = ()
-    owners: tuple[Neighbour, ...] = ()
-    owned: tuple[Neighbour, ...] = ()
+    owners: tuple[RelatedObject, ...] = ()
+    owned: tuple[RelatedObject, ...] = ()
     # The ports of services, by name.
     ports: Mapping[str, int] = {}
     # The reason for which a running object cannot be reached: another process listens at one of its ports.

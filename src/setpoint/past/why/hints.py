@@ -15,7 +15,7 @@ import msgspec
 from setpoint.objects.tree import Json, Object
 from setpoint.past.secret_mask import masked_text
 from setpoint.past.why.controller_runs import UNSEEN, failing
-from setpoint.past.why.facts import Facts, Neighbour
+from setpoint.past.why.facts import Facts, RelatedObject
 
 _MOST = 3
 _refused = re.compile(
@@ -40,11 +40,11 @@ def _rules() -> list[_Rule]:
 
 def hints(facts: Facts) -> tuple[str, ...]:
     """Returns the hints, the most certain first."""
-    found = [*_wrong_ports(facts), *_who_to_ask(facts), *filter(None, (_of_rule(rule, facts) for rule in _rules()))]
+    found = [*_wrong_ports(facts), *_next_objects(facts), *filter(None, (_of_rule(rule, facts) for rule in _rules()))]
     return tuple(masked_text(text) for text in dict.fromkeys(found))[:_MOST]
 
 
-def _who_to_ask(facts: Facts) -> Iterator[str]:
+def _next_objects(facts: Facts) -> Iterator[str]:
     """Yields the next objects to examine: the last one of a chain of dependencies, and dependents."""
     for first in facts.waits:
         wait = first
@@ -71,7 +71,7 @@ def _of_rule(rule: _Rule, facts: Facts) -> str:
         return ""
     values: dict[str, str] = {"name": facts.place.name}
     if rule.says:
-        match = next((found for text in _said(facts) if (found := re.search(rule.says, text))), None)
+        match = next((found for text in _texts(facts) if (found := re.search(rule.says, text))), None)
         if match is None:
             return ""
         values |= {key: value or "" for key, value in match.groupdict().items()}
@@ -91,11 +91,11 @@ def _reasons(facts: Facts) -> set[str]:
         found -= UNSEEN  # the change was observed, but its controller fails
     found |= {event.get("reason", "") for event in facts.events if event.get("type") == "Warning"}
     for each in facts.owned:
-        found |= set(_of_neighbour(each))
+        found |= set(_reasons_of_related(each))
     return found
 
 
-def _of_neighbour(each: Neighbour) -> Iterator[str]:
+def _reasons_of_related(each: RelatedObject) -> Iterator[str]:
     if each.summary is not None and not each.summary.ready:
         yield each.summary.reason
 
@@ -112,7 +112,7 @@ def _conditions(tree: Object | None) -> list[Object]:
     return [each for each in listed if isinstance(each, dict)]
 
 
-def _said(facts: Facts) -> Iterator[str]:
+def _texts(facts: Facts) -> Iterator[str]:
     """Yields all texts about the object."""
     for each in _conditions(facts.tree):
         yield str(each.get("message", ""))
@@ -128,7 +128,7 @@ def _said(facts: Facts) -> Iterator[str]:
 
 def _wrong_ports(facts: Facts) -> Iterator[str]:
     """Yields a hint if a connection was refused at a port in a variable, while the service has another port."""
-    for line in _said(facts):
+    for line in _texts(facts):
         if (match := _refused(line)) is None:
             continue
         port = match[1] or match[2]

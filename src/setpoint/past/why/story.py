@@ -10,7 +10,7 @@ from setpoint.objects.tree import Object
 Verdict: TypeAlias = Literal["ready", "progressing", "failed", "gone"]
 
 
-class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExplanationStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change. `caused` describes its effect: the reconcile, and its write."""
 
     time: datetime
@@ -22,7 +22,7 @@ class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     caused: str = ""
 
 
-class Story(msgspec.Struct, frozen=True):
+class Explanation(msgspec.Struct, frozen=True):
     """The explanation of an object's state."""
 
     object: str
@@ -33,7 +33,7 @@ class Story(msgspec.Struct, frozen=True):
     # Details, the most important first: dependencies, failing probes, restarts.
     details: tuple[str, ...] = ()
     # The causes, the newest first.
-    steps: tuple[StoryStep, ...] = ()
+    steps: tuple[ExplanationStep, ...] = ()
     # The last lines of output.
     output: tuple[str, ...] = ()
     # Hints about the cause and the solution.

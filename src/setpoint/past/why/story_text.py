@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Literal, TypeAlias
 
-from setpoint.past.why.story import Story, StoryStep
+from setpoint.past.why.story import Explanation, ExplanationStep
 
 Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading"]
 # Returns a text in the colour of its meaning.
@@ -21,52 +21,52 @@ def plain(text: str, meaning: Meaning) -> str:
     return text
 
 
-def render(story: Story, *, width: int | None, zone: tzinfo, now: datetime, paint: Paint = plain) -> str:
+def render(explanation: Explanation, *, width: int | None, zone: tzinfo, now: datetime, paint: Paint = plain) -> str:
     """Returns the text of a story, ending with a newline. Without a width, lines are not wrapped."""
-    return "\n".join(_lines(story, width, zone, now, paint)) + "\n"
+    return "\n".join(_lines(explanation, width, zone, now, paint)) + "\n"
 
 
-def _lines(story: Story, width: int | None, zone: tzinfo, now: datetime, paint: Paint) -> Iterator[str]:
-    since = f" (since {clock_time(story.since, zone, now)})" if story.since is not None else ""
-    for line in wrapped(f"{story.headline}{since}", width):
-        yield paint(line, _MEANINGS[story.verdict])
-    for text in story.details:
+def _lines(explanation: Explanation, width: int | None, zone: tzinfo, now: datetime, paint: Paint) -> Iterator[str]:
+    since = f" (since {clock_time(explanation.since, zone, now)})" if explanation.since is not None else ""
+    for line in wrapped(f"{explanation.headline}{since}", width):
+        yield paint(line, _MEANINGS[explanation.verdict])
+    for text in explanation.details:
         yield from wrapped(text, width, "  ", "    ")
-    yield from _steps(story.object, story.steps, width, zone, now, paint)
-    for number, line in enumerate(story.output):
+    yield from _steps(explanation.object, explanation.steps, width, zone, now, paint)
+    for number, line in enumerate(explanation.output):
         yield cut(f"{'last output' if number == 0 else '':11} │ {line}", width)
-    for text in story.hints:
+    for text in explanation.hints:
         for line in wrapped(f"hint: {text}", width, "", "      "):
             yield paint(line, "heading")
 
 
 def _steps(
-    own: str, steps: Sequence[StoryStep], width: int | None, zone: tzinfo, now: datetime, paint: Paint
+    own: str, steps: Sequence[ExplanationStep], width: int | None, zone: tzinfo, now: datetime, paint: Paint
 ) -> Iterator[str]:
     """Yields the steps, each with its effect below; the names of the writers form a column."""
     heads = [f" {clock_time(step.time, zone, now)}  rv {step.revision:<5} " for step in steps]
     # The object of the story is not repeated.
     texts = [f"{'   ' * step.depth}{'' if step.object == own else f'{step.object} '}{step.what}" for step in steps]
-    room = max(map(len, texts), default=0)
+    width_left = max(map(len, texts), default=0)
     if width is not None:
         longest = max((len(head) + len(step.who) + 2 for head, step in zip(heads, steps, strict=True)), default=0)
-        room = max(min(room, width - longest), _NARROWEST)
+        width_left = max(min(width_left, width - longest), _NARROWEST)
     for head, text, step in zip(heads, texts, steps, strict=True):
         gap, indent = " " * len(head), "   " * step.depth
-        first, *rest = _broken(text, room, indent)
-        yield f"{paint(head, 'quiet')}{first:<{room}}  {paint(step.who, 'heading')}".rstrip()
+        first, *rest = _broken(text, width_left, indent)
+        yield f"{paint(head, 'quiet')}{first:<{width_left}}  {paint(step.who, 'heading')}".rstrip()
         yield from (f"{gap}{line}" for line in rest)
         if step.caused:
             for line in wrapped(f"└─ {step.caused}", width, f"{gap}{indent}", f"{gap}{indent}   "):
                 yield paint(line, "quiet")
 
 
-def _broken(text: str, room: int, indent: str) -> list[str]:
+def _broken(text: str, width_left: int, indent: str) -> list[str]:
     """Wraps a text; long words may be broken anywhere."""
-    if len(text) <= room:
+    if len(text) <= width_left:
         return [text]
     how = textwrap.TextWrapper(
-        room,
+        width_left,
         initial_indent=indent,
         subsequent_indent=f"{indent}  ",
         break_on_hyphens=False,

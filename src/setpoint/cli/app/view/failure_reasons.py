@@ -12,9 +12,9 @@ _MOST_OUTPUT = 2
 async def reasons(client: Client, workload: Workload) -> list[str]:
     """Returns the last output lines of the workload and a hint; an empty list if neither is known."""
     from setpoint.past.object_ref import ObjectReference
-    from setpoint.past.queries import NoPast, NotThere
+    from setpoint.past.queries import NoHistory, NotInHistory
     from setpoint.past.why.explain import explain
-    from setpoint.past.why.fact_collector import gather
+    from setpoint.past.why.fact_collector import collect
 
     meant = workload
     if workload.kind in ("Task", "ExecutableReplicaSet"):
@@ -22,8 +22,8 @@ async def reasons(client: Client, workload: Workload) -> list[str]:
         meant = next((child for child in reversed(workload.children) if not child.judgement.ready), workload)
     try:
         resource = await client.resource(ref(meant.kind))
-        story = explain(await gather(client, ObjectReference(resource, meant.name)))
-    except (APIError, TransportError, NoPast, NotThere):
+        story = explain(await collect(client, ObjectReference(resource, meant.name)))
+    except (APIError, TransportError, NoHistory, NotInHistory):
         return []
     said = [line for line in story.output if line.strip()]
     return [*(f"│ {line}" for line in said[-_MOST_OUTPUT:]), *(f"hint: {hint}" for hint in story.hints[:1])]
