@@ -7,7 +7,7 @@ import pytest
 from tests.app.apps import cases, rendered, written
 from tests.workload.kinds.conftest import Plane
 
-from setpoint.app.init.directory import look
+from setpoint.app.init.directory import list_directory
 from setpoint.app.init.propose import propose
 
 CASES = cases("init")
@@ -32,4 +32,4 @@ def test_the_files_that_matter_are_read_from_a_directory_and_those_in_it(tmp_pat
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "package.json").write_bytes(b"\xff")
-    assert look(tmp_path) == {"Procfile": "Procfile", "api/main.py": "api/main.py", "api/uv.lock": ""}
+    assert list_directory(tmp_path) == {"Procfile": "Procfile", "api/main.py": "api/main.py", "api/uv.lock": ""}

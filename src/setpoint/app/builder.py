@@ -55,8 +55,8 @@ class Reach:
         """A reference to the URL."""
         return self._reference("url")
 
-    def _reference(self, what: str) -> str:
-        return f"${{services.{self.name}.{what}{self._port}}}"
+    def _reference(self, field: str) -> str:
+        return f"${{services.{self.name}.{field}{self._port}}}"
 
 
 class ServiceHandle(Reach):
@@ -161,10 +161,10 @@ def rendered(
     """Returns the objects of an app that was not read from a file. Raises Mistakes."""
     # Imported here: rendering imports all workload kinds, which code that only builds an app does not need.
     from setpoint.app.render import render
-    from setpoint.app.surroundings import look_around
+    from setpoint.app.surroundings import read_environment
 
     app = profiles.selected(file, chosen)
-    return render(app, look_around(app, directory.absolute(), environ, session))
+    return render(app, read_environment(app, directory.absolute(), environ, session))
 
 
 def _made(kind: type[P], fields: Mapping[str, Any], path: typedyaml.Path) -> P:

@@ -12,7 +12,7 @@ from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Task, Workload
 from setpoint.app.part_checks import probe_faults, source_faults, span_fault
 from setpoint.app.parts import Mount
-from setpoint.app.ports import all_ports, asks_for, object_name
+from setpoint.app.ports import all_ports, object_name, refers_to
 from setpoint.objects import quantity
 from setpoint.objects.cron import ScheduleError
 from setpoint.objects.names import dns1123_label
@@ -209,7 +209,7 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
                     yield path, f"port {number} is already used by {other}; choose another port, or auto"
             if port.container and port.listens is None:
                 yield path, "set the port number that the container listens on"
-            if not port.container and port.proxied and not asks_for(app, service, port.name) and not port.listens:
+            if not port.container and port.proxied and not refers_to(app, service, port.name) and not port.listens:
                 told = f"the program does not get its port: use ${{port.{port.name}}} in run or env"
                 yield path, f"{told}, or set the port number that the program listens on"
             if service.replicas is not None and port.listens:
@@ -220,7 +220,7 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
 def _wait_faults(app: AppFile) -> Iterator[Fault]:
     for section, name, workload in _workloads(app):
         path = (section, name, "after")
-        for other, how in forms.said_waits(workload).items():
+        for other, how in forms.declared_waits(workload).items():
             place = (*path, other) if isinstance(workload.after, dict) else path
             try:
                 wait = forms.wait(other, how, app)

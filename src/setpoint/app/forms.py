@@ -68,13 +68,13 @@ def _number(text: str) -> int:
     raise ValueError(f"invalid port {text}: expected a number from 1 to 65535")
 
 
-def scheme(name: str, given: Port, *, container: bool) -> str:
+def scheme(name: str, configured: Port, *, container: bool) -> str:
     """Returns the URL scheme of a port."""
-    if given.scheme or name in ("http", "https"):
-        return given.scheme or name
+    if configured.scheme or name in ("http", "https"):
+        return configured.scheme or name
     if container:
-        return SCHEMES.get(given.port or 0, "tcp" if given.protocol == "tcp" else "udp")
-    return "http" if given.protocol == "tcp" else "udp"
+        return SCHEMES.get(configured.port or 0, "tcp" if configured.protocol == "tcp" else "udp")
+    return "http" if configured.protocol == "tcp" else "udp"
 
 
 def probe(value: str | Probe) -> Probe:
@@ -98,10 +98,10 @@ def _unquoted(text: str) -> str:
 
 def waits(workload: Workload, app: AppFile) -> list[Wait]:
     """Returns the dependencies of a service or task. Raises ValueError."""
-    return [wait(name, how, app) for name, how in said_waits(workload).items()]
+    return [wait(name, how, app) for name, how in declared_waits(workload).items()]
 
 
-def said_waits(workload: Workload) -> dict[str, str]:
+def declared_waits(workload: Workload) -> dict[str, str]:
     """Returns the names that a service or task depends on, with their conditions ("" for the default condition)."""
     return workload.after if isinstance(workload.after, dict) else dict.fromkeys(many(workload.after), "")
 

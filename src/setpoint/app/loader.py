@@ -10,7 +10,7 @@ from setpoint.app.faults import Where, in_order, refuse
 from setpoint.app.model import AppFile
 from setpoint.app.reader import read_app
 from setpoint.app.render import render
-from setpoint.app.surroundings import look_around
+from setpoint.app.surroundings import read_environment
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistake, Mistakes
 
@@ -51,8 +51,8 @@ def load_app(
     # Other faults of a part may result from its unknown fields, and are not reported.
     found = [*unknown, *(each for each in found if _part(each) not in set(map(_part, unknown)))]
     well_formed = not found
-    around = attempt(lambda: look_around(app, directory, environ, session, where))
-    objects = attempt(lambda: render(app, around, where)) if around is not None and well_formed else None
+    environment = attempt(lambda: read_environment(app, directory, environ, session, where))
+    objects = attempt(lambda: render(app, environment, where)) if environment is not None and well_formed else None
     if on_this_machine and (well_formed or unknown):
         attempt(lambda: refuse(missing(app, directory, environ), where))
     if objects is None or found:

@@ -34,9 +34,9 @@ def source_faults(path: Path, source: str) -> Iterator[Fault]:
             yield path, f"invalid volume name {source!r}: {message}{hint}"
 
 
-def probe_faults(path: Path, given: str | Probe, service: Service) -> Iterator[Fault]:
+def probe_faults(path: Path, configured: str | Probe, service: Service) -> Iterator[Fault]:
     try:
-        probe = forms.probe(given)
+        probe = forms.probe(configured)
     except ValueError as error:
         yield path, str(error)
         return
@@ -47,35 +47,35 @@ def probe_faults(path: Path, given: str | Probe, service: Service) -> Iterator[F
         return
     for name in ("every", "timeout", "delay"):
         yield from span_fault((*path, name), getattr(probe, name))
-    yield from _ask_faults(path, asks[0], probe, service)
+    yield from _action_faults(path, asks[0], probe, service)
 
 
-def _ask_faults(path: Path, ask: str, probe: Probe, service: Service) -> Iterator[Fault]:
-    value = getattr(probe, ask)
-    if ask == "exec":
+def _action_faults(path: Path, action: str, probe: Probe, service: Service) -> Iterator[Fault]:
+    value = getattr(probe, action)
+    if action == "exec":
         try:
             command(value)
         except ValueError as error:
             yield (*path, "exec"), str(error)
         return
-    if ask == "log":
+    if action == "log":
         # Imported here: the regular expression library is slow to import, and few files have patterns.
         from setpoint.schema.regex import pattern_error
 
         if fault := pattern_error(value):
             yield (*path, "log"), f"invalid regular expression: {fault}"
         return
-    if ask == "http" and not value.startswith(("/", "http://", "https://", "${")):
+    if action == "http" and not value.startswith(("/", "http://", "https://", "${")):
         yield (*path, "http"), f"{value!r} is neither a path nor a URL; use e.g. /{value}"
-    elif ask == "tcp" and isinstance(value, str) and ":" not in value:
+    elif action == "tcp" and isinstance(value, str) and ":" not in value:
         yield (*path, "tcp"), f"invalid address {value!r}: expected HOST:PORT, or tcp: true and port: NAME"
-    elif (ask == "http" and value.startswith("/")) or (ask == "tcp" and value is True) or ask == "grpc":
-        yield from _which_port(path, ask, probe, service)
+    elif (action == "http" and value.startswith("/")) or (action == "tcp" and value is True) or action == "grpc":
+        yield from _port_choice_faults(path, action, probe, service)
 
 
-def _which_port(path: Path, ask: str, probe: Probe, service: Service) -> Iterator[Fault]:
+def _port_choice_faults(path: Path, action: str, probe: Probe, service: Service) -> Iterator[Fault]:
     if not service.ports:
-        yield path, f"the {ask} probe needs a port; add one under ports"
+        yield path, f"the {action} probe needs a port; add one under ports"
     elif probe.port and probe.port not in service.ports:
         yield (*path, "port"), f"unknown port {probe.port}{choices(probe.port, list(service.ports))}"
     elif not probe.port and len(service.ports) > 1:

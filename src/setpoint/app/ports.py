@@ -41,7 +41,7 @@ def object_name(service: str, port: str) -> str:
     return f"{service}-{port}"
 
 
-def asks_for(app: AppFile, workload: Workload, port: str) -> bool:
+def refers_to(app: AppFile, workload: Workload, port: str) -> bool:
     """Returns True if the command or environment of a workload refers to the port."""
     return any(reference.path == ("port", port) for reference in references(app, workload))
 
@@ -67,7 +67,7 @@ def _served(app: AppFile, name: str, service: Service, port: str) -> ServedPort:
     if not container and given.proxy is None and listens and host is None:
         # A number alone: the port on this machine if the program gets its port from Setpoint, otherwise the port that
         # the program listens on.
-        if asks_for(app, service, port):
+        if refers_to(app, service, port):
             listens, host = None, listens
         else:
             proxied = False

@@ -45,13 +45,13 @@ def health_probes(
 def _probe(
     name: str,
     role: str,
-    given: str | Probe,
+    configured: str | Probe,
     path: Path,
     user: User,
     values: Values,
     ports: Mapping[str, ServedPort],
 ) -> Object:
-    probe = forms.probe(given)
+    probe = forms.probe(configured)
     schedule: Object = {
         "kind": "UntilSuccess" if role == "Startup" else "Continuous",
         "interval": probe.every,
@@ -60,7 +60,7 @@ def _probe(
     if probe.delay:
         schedule["initialDelay"] = probe.delay
     made: Object = {"name": name, "role": role, "schedule": schedule}
-    made |= dict(_asked(probe, path, user, values, ports))
+    made |= dict(_action(probe, path, user, values, ports))
     failures = probe.fail or (_ALIVE_FAILURES if role == "Liveness" else 1)
     if failures > 1:
         made["failureThreshold"] = failures
@@ -69,7 +69,7 @@ def _probe(
     return made
 
 
-def _asked(
+def _action(
     probe: Probe, path: Path, user: User, values: Values, ports: Mapping[str, ServedPort]
 ) -> Iterator[tuple[str, object]]:
     if probe.exec:

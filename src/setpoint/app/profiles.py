@@ -69,15 +69,15 @@ def _choices(app: AppFile, name: str, chosen: Collection[str]) -> Iterable[Choic
     return (app.profiles[each][name] for each in chosen if name in app.profiles.get(each, {}))
 
 
-def _without(workload: W, gone: Collection[str]) -> W:
+def _without(workload: W, excluded: Collection[str]) -> W:
     """Returns the workload without dependencies on excluded workloads."""
     after: Any = workload.after
     if isinstance(after, dict):
-        after = {name: how for name, how in after.items() if name not in gone}
+        after = {name: how for name, how in after.items() if name not in excluded}
     elif isinstance(after, str):
-        after = () if after in gone else after
+        after = () if after in excluded else after
     else:
-        after = tuple(name for name in after if name not in gone)
+        after = tuple(name for name in after if name not in excluded)
     return msgspec.structs.replace(workload, after=after)
 
 

@@ -13,8 +13,8 @@ from setpoint.app.checks import check
 from setpoint.app.faults import Fault, Where, nowhere, refuse
 from setpoint.app.model import AppFile, Network, Service, Task, Volume
 from setpoint.app.ports import Ports, ServedPort, all_ports
-from setpoint.app.specs import Specs, said, volume_name
-from setpoint.app.surroundings import Surroundings
+from setpoint.app.specs import Specs, volume_name, without_empty
+from setpoint.app.surroundings import AppEnvironment
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks
@@ -23,10 +23,10 @@ from setpoint.workload.kinds.api_names import APP_LABEL, GROUP, OWN_GROUP, PART_
 _OVERLAPS = {"allow": "Allow", "forbid": "Forbid", "replace": "Replace"}
 
 
-def render(app: AppFile, around: Surroundings, where: Where = nowhere) -> list[Object]:
+def render(app: AppFile, environment: AppEnvironment, where: Where = nowhere) -> list[Object]:
     """Returns the objects of an app with its profiles applied. Raises Mistakes."""
     refuse(check(app), where)
-    rendering = _Rendering(app, around)
+    rendering = _Rendering(app, environment)
     objects = rendering.everything()
     refuse(rendering.faults, where)
     refuse(_circles(app, objects), where)
@@ -44,12 +44,12 @@ def _circles(app: AppFile, objects: list[Object]) -> Iterable[Fault]:
 class _Rendering:
     """The rendering of one app."""
 
-    def __init__(self, app: AppFile, around: Surroundings) -> None:
-        self._app, self._around = app, around
+    def __init__(self, app: AppFile, environment: AppEnvironment) -> None:
+        self._app, self._environment = app, environment
         self.faults: list[Fault] = []
         self._ports: Ports = all_ports(app)
-        self._values = Values(app, around, self._ports, self.faults)
-        self._specs = Specs(app, around, self._values, self.faults)
+        self._values = Values(app, environment, self._ports, self.faults)
+        self._specs = Specs(app, environment, self._values, self.faults)
         self._automatic = forms.automatic(app)
         self._cascading = self._cascade()
         self._users = [
@@ -60,15 +60,15 @@ class _Rendering:
     def everything(self) -> list[Object]:
         workloads = [self._workload(user) for user in self._users]
         return [
-            self._told(),
+            self._app_object(),
             *self._secrets(),
-            *(self._labelled(tree) for tree in self._around.crds),
+            *(self._labelled(tree) for tree in self._environment.crds),
             *self._volumes(),
             *self._networks(),
             *(self._service(name, port) for name, ports in self._ports.items() for port in ports.values()),
             *self._tunnels(),
             *workloads,
-            *(self._labelled(tree) for tree in self._around.objects),
+            *(self._labelled(tree) for tree in self._environment.objects),
         ]
 
     def _object(self, kind: str, name: str, spec: Object, part: str = "", api: str = f"{GROUP}/{VERSION}") -> Object:
@@ -76,7 +76,7 @@ class _Rendering:
         return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
 
     def _labels(self, part: str = "") -> dict[str, str]:
-        return said({APP_LABEL: self._app.app, SESSION_LABEL: self._around.session, PART_LABEL: part})
+        return without_empty({APP_LABEL: self._app.app, SESSION_LABEL: self._environment.session, PART_LABEL: part})
 
     def _labelled(self, tree: Object) -> Object:
         made: Object = copy(tree)
@@ -84,16 +84,16 @@ class _Rendering:
         metadata["labels"] = {**(metadata.get("labels") or {}), **self._labels()}
         return made
 
-    def _told(self) -> Object:
+    def _app_object(self) -> Object:
         """Returns the App object, which describes the app."""
         controllers = [forms.controller(each) for each in self._app.controllers]
         spec = {
-            "directory": self._around.directory,
+            "directory": self._environment.directory,
             "services": list(self._app.services),
             "tasks": list(self._app.tasks),
-            "controllers": [said({"module": each.module, "name": each.name}) for each in controllers],
+            "controllers": [without_empty({"module": each.module, "name": each.name}) for each in controllers],
         }
-        return self._object("App", self._app.app, said(spec), api=f"{OWN_GROUP}/{VERSION}")
+        return self._object("App", self._app.app, without_empty(spec), api=f"{OWN_GROUP}/{VERSION}")
 
     def _secrets(self) -> Iterable[Object]:
         if data := self._values.secret_data():
@@ -104,7 +104,7 @@ class _Rendering:
         for name in self._used_volumes():
             volume = self._app.volumes.get(name) or Volume()
             spec: Object = {"name": volume_name(self._app, name), "persistent": volume.keep}
-            spec |= said({"driver": volume.driver, "options": volume.driver_opts})
+            spec |= without_empty({"driver": volume.driver, "options": volume.driver_opts})
             yield self._object("ContainerVolume", name, spec)
 
     def _used_volumes(self) -> list[str]:
@@ -133,14 +133,14 @@ class _Rendering:
                 "internal": network.internal,
                 "ipv6": network.ipv6,
             }
-            yield self._object("ContainerNetwork", name, said(spec))
+            yield self._object("ContainerNetwork", name, without_empty(spec))
 
     def _service(self, name: str, port: ServedPort) -> Object:
         spec: Object = {"protocol": port.protocol}
         if port.proxied:
-            spec |= said({"port": port.host, "address": port.address})
+            spec |= without_empty({"port": port.host, "address": port.address})
         else:
-            spec |= said({"addressAllocationMode": "Proxyless", "port": port.host or port.listens})
+            spec |= without_empty({"addressAllocationMode": "Proxyless", "port": port.host or port.listens})
         made = self._object("Service", port.service, spec, name)
         made["metadata"]["annotations"] = {SCHEME: port.scheme}
         return made
@@ -178,7 +178,7 @@ class _Rendering:
     def _task(self, user: User, task: Task, inner: Object, depends: list[Object]) -> Object:
         kind = "container" if user.container else "executable"
         spec: Object = {"template": {"labels": self._labels(user.name), kind: inner}}
-        spec |= said(
+        spec |= without_empty(
             {
                 "dependsOn": depends,
                 "schedule": task.schedule,
@@ -193,7 +193,7 @@ class _Rendering:
 
     def _depends(self, user: User) -> list[Object]:
         found = [
-            said(
+            without_empty(
                 {
                     "kind": self._kind(wait.name),
                     "name": wait.name,
@@ -241,16 +241,16 @@ class _Rendering:
         watch = forms.watch(service.watch)
         if watch is None:
             return None
-        return said(
+        return without_empty(
             {
                 "paths": [self._specs.path_of(path) for path in watch.paths],
-                "ignore": [*watch.ignore, *self._hosted(watch.paths)],
+                "ignore": [*watch.ignore, *self._controller_files(watch.paths)],
                 "action": "Rebuild" if watch.do == "rebuild" else "",
                 "debounce": watch.debounce,
             }
         )
 
-    def _hosted(self, paths: Iterable[str]) -> list[str]:
+    def _controller_files(self, paths: Iterable[str]) -> list[str]:
         """Returns the controller files to ignore when the whole directory is watched: controllers are reloaded
         separately."""
         if not any(path.startswith("*") for path in paths):

@@ -13,7 +13,7 @@ from setpoint.app.part_checks import source_faults
 from setpoint.app.parts import Mount
 from setpoint.app.ports import ServedPort
 from setpoint.app.probes import health_probes
-from setpoint.app.surroundings import Surroundings
+from setpoint.app.surroundings import AppEnvironment
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Path
@@ -22,7 +22,7 @@ _CONTAINER_RESTARTS = {"never": "no", "failure": "on-failure", "always": "always
 _PROCESS_RESTARTS = {"never": "Never", "failure": "OnFailure", "always": "Always"}
 
 
-def said(fields: Mapping[str, Any]) -> Object:
+def without_empty(fields: Mapping[str, Any]) -> Object:
     """Returns the fields with a non-empty value."""
     return {name: value for name, value in fields.items() if value not in (None, "", (), [], {}, False)}
 
@@ -30,15 +30,15 @@ def said(fields: Mapping[str, Any]) -> Object:
 class Specs:
     """Builds the specs of one app's workloads."""
 
-    def __init__(self, app: AppFile, around: Surroundings, values: Values, faults: list[Fault]) -> None:
-        self._app, self._around, self._values, self._faults = app, around, values, faults
+    def __init__(self, app: AppFile, environment: AppEnvironment, values: Values, faults: list[Fault]) -> None:
+        self._app, self._environment, self._values, self._faults = app, environment, values, faults
 
     def path_of(self, text: str) -> str:
         """Returns a path of the file as an absolute path."""
-        home = self._around.variables.get("HOME", "~")
+        home = self._environment.variables.get("HOME", "~")
         if text == "~" or text.startswith("~/"):
             text = home + text[1:]
-        return os.path.normpath(os.path.join(self._around.directory, text))
+        return os.path.normpath(os.path.join(self._environment.directory, text))
 
     def process(self, user: User, ports: Mapping[str, ServedPort], lines: Mapping[str, str]) -> Object:
         """Returns the spec of an Executable, without dependsOn and watch."""
@@ -62,10 +62,10 @@ class Specs:
                 "persistent": workload.keep,
                 "restartPolicy": _PROCESS_RESTARTS[restart.on] if restart.on != "never" else None,
                 "maxRestarts": restart.max,
-                "serves": [said({"service": port.service, "port": port.listens}) for port in ports.values()],
+                "serves": [without_empty({"service": port.service, "port": port.listens}) for port in ports.values()],
                 "healthProbes": health_probes(workload, user, self._values, ports, lines),
             }
-        return said(spec)
+        return without_empty(spec)
 
     def container(self, user: User, ports: Mapping[str, ServedPort], lines: Mapping[str, str]) -> Object:
         """Returns the spec of a Container, without dependsOn and watch."""
@@ -107,7 +107,7 @@ class Specs:
                 "serves": [{"service": port.service, "port": port.listens} for port in ports.values()],
                 "healthProbes": health_probes(workload, user, self._values, ports, lines),
             }
-        return said(spec)
+        return without_empty(spec)
 
     def _both(self, user: User) -> Object:
         workload = user.workload
@@ -116,7 +116,7 @@ class Specs:
             "stopSignal": forms.signal(stop.signal) if stop and stop.signal else "",
             "stopTimeout": stop.grace if stop else "",
             "terminal": {"cols": terminal.cols, "rows": terminal.rows} if terminal else None,
-            "logs": said({"maxBytes": logs.max_bytes, "maxFiles": logs.max_files}) if logs else None,
+            "logs": without_empty({"maxBytes": logs.max_bytes, "maxFiles": logs.max_files}) if logs else None,
             "restartBackoff": self._backoff(workload),
         }
 
@@ -126,7 +126,7 @@ class Specs:
             return None
         restart = forms.restart(workload.restart)
         first, longest = forms.backoff(restart.backoff)
-        return said({"initial": first, "max": longest or first, "resetAfter": restart.reset})
+        return without_empty({"initial": first, "max": longest or first, "resetAfter": restart.reset})
 
     def _args(self, user: User) -> list[str]:
         path: Path = (*user.path, "args")
@@ -137,7 +137,7 @@ class Specs:
         found: dict[str, Object] = {}
         for prefix, env in (((), self._app.env), (user.path, user.workload.env)):
             for name, value in env.items():
-                text = self._around.variables.get(name) if value is None else str(value)
+                text = self._environment.variables.get(name) if value is None else str(value)
                 if value is None:
                     text = None if text is None else text.replace("$", "$$")
                 if text is not None:
@@ -158,7 +158,7 @@ class Specs:
             for name, value in build.args.items()
             if value is not None
         ]
-        return said(
+        return without_empty(
             {
                 "context": self.path_of(self._values.literal(build.context, user, path)),
                 "dockerfile": build.dockerfile,
@@ -189,7 +189,7 @@ class Specs:
     def _mount(self, mount: Mount) -> Object:
         is_path = forms.is_path(mount.source)
         volume = "" if is_path or not mount.source else volume_name(self._app, mount.source)
-        return said(
+        return without_empty(
             {
                 "type": "bind" if is_path else "volume",
                 "source": self.path_of(mount.source) if is_path else volume,
@@ -201,7 +201,7 @@ class Specs:
     @staticmethod
     def _resources(workload: Workload) -> Object | None:
         given = workload.resources
-        return None if given is None else said({"cpus": _text(given.cpus), "memory": _text(given.memory),
+        return None if given is None else without_empty({"cpus": _text(given.cpus), "memory": _text(given.memory),
                                                 "pids": given.pids})  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def _text(value: str | int | float) -> str:
 
 def _published(port: ServedPort) -> Object:
     """Returns the published port. Behind our proxy, the engine chooses the port."""
-    return said(
+    return without_empty(
         {
             "containerPort": port.listens,
             "hostPort": None if port.proxied else port.host,

@@ -17,7 +17,7 @@ from setpoint.workload import dotenv
 DEFAULT_ENV_FILE = ".env"
 
 
-class Surroundings(NamedTuple):
+class AppEnvironment(NamedTuple):
     """The environment of an app. `secrets` has the contents of files, by the names of the secrets."""
 
     directory: str
@@ -28,12 +28,12 @@ class Surroundings(NamedTuple):
     session: str = ""
 
 
-def look_around(
+def read_environment(
     app: AppFile, directory: Path, environ: Mapping[str, str], session: str = "", where: Where = nowhere
-) -> Surroundings:
+) -> AppEnvironment:
     """Reads the files that the app names. Raises Mistakes."""
     found: list[Fault] = []
-    made = Surroundings(
+    made = AppEnvironment(
         str(directory),
         _variables(app, directory, environ, found),
         _secrets(app, directory, found),

@@ -14,7 +14,7 @@ from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Workload
 from setpoint.app.ports import Ports, ServedPort
 from setpoint.app.references import BadReference, ValueReference, parse
-from setpoint.app.surroundings import Surroundings
+from setpoint.app.surroundings import AppEnvironment
 from setpoint.objects.gotext import quote
 from setpoint.objects.typedyaml import Path, choices
 from setpoint.workload.templates import escaped
@@ -53,8 +53,8 @@ class _Template(NamedTuple):
 class Values:
     """Resolves the texts of one app, and records the secrets and tunnels they need. Collects faults."""
 
-    def __init__(self, app: AppFile, around: Surroundings, ports: Ports, faults: list[Fault]) -> None:
-        self._app, self._around, self._ports, self._faults = app, around, ports, faults
+    def __init__(self, app: AppFile, environment: AppEnvironment, ports: Ports, faults: list[Fault]) -> None:
+        self._app, self._environment, self._ports, self._faults = app, environment, ports, faults
         self.secrets: dict[str, str] = {}
         # The Services that containers reach through a tunnel, by network.
         self.tunnels: dict[tuple[str, str], str] = {}
@@ -101,11 +101,11 @@ class Values:
         if reference.path == ("app", "name"):
             return self._app.app
         if reference.path == ("app", "dir"):
-            return self._around.directory
-        raise BadReference(f"unknown reference {reference}{_said(reference, root)}")
+            return self._environment.directory
+        raise BadReference(f"unknown reference {reference}{_suggestion(reference, root)}")
 
     def _variable(self, reference: ValueReference, name: str) -> str:
-        value = self._around.variables.get(name)
+        value = self._environment.variables.get(name)
         if value or (value is not None and reference.default is None):
             return value
         if reference.default is None:
@@ -120,14 +120,14 @@ class Values:
     def _secret_value(self, name: str) -> str:
         declared = self._app.secrets.get(name)
         if declared is not None and declared.file:
-            return self._around.secrets.get(name, "")
+            return self._environment.secrets.get(name, "")
         if declared is not None:
             wanted = [declared.environment]
         else:
             wanted = [name, name.upper().replace("-", "_")]
         for variable in wanted:
-            if variable in self._around.variables:
-                return self._around.variables[variable]
+            if variable in self._environment.variables:
+                return self._environment.variables[variable]
         message = f"the secret {name} has no value: set {wanted[-1]} in the environment or in an env_file"
         raise BadReference(f"{message}, or declare its source under secrets")
 
@@ -144,19 +144,19 @@ class Values:
         return _Template(f"{{{{ portForServing {quote(port.service)} }}}}")
 
     def _other(
-        self, reference: ValueReference, name: str, what: str, rest: list[str], user: User, inside: tuple[str, ...]
+        self, reference: ValueReference, name: str, field: str, rest: list[str], user: User, inside: tuple[str, ...]
     ) -> str | _Template:
         if name not in self._app.services:
             known = choices(name, list(self._app.services)) if self._app.services else ""
             raise BadReference(f"{reference}: unknown service {name}{known}")
-        if what == "env" and len(rest) == 1:
+        if field == "env" and len(rest) == 1:
             return self._env_of(reference, name, rest[0], user, inside)
-        if what not in _WHAT[:-1] or len(rest) > 1:
-            raise BadReference(f"{reference}: a service has no {what}{choices(what, _WHAT)}")
+        if field not in _WHAT[:-1] or len(rest) > 1:
+            raise BadReference(f"{reference}: a service has no {field}{choices(field, _WHAT)}")
         port = self._port_of(reference, name, rest)
         if user.container and port.container:
             self._share_network(reference, name, user)
-            return {"port": str(port.listens), "url": f"{port.scheme}://{name}:{port.listens}"}.get(what, name)
+            return {"port": str(port.listens), "url": f"{port.scheme}://{name}:{port.listens}"}.get(field, name)
         service = port.service
         if user.container:
             service = self._tunnel(port, user)
@@ -167,7 +167,7 @@ class Values:
                 "address": f"{{{{ addressFor {name} }}}}",
                 "port": f"{{{{ portFor {name} }}}}",
                 "url": f"{{{{ urlFor {name} {quote(port.scheme)} }}}}",
-            }[what]
+            }[field]
         )
 
     def _port_of(self, reference: ValueReference, name: str, rest: list[str]) -> ServedPort:
@@ -218,7 +218,7 @@ class Values:
         return _Template("".join(each.text if isinstance(each, _Template) else escaped(each) for each in pieces))
 
 
-def _said(reference: ValueReference, root: str) -> str:
+def _suggestion(reference: ValueReference, root: str) -> str:
     """Returns a suggestion for an unknown reference."""
     if len(reference.path) == 1 and root not in _ROOTS:
         return f"; write ${{env.{root}}} for a variable of the environment, or $${{{root}}} to leave it to a shell"

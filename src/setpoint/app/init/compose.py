@@ -29,7 +29,7 @@ _SAME = ("image", "user", "privileged", "cap_add", "cap_drop", "devices", "profi
 _IDLE = ("container_name", "hostname", "init", "logging", "build", "networks", "expose")
 
 
-def take(listing: Listing, draft: Draft) -> None:
+def convert(listing: Listing, draft: Draft) -> None:
     """Converts the Compose file of the directory, if there is one."""
     file = next((name for name in COMPOSE_FILES if name in listing), None)
     if file is None:
@@ -42,11 +42,11 @@ def take(listing: Listing, draft: Draft) -> None:
         return
     if not isinstance(tree, dict):
         return
-    draft.took(file)
+    draft.record_source(file)
     services = _map(tree.get("services"))
     for name, fields in services.items():
         if isinstance(fields, dict):
-            _Service(name, fields, draft, file).take()
+            _Service(name, fields, draft, file).convert()
     for section, taken in (("volumes", _volume), ("networks", _network), ("secrets", _secret)):
         made = {app_name(name): taken(name, _map(fields)) for name, fields in _map(tree.get(section)).items()}
         if made:
@@ -79,9 +79,9 @@ class _Service:
         if self._name != name:
             draft.note(f"the service {name} was renamed to {self._name}, also for other containers")
 
-    def take(self) -> None:
+    def convert(self) -> None:
         takers: Mapping[str, Callable[[Any], None]] = {
-            "command": lambda value: self._put("args", _words(value)),
+            "command": lambda value: self._put("args", _command_words(value)),
             "entrypoint": lambda value: self._put("entrypoint", _command(value)),
             "environment": lambda value: self._put("env", _variables(value)),
             "env_file": self._env_file,
@@ -112,22 +112,22 @@ class _Service:
             if word in takers:
                 takers[word](value)
             elif word not in _SAME and word not in _IDLE and not word.startswith("x-"):
-                self._lost(word)
+                self._note_unconverted(word)
         self._networks(self._fields.get("networks"))
         if not self._made.get("ports"):
             self._ports(self._fields.get("expose") or ())
         self._draft.service(self._name, self._made)
 
-    def _put(self, word: str, value: Any) -> None:
+    def _put(self, field: str, value: Any) -> None:
         if value not in (None, "", [], {}, False):
-            self._made[word] = value
+            self._made[field] = value
 
-    def _inner(self, word: str, inner: str, value: Any) -> None:
+    def _inner(self, field: str, inner: str, value: Any) -> None:
         if value not in (None, ""):
-            self._made.setdefault(word, {})[inner] = value
+            self._made.setdefault(field, {})[inner] = value
 
-    def _lost(self, what: str) -> None:
-        self._draft.note(f"{what} of {self._name} was not converted from {self._file}")
+    def _note_unconverted(self, field: str) -> None:
+        self._draft.note(f"{field} of {self._name} was not converted from {self._file}")
 
     def _build(self, value: Any) -> None:
         if isinstance(value, str):
@@ -138,7 +138,7 @@ class _Service:
                 kept["args"] = _variables(value["args"])
             self._put("build", kept or ".")
             for word in sorted(value.keys() - {"context", "dockerfile", "target", "args"}):
-                self._lost(f"build.{word}")
+                self._note_unconverted(f"build.{word}")
 
     def _env_file(self, value: Any) -> None:
         files = [each.get("path", "") if isinstance(each, dict) else str(each) for each in _list(value)]
@@ -149,7 +149,7 @@ class _Service:
         for each in _list(value):
             made = _port(each)
             if made is None:
-                self._lost(f"the port {each}")
+                self._note_unconverted(f"the port {each}")
                 continue
             name = _port_name(made, ports)
             ports[name] = _short_port(made)
@@ -181,7 +181,7 @@ class _Service:
             elif isinstance(each, dict) and each.get("type") == "tmpfs" and each.get("target"):
                 self._put("tmpfs", [*_list(self._made.get("tmpfs")), each["target"]])
             else:
-                self._lost("a volume")
+                self._note_unconverted("a volume")
         self._put("volumes", volumes)
 
     def _ready(self, value: Any) -> None:
@@ -206,7 +206,7 @@ class _Service:
         if value in _PULLS:
             self._put("pull", _PULLS[value])
         else:
-            self._lost(f"pull_policy {value}")
+            self._note_unconverted(f"pull_policy {value}")
 
     def _deploy(self, value: Any) -> None:
         deploy = _map(value)
@@ -221,7 +221,7 @@ class _Service:
         names = [app_name(name) for name in _list(list(value) if isinstance(value, dict) else value)]
         self._put("networks", names if names != ["default"] else None)
         if isinstance(value, dict) and any(_map(each).get("aliases") for each in value.values()):
-            self._lost("the aliases in networks")
+            self._note_unconverted("the aliases in networks")
 
 
 def _port(value: Any) -> Object | None:
@@ -240,10 +240,10 @@ def _port(value: Any) -> Object | None:
     return {**made, "protocol": found["protocol"] or "tcp", "name": ""}
 
 
-def _port_name(port: Object, taken: Mapping[str, Any]) -> str:
+def _port_name(port: Object, used: Mapping[str, Any]) -> str:
     scheme = SCHEMES.get(port["port"], "")
-    name = port["name"] or (scheme if scheme in ("http", "https") else "main" if not taken else f"p{port['port']}")
-    return name if name not in taken else f"{name}-{port['port']}"
+    name = port["name"] or (scheme if scheme in ("http", "https") else "main" if not used else f"p{port['port']}")
+    return name if name not in used else f"{name}-{port['port']}"
 
 
 def _short_port(port: Object) -> Any:
@@ -260,7 +260,7 @@ def memory(value: Any) -> str:
     return f"{found[1]}{ {'b': '', 'k': 'Ki', 'm': 'Mi', 'g': 'Gi'}[found[2].lower()] }" if found else str(value)
 
 
-def _words(value: Any) -> Any:
+def _command_words(value: Any) -> Any:
     return [interpolated(str(word)) for word in value] if isinstance(value, list) else interpolated(str(value or ""))
 
 

@@ -19,7 +19,7 @@ _MAX_FILES = 200
 _PASSED_OVER = frozenset(("node_modules", "venv", "build", "dist", "target", "vendor", "__pycache__"))
 
 
-def look(directory: Path) -> dict[str, str]:
+def list_directory(directory: Path) -> dict[str, str]:
     """Returns the listing of a directory and its direct subdirectories."""
     found = _of(directory, "")
     inner = sorted(each for each in directory.iterdir() if each.is_dir() and not each.name.startswith("."))

@@ -65,7 +65,7 @@ class Draft:
         if text not in self.notes:
             self.notes.append(text)
 
-    def took(self, file: str) -> None:
+    def record_source(self, file: str) -> None:
         if file not in self.found:
             self.found.append(file)
 

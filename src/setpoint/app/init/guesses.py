@@ -29,16 +29,16 @@ _STREAMLIT = re.compile(r"^\s*(?:import streamlit|from streamlit)", re.M)
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9._-]+)")
 
 
-def take(listing: Listing, draft: Draft) -> None:
+def propose_programs(listing: Listing, draft: Draft) -> None:
     """Proposes services and tasks for the programs of a directory and its direct subdirectories."""
     prefixes = dict.fromkeys(f"{path.rpartition('/')[0]}/".removeprefix("/") for path in listing if ".venv" not in path)
     for prefix in sorted(prefixes):
         here = {path.removeprefix(prefix): text for path, text in listing.items() if _is_in(path, prefix)}
         before = len(draft.services) + len(draft.tasks)
-        for guess in (_node, _python, _go, _rust):
+        for guess in (_propose_node, _propose_python, _propose_go, _propose_rust):
             guess(here, prefix, draft)
         if len(draft.services) + len(draft.tasks) == before and "Dockerfile" in here:
-            draft.took(f"{prefix}Dockerfile")
+            draft.record_source(f"{prefix}Dockerfile")
             draft.service(
                 _name(prefix, "app"),
                 {"build": prefix.rstrip("/") or ".", "ports": {"http": 8080}},
@@ -51,15 +51,15 @@ def _is_in(path: str, prefix: str) -> bool:
     return path.startswith(prefix) and ("/" not in rest or rest.startswith(".venv/"))
 
 
-def _name(prefix: str, otherwise: str) -> str:
-    return app_name(prefix.rstrip("/")) if prefix else otherwise
+def _name(prefix: str, default: str) -> str:
+    return app_name(prefix.rstrip("/")) if prefix else default
 
 
 def _placed(prefix: str, fields: Object) -> Object:
     return {"run": fields["run"], **({"dir": prefix.rstrip("/")} if prefix else {}), **fields}
 
 
-def _node(here: Listing, prefix: str, draft: Draft) -> None:
+def _propose_node(here: Listing, prefix: str, draft: Draft) -> None:
     if "package.json" not in here:
         return
     try:
@@ -74,7 +74,7 @@ def _node(here: Listing, prefix: str, draft: Draft) -> None:
     manager = next((name for file, name in _MANAGERS.items() if file in here), "npm")
     script = next((name for name in ("dev", "start", "serve") if name in scripts), None)
     if script:
-        draft.took(f"{prefix}package.json")
+        draft.record_source(f"{prefix}package.json")
         tool = next((tool for tool in _NODE_PORTS if tool in needs and _runs(tool, scripts[script])), None)
         separator = " --" if manager == "npm" else ""
         run = f"{manager} run {script}{f'{separator} {_NODE_PORTS[tool]}' if tool else ''}"
@@ -93,14 +93,14 @@ def _runs(tool: str, script: Any) -> bool:
     return names.get(tool, tool) in str(script).split()
 
 
-def _python(here: Listing, prefix: str, draft: Draft) -> None:
+def _propose_python(here: Listing, prefix: str, draft: Draft) -> None:
     needs = _requirements(here)
     runner = _runner(here)
     found = len(draft.services)
     service = _name(prefix, "api")
     watch: Object = {"watch": python_files(prefix)}
     if "manage.py" in here:
-        draft.took(f"{prefix}manage.py")
+        draft.record_source(f"{prefix}manage.py")
         migrate = "migrate" if not prefix else f"{service}-migrate"
         python = f"{runner}python"
         draft.task(migrate, _placed(prefix, {"run": f"{python} manage.py migrate", "auto": True}), "Guessed: Django.")
@@ -118,11 +118,11 @@ def _python(here: Listing, prefix: str, draft: Draft) -> None:
             fields = _of_framework(kind, module.removesuffix(".py"), variable, runner, needs)
             if kind == "Celery":
                 name = f"{service}-worker" if prefix else "worker"
-            draft.took(f"{prefix}{module}")
+            draft.record_source(f"{prefix}{module}")
             comment = f"Guessed from {kind}(...) in {prefix}{module}."
             draft.service(name, _placed(prefix, {**fields, **watch}), comment)
         if "streamlit" in needs and _STREAMLIT.search(text) and len(draft.services) == found:
-            draft.took(f"{prefix}{module}")
+            draft.record_source(f"{prefix}{module}")
             run = f"{runner}streamlit run {module} --server.port {PORT} --server.headless true"
             comment = f"Guessed: {prefix}{module} is a page of Streamlit."
             draft.service(_name(prefix, "web"), _placed(prefix, {"run": run, **_WEB}), comment)
@@ -171,17 +171,17 @@ def _requirements(here: Listing) -> set[str]:
     return {found[1].lower() for line in lines if (found := _REQUIREMENT.match(line))}
 
 
-def _go(here: Listing, prefix: str, draft: Draft) -> None:
+def _propose_go(here: Listing, prefix: str, draft: Draft) -> None:
     if "go.mod" in here and "main.go" in here:
-        draft.took(f"{prefix}go.mod")
+        draft.record_source(f"{prefix}go.mod")
         fields = {"run": "go run .", "env": {"PORT": PORT}, **_WEB}
         comment = "Guessed from main.go; that the program reads $PORT is a guess, too."
         draft.service(_name(prefix, "api"), _placed(prefix, fields), comment)
 
 
-def _rust(here: Listing, prefix: str, draft: Draft) -> None:
+def _propose_rust(here: Listing, prefix: str, draft: Draft) -> None:
     if "Cargo.toml" in here:
-        draft.took(f"{prefix}Cargo.toml")
+        draft.record_source(f"{prefix}Cargo.toml")
         fields = {"run": "cargo run", "env": {"PORT": PORT}, **_WEB}
         comment = "Guessed from Cargo.toml; that the program reads $PORT is a guess, too."
         draft.service(_name(prefix, "api"), _placed(prefix, fields), comment)

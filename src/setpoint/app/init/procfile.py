@@ -19,12 +19,12 @@ _RELOADS = re.compile(
 _SOURCE = re.compile(r"(?:^|\s)([\w./-]+\.py)(?=\s|$)")
 
 
-def take(listing: Listing, draft: Draft) -> None:
+def convert(listing: Listing, draft: Draft) -> None:
     """Converts the processes of the Procfile, if there is one."""
     file = next((name for name in PROCFILES if name in listing), None)
     if file is None:
         return
-    draft.took(file)
+    draft.record_source(file)
     release = ""
     for line in listing[file].splitlines():
         found = _LINE.fullmatch(line.strip())

@@ -13,13 +13,13 @@ def propose(listing: Listing, directory_name: str) -> Proposal:
     """Returns an app file converted from the Compose file and the Procfile, if there are any; with guesses if those run
     no program of the directory; or a minimal example."""
     draft = Draft()
-    compose.take(listing, draft)
+    compose.convert(listing, draft)
     builds = any("build" in fields for fields in draft.services.values())
     has_compose = bool(draft.found)
-    procfile.take(listing, draft)
+    procfile.convert(listing, draft)
     runs = builds or any("run" in fields for fields in draft.services.values())
     if not runs:
-        guesses.take(listing, draft)
+        guesses.propose_programs(listing, draft)
     if not draft.services and not draft.tasks:
         _begin(draft)
     _wait_for_containers(draft, has_compose and not builds)

@@ -53,13 +53,13 @@ def init(source: str, force: bool, dry_run: bool) -> None:
 
 def _listing(source: str) -> tuple[Path, Mapping[str, str]]:
     """Returns the directory of the app, and the contents of the files that describe how to run it. Raises Failure."""
-    from setpoint.app.init.directory import COMPOSE_FILES, look
+    from setpoint.app.init.directory import COMPOSE_FILES, list_directory
 
     place = Path(source or ".").resolve()
     if not place.exists():
         raise Failure(f"file {source} not found", NOT_FOUND)
     if place.is_dir():
-        return place, look(place)
+        return place, list_directory(place)
     try:
         text = place.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -70,7 +70,7 @@ def _listing(source: str) -> tuple[Path, Mapping[str, str]]:
     elif place.name.startswith("Procfile"):
         known = "Procfile"
     # The Python programs are read, too: they determine which files to watch.
-    programs = {name: found for name, found in look(place.parent).items() if name.endswith(".py")}
+    programs = {name: found for name, found in list_directory(place.parent).items() if name.endswith(".py")}
     aside = programs if known == "Procfile" or known in ("pyproject.toml", "requirements.txt") else {}
     return place.parent, {**aside, known: text}
 
