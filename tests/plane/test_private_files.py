@@ -89,7 +89,7 @@ def test_directories_for_the_state_of_runs_are_private(tmp_path: Path, monkeypat
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = os.umask(0)
     try:
-        host._make_room(places)
+        host._set_aside_data(places)
         own = workload_host._own_directory(SeededIds(1))
     finally:
         os.umask(before)

@@ -455,8 +455,8 @@ def test_a_known_secret_is_in_no_text_any_more(value: str, before: str, after: s
         return
     found = Secrets()
     pod = {"kind": "Pod", "spec": {"env": [{"name": "PASSWORD", "value": value}]}}
-    found.learn("web", msgspec.json.encode(pod))
-    found.settle()
+    found.record("web", msgspec.json.encode(pod))
+    found.compile()
     assert value not in found.text(f"{before}{value}{after}").replace("***1", "")
 
 
@@ -464,8 +464,8 @@ def test_a_key_in_several_lines_is_hidden_line_by_line() -> None:
     found = Secrets()
     key = "-----BEGIN KEY-----\nabcdefghij\nklmnopqrst\n-----END KEY-----"
     data = base64.b64encode(key.encode()).decode()
-    found.learn("tls", msgspec.json.encode({"kind": "Secret", "data": {"tls.key": data}}))
-    found.settle()
+    found.record("tls", msgspec.json.encode({"kind": "Secret", "data": {"tls.key": data}}))
+    found.compile()
     printed = found.output(b"12:00 -----BEGIN KEY-----\n12:00 abcdefghij\n12:00 klmnopqrst\n")
     assert b"abcdefghij" not in printed
     assert b"klmnopqrst" not in printed

@@ -21,7 +21,7 @@ from tests.workload.engine.scripted.engine import ScriptedEngine
 from setpoint.cli.main import main
 from setpoint.objects.clock import SystemClock
 from setpoint.objects.ids import SystemIds
-from setpoint.session.leftovers import Leftovers, last_words
+from setpoint.session.leftovers import Leftovers, last_log_error
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.choice import Unavailable
@@ -234,11 +234,11 @@ def test_who_starts_an_app_is_told_of_one_that_was_killed_before(
 
 
 def test_the_last_words_of_a_host_are_the_last_line_of_its_log(dead: Session) -> None:
-    assert last_words(dead) == ""
+    assert last_log_error(dead) == ""
     Path(dead.data, "host.log").write_text("began\nMemoryError: no more\n\n")
-    assert last_words(dead) == "MemoryError: no more"
+    assert last_log_error(dead) == "MemoryError: no more"
     Path(dead.data, "host.log").write_text("2026-01-31 12:00:00,000 INFO setpoint.session.host all is well\n")
-    assert last_words(dead) == "", "that it was well says nothing"
+    assert last_log_error(dead) == "", "that it was well says nothing"
 
 
 async def test_an_app_that_was_killed_is_told_of_and_its_past_outlives_the_next_start(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.objects.clock import ManualClock
-from setpoint.session.locks import locked, turn
+from setpoint.session.locks import file_lock, locked
 
 
 def test_one_has_a_lock_at_a_time_and_the_next_one_afterwards(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ async def test_who_wants_a_turn_waits_for_it(tmp_path: Path) -> None:
     clock, told = ManualClock(datetime(2026, 1, 31, tzinfo=UTC)), list[str]()
 
     async def take(name: str) -> None:
-        async with turn(tmp_path / "lock", clock):
+        async with file_lock(tmp_path / "lock", clock):
             told.append(f"{name} begins")
             await clock.sleep(1.0)
             told.append(f"{name} ends")

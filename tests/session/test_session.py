@@ -14,7 +14,7 @@ from tests.workload.app import gone as ended_process
 from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.session.attachment import detach
 from setpoint.session.cleanup import Cleaning
-from setpoint.session.host import show_life
+from setpoint.session.host import touch_lock
 from setpoint.session.registry import Sessions
 from setpoint.session.startup import StartFailed, start
 from setpoint.workload.process.exit_wait import wait_gone
@@ -73,7 +73,7 @@ async def test_who_takes_long_to_end_is_named_meanwhile(tmp_path: Path) -> None:
         while not (tmp_path / "shop" / "up").exists():
             await asyncio.sleep(0.02)
         await shop.end()
-    assert any(each.going == ("slow",) for each in shop.progress)
+    assert any(each.terminating == ("slow",) for each in shop.progress)
     assert all(each.objects >= 1 for each in shop.progress)
 
 
@@ -200,7 +200,7 @@ async def test_the_past_of_a_session_that_was_killed_is_put_aside(tmp_path: Path
 async def test_a_host_whose_files_are_removed_does_not_run_on_where_nobody_finds_it(tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
-    living = asyncio.ensure_future(show_life(tmp_path / "lock", clock))
+    living = asyncio.ensure_future(touch_lock(tmp_path / "lock", clock))
     await asyncio.sleep(0)
     clock.advance(60)
     await asyncio.sleep(0)

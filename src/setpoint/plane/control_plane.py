@@ -98,8 +98,8 @@ class ControlPlane:
     ) -> None:
         """Raises PlaneError."""
         self.config = config = config or Config()
-        self._given = config.store if store is None else store
-        self._data = data_directory(self._given, data or config.data or None)
+        self._store_argument = config.store if store is None else store
+        self._data = data_directory(self._store_argument, data or config.data or None)
         self._token = token or config.token
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
@@ -109,7 +109,7 @@ class ControlPlane:
         self._conversions = conversions
         self._serving, self._read_only = serving, bool(serving.read_only)
         # The recorded reconciles of the controllers; those of other processes can be added as sources.
-        self.reconciles = ReconcilesPage([self._remembered])
+        self.reconciles = ReconcilesPage([self._recorded_runs])
         self._auditor = auditor
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
@@ -129,7 +129,7 @@ class ControlPlane:
     async def __aenter__(self) -> Self:
         """Starts the control plane. Raises PlaneError, or the errors of the store."""
         async with AsyncExitStack() as stack:
-            store = self._given
+            store = self._store_argument
             if isinstance(store, str):
                 store = await open_store(store, self._clock, self._ids, plane_options.retention(self.config))
                 stack.push_async_callback(store.close)
@@ -145,7 +145,9 @@ class ControlPlane:
             services.components["controller-manager"] = self._check_controllers
             stack.callback(self._server.close)
             # Other servers may write to the same store: definitions, roles, policies.
-            services.views.shared = not isinstance(self._given, str) or self._given.startswith("etcd:")
+            services.views.shared = not isinstance(self._store_argument, str) or self._store_argument.startswith(
+                "etcd:"
+            )
             if self._host is not None:
                 from setpoint.workload.kinds.definitions import definitions
 
@@ -232,7 +234,7 @@ class ControlPlane:
         own = self._system.controllers if self._system is not None else ()
         return [*own, *(self._host.controllers if self._host is not None else ())]
 
-    async def _remembered(self, wanted: "ReconcileQuery") -> "Reconciles":
+    async def _recorded_runs(self, wanted: "ReconcileQuery") -> "Reconciles":
         from setpoint.controller.reconciles import recorded_runs
         from setpoint.objects.reconcile_report import Reconciles
 

@@ -118,8 +118,10 @@ class PlaneEndpoint:
             self._stack.push_async_callback(self._listener.close)
         return self._listener
 
-    def _tls(self, host: str, names: Sequence[str], given: "bool | Certificates") -> "SSLContext":
-        certificates = self._certificates = self._own(host, names) if isinstance(given, bool) else _provided(given)
+    def _tls(self, host: str, names: Sequence[str], configured: "bool | Certificates") -> "SSLContext":
+        certificates = self._certificates = (
+            self._own(host, names) if isinstance(configured, bool) else _provided(configured)
+        )
         renewing = asyncio.create_task(self._renew(certificates))
         self._stack.callback(renewing.cancel)
         return certificates.context

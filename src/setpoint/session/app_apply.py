@@ -18,8 +18,8 @@ from setpoint.objects.errors import NotFound
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object, copy
 from setpoint.server import secret_files
-from setpoint.session.controllers.status_query import ask
-from setpoint.session.locks import turn
+from setpoint.session.controllers.status_query import read_status
+from setpoint.session.locks import file_lock
 from setpoint.session.paths import Places
 from setpoint.workload.kinds.api_names import RESTART_REQUESTED
 
@@ -68,7 +68,7 @@ async def apply_app(
     that must be deleted first. Raises APIError, TransportError, OSError.
     """
     client = client.with_options(field_manager=FIELD_MANAGER)
-    async with turn(places.data / "applying", client.clock):
+    async with file_lock(places.data / "applying", client.clock):
         before = read_applied(places)
         found = planned(before, objects)
         if not found:
@@ -76,21 +76,21 @@ async def apply_app(
         now = format_micro_time(client.clock.now())
         wanted = set(map(_key, objects))
         stamps = {key: stamp for key, stamp in before.stamps.items() if key in wanted}
-        stamps |= {_key(each.new): now for each in found if each.new is not None and _is_asked_for(each)}
+        stamps |= {_key(each.new): now for each in found if each.new is not None and _needs_explicit_restart(each)}
         made = [each.new for each in found if each.what == "added" and each.new is not None]
         _write(places, msgspec.structs.replace(before, pending=[*before.pending, *made]))
-        await _delete(client, [each.old for each in found if each.old is not None and _goes(each)], on_wait)
+        await _delete(client, [each.old for each in found if each.old is not None and _is_deletion(each)], on_wait)
         changed = [_stamped(each.new, stamps) for each in found if each.new is not None]
         await _apply(client, changed, _SERVED_SECONDS if _has_controllers(objects) else 0.0)
         _write(places, Applied(list(objects), stamps))
         return found
 
 
-def _goes(change: ObjectChange) -> bool:
+def _is_deletion(change: ObjectChange) -> bool:
     return change.what == "removed" or change.effect in ("recreate", "rerun")
 
 
-def _is_asked_for(change: ObjectChange) -> bool:
+def _needs_explicit_restart(change: ObjectChange) -> bool:
     """Returns True if a restart must be requested, because no field of the object causes one."""
     return change.effect == "restart" or (change.effect == "rolling" and not change.fields)
 
@@ -108,7 +108,7 @@ def _stamped(tree: Object, stamps: Mapping[str, str]) -> Object:
     return made
 
 
-async def _apply(client: "Client", objects: Iterable[Object], patience: float) -> None:
+async def _apply(client: "Client", objects: Iterable[Object], timeout: float) -> None:
     """Applies the objects sequentially, in the order in which they can be created. Waits for kinds that do not exist
     yet.
     """
@@ -117,23 +117,23 @@ async def _apply(client: "Client", objects: Iterable[Object], patience: float) -
         if defined and tree["kind"] != _DEFINITION:
             await _established(client, defined)
             defined = []
-        applied = await _applied(client, tree, patience)
+        applied = await _applied(client, tree, timeout)
         if tree["kind"] == _DEFINITION:
             defined.append(applied)
     await _established(client, defined)
 
 
-async def _applied(client: "Client", tree: Object, patience: float) -> Object:
+async def _applied(client: "Client", tree: Object, timeout: float) -> Object:
     """Applies an object. If its kind is missing, waits until a controller of the app has defined the kind."""
-    deadline = client.clock.monotonic() + patience
+    deadline = client.clock.monotonic() + timeout
     while True:
         try:
             return await client.apply(tree, force=True)
         except NoMatch as error:
-            if not patience:
+            if not timeout:
                 raise
             # A controller that failed to load defines no kinds.
-            known = await ask(client)
+            known = await read_status(client)
             if known.failures or client.clock.monotonic() > deadline:
                 why = "; ".join(known.failures) or "no controller of the app has defined the kind"
                 raise NoMatch(f"{error} {why}") from None

@@ -42,7 +42,7 @@ class Directory(NamedTuple):
     size: int
 
 
-class KeptThing(NamedTuple):
+class KeptObject(NamedTuple):
     """An object that was kept beyond the end of its session."""
 
     kind: str
@@ -56,7 +56,7 @@ class Plan(NamedTuple):
     crashed: tuple[Session, ...]
     left: Left
     directories: tuple[Directory, ...]
-    kept: tuple[KeptThing, ...] = ()
+    kept: tuple[KeptObject, ...] = ()
     # The number of running sessions, which are not touched.
     running: int = 0
 
@@ -94,7 +94,7 @@ class Cleaning:
         meant = [session for session in ended if here is None or session.is_at(here)]
         return Plan(
             tuple(self._sessions.dead()),
-            await self._leftovers.look(),
+            await self._leftovers.find(),
             tuple(await asyncio.to_thread(self._directories, meant, here is None)),
             tuple(await self._kept(meant, running, everything=here is None)) if kept else (),
             len(running),
@@ -118,7 +118,7 @@ class Cleaning:
             removed, wrong_kept = await self._remove_kept(plan)
             problems += wrong_kept
         checked = {"process": await asyncio.to_thread(lambda: len(ProcessTable().stats)), **await self._in_engine()}
-        return Cleaned(left, removed, checked, await self._leftovers.look(), tuple(problems))
+        return Cleaned(left, removed, checked, await self._leftovers.find(), tuple(problems))
 
     def _directories(self, meant: list[Session], everything: bool) -> list[Directory]:
         found = [
@@ -142,17 +142,17 @@ class Cleaning:
             ]
         return found
 
-    async def _kept(self, meant: list[Session], running: list[Session], *, everything: bool) -> list[KeptThing]:
+    async def _kept(self, meant: list[Session], running: list[Session], *, everything: bool) -> list[KeptObject]:
         """Returns the kept objects of the given sessions, or of all sessions that are not running. Objects without a
         workload id are included only if no session is running, because their session is unknown.
         """
         path = records_path(self._environ)
-        found: list[KeptThing] = []
+        found: list[KeptObject] = []
         if path.exists():
             records = Records(path, identity_of(os.getpid()) or Identity(os.getpid(), 0), self._ids.suffix())
-            found += [KeptThing(each.kind, each.name, each.workload) for each in records.all_kept()]
+            found += [KeptObject(each.kind, each.name, each.workload) for each in records.all_kept()]
             records.close()
-        found += [KeptThing(_VOLUME, name, workload) for name, workload in await self._volumes()]
+        found += [KeptObject(_VOLUME, name, workload) for name, workload in await self._volumes()]
         ids, living = {session.id for session in meant}, {session.id for session in running}
         return [
             each
@@ -230,7 +230,7 @@ def _size(directory: Path) -> int:
 
 def _remove(directory: Path) -> str:
     """Removes a directory unless a session is using the directory. Returns the error, or an empty string."""
-    with Places(directory).held() as free:
+    with Places(directory).try_lock() as free:
         if not free:
             return f"{directory}: in use by a new session"
         try:

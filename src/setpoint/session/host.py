@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             host = SessionHost(given.app, given.file, tuple(given.profile), places)
             return process.run(host.serve)
     except HostError as error:
-        say(str(error))
+        report(str(error))
         return 1
 
 
@@ -87,7 +87,7 @@ class SessionHost:
         from setpoint.workload.workloads import WorkloadSettings
 
         places, page = self._places, ControllersPage()
-        _make_room(places)
+        _set_aside_data(places)
         settings = WorkloadSettings(
             places.workloads,
             records_path(os.environ),
@@ -105,7 +105,7 @@ class SessionHost:
                 session = self._session(url)
                 self._sessions.add(session)
                 try:
-                    say(READY)
+                    report(READY)
                     plane.start_system()
                     gc.freeze()
                     gc.enable()
@@ -113,7 +113,7 @@ class SessionHost:
                         await process.until_ended(
                             plane,
                             {
-                                ("state directory deleted; no client could reach this session"): show_life(
+                                ("state directory deleted; no client could reach this session"): touch_lock(
                                     places.lock, self._clock
                                 ),
                                 "received a signal": stop.wait(),
@@ -152,7 +152,7 @@ class SessionHost:
             return 0
 
 
-async def show_life(path: Path, clock: Clock) -> None:
+async def touch_lock(path: Path, clock: Clock) -> None:
     """Touches the lock file regularly, so that the time of a crash is known. Returns when the file was deleted."""
     while True:
         try:
@@ -201,7 +201,7 @@ def _begin(places: Places, attendant: str) -> None:
         raise HostError(f"{error.filename or places.data}: {error.strerror}") from error
 
 
-def _make_room(places: Places) -> None:
+def _set_aside_data(places: Places) -> None:
     """Keeps the store of a session that ended normally. Moves the data of a crashed session aside, because its state no
     longer matches reality.
     """
@@ -216,7 +216,7 @@ def _make_room(places: Places) -> None:
     shutil.rmtree(places.workloads, ignore_errors=True)
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Reports to the starting process, and redirects standard output to the log."""
     with open(1, "wb", closefd=False) as out:
         out.write(text.encode())

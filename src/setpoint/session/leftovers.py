@@ -71,7 +71,7 @@ class Cleared(NamedTuple):
     pending: bool = False
     problems: tuple[str, ...] = ()
     # The last line of the host's log.
-    last_words: str = ""
+    last_error: str = ""
 
 
 class Leftovers:
@@ -86,7 +86,7 @@ class Leftovers:
     def _usual(self) -> Awaitable[Engine | Unavailable]:
         return connect(self._clock, self._environ, seconds=_ENGINE_SECONDS)
 
-    async def look(self, session: Session | None = None, *, in_engine: bool = True) -> Left:
+    async def find(self, session: Session | None = None, *, in_engine: bool = True) -> Left:
         """Returns the leftovers of a session; without one, of all stopped control planes."""
         table = await asyncio.to_thread(_carried)
         found = Left(processes=_processes(table, _names(table, session)))
@@ -95,7 +95,7 @@ class Leftovers:
         async with self.engine() as engine:
             return found if isinstance(engine, Unavailable) else found.plus(await _in_engine(engine, session))
 
-    async def clear(self, session: Session, patience: float = 0.0, *, crashed: bool = True) -> Cleared | None:
+    async def clear(self, session: Session, timeout: float = 0.0, *, crashed: bool = True) -> Cleared | None:
         """Removes the leftovers and the record of a dead session; its history stays in its directory. Waits up to
         `patience` seconds for a guardian. Returns None if another process cleans up. A session killed on request is not
         `crashed`.
@@ -107,14 +107,14 @@ class Leftovers:
             if not alone or session not in self._sessions.dead() or _is_hosted(session):
                 return None
             ended = last_sign(session)
-            if not await self.guarded_until_gone(session, patience):
+            if not await self.wait_for_guardian(session, timeout):
                 return Cleared(session, ended, pending=True)
             left, problems = await self._remove(session)
-            words = last_words(session)
+            words = last_log_error(session)
             self._sessions.remove(session, ended=format_time(ended) if ended else "", crashed=crashed)
             if session.imported:
                 shutil.rmtree(session.data, ignore_errors=True)  # a copy of the archive
-            return Cleared(session, ended, left, problems=problems, last_words=words)
+            return Cleared(session, ended, left, problems=problems, last_error=words)
 
     async def sweep(self) -> tuple[Left, tuple[str, ...]]:
         """Removes the leftovers of all stopped control planes. Returns them and the errors. Leftovers that a guardian
@@ -154,9 +154,9 @@ class Leftovers:
                 return
             await self._clock.sleep(_LOOK_SECONDS)
 
-    async def guarded_until_gone(self, session: Session, patience: float) -> bool:
+    async def wait_for_guardian(self, session: Session, timeout: float) -> bool:
         """Waits while a guardian cleans up after a session. Returns True if no guardian is left."""
-        deadline = self._clock.monotonic() + patience
+        deadline = self._clock.monotonic() + timeout
         while True:
             table = await asyncio.to_thread(_carried)
             if not any(f"{name}/{GUARDIAN}" in table for name in _names(table, session)):
@@ -180,7 +180,7 @@ def _is_hosted(session: Session) -> bool:
     """Returns True if the host runs in a container that shares our files, where its process is not visible."""
     if not session.data:
         return False
-    with Places.of_session(session).held() as free:
+    with Places.of_session(session).try_lock() as free:
         return not free
 
 
@@ -195,7 +195,7 @@ def last_sign(session: Session) -> datetime | None:
     return datetime.fromtimestamp(max(times), UTC) if times else None
 
 
-def last_words(session: Session) -> str:
+def last_log_error(session: Session) -> str:
     """Returns the last line of the host's log if that is an error; an empty string otherwise."""
     last = Places.of_session(session).last_line() if session.data else ""
     return "" if _is_only_news(last) else last

@@ -22,13 +22,13 @@ def locked(path: Path, *, make: bool = True) -> Iterator[bool]:
         yield True
         return
     try:
-        yield _takes(descriptor) and (not make or _is_still(path, descriptor))
+        yield _try_lock(descriptor) and (not make or _is_still(path, descriptor))
     finally:
         os.close(descriptor)
 
 
 @asynccontextmanager
-async def turn(path: Path, clock: Clock) -> AsyncIterator[None]:
+async def file_lock(path: Path, clock: Clock) -> AsyncIterator[None]:
     """Waits for the lock of a file and takes it. Raises OSError."""
     while True:
         with locked(path) as ours:
@@ -47,7 +47,7 @@ def _opened(path: Path, make: bool) -> int | None:
         return None
 
 
-def _takes(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

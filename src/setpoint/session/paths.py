@@ -69,7 +69,7 @@ class Places(NamedTuple):
         """The data of a crashed session, moved here by the next one."""
         return self.data / "crashed"
 
-    def held(self) -> AbstractContextManager[bool]:
+    def try_lock(self) -> AbstractContextManager[bool]:
         """Yields True if no host holds the session, even one in another container, and keeps hosts out meanwhile."""
         # Creating the file would look like a heartbeat.
         return locked(self.lock, make=False)

@@ -42,9 +42,9 @@ class ShutdownProgress(NamedTuple):
     """The progress of a shutdown: the number of objects, and of the deleted ones."""
 
     objects: int
-    gone: int
+    deleted: int
     # Processes and containers that are still terminating.
-    going: tuple[str, ...] = ()
+    terminating: tuple[str, ...] = ()
     # Workloads that cannot be stopped, with the reason.
     stuck: tuple[str, ...] = ()
 
@@ -97,9 +97,9 @@ async def end(
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-    await leftovers.guarded_until_gone(session, _GUARDIAN_SECONDS)
+    await leftovers.wait_for_guardian(session, _GUARDIAN_SECONDS)
     await leftovers.clear(session, crashed=False)  # finds leftovers only if the host was killed
-    left = await leftovers.look(session, in_engine=there.containers + there.networks > 0)
+    left = await leftovers.find(session, in_engine=there.containers + there.networks > 0)
     kinds = (("process", left.processes), ("container", left.containers), ("network", left.networks))
     return there._replace(left=tuple(f"{kind} {name}" for kind, names in kinds for name in names))
 

@@ -64,7 +64,7 @@ async def start(
             f"{error.filename or places.data}: {error.strerror or error}; set XDG_STATE_HOME to a writable directory"
         ) from error
     if said not in (READY, TAKEN):
-        raise StartFailed(said or _last_words(places))
+        raise StartFailed(said or _last_log_line(places))
     found = running(app, file.parent, environ)
     # Another process was faster, and its session may not be ready yet.
     deadline = clock.monotonic() + _OTHER_SECONDS
@@ -72,7 +72,7 @@ async def start(
         await clock.sleep(_LOOK_SECONDS)
         found = running(app, file.parent, environ)
     if found is None:
-        raise StartFailed(f"the session ended immediately after its start: {_last_words(places)}")
+        raise StartFailed(f"the session ended immediately after its start: {_last_log_line(places)}")
     return Started(found, joined=said == TAKEN)
 
 
@@ -100,6 +100,6 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
     return said.decode(errors="replace").strip()
 
 
-def _last_words(places: Places) -> str:
+def _last_log_line(places: Places) -> str:
     """Returns the last line of the host's log."""
     return places.last_line() or f"no output; see its log {places.log}"

@@ -85,14 +85,14 @@ async def purge_stored(
             item = await store.get(key)
             if run.is_over and item is not None and (through is None or item.revision <= through):
                 await store.commit(key, None, item.revision, actor)
-                _forget_applied(run.places, place)
+                _remove_applied(run.places, place)
             requested = Requested(SystemIds().uid(), actor, None, reason)
             return await remove(services, Selection(key, through=through), requested)
     finally:
         await store.close()
 
 
-def _forget_applied(places: Places, place: "ObjectReference") -> None:
+def _remove_applied(places: Places, place: "ObjectReference") -> None:
     """Removes an object from the record of applied objects."""
     from setpoint.session.app_apply import read_applied
 

@@ -77,9 +77,9 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
         async with progress(f"stopping {session.app}", client.clock) as shown:
 
             def tell(reached: ShutdownProgress) -> None:
-                going = f", waiting for {', '.join(reached.going)}" if reached.going else ""
+                going = f", waiting for {', '.join(reached.terminating)}" if reached.terminating else ""
                 stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
-                shown.text = f"stopping {session.app}: {reached.gone} of {reached.objects}{going}{stuck}"
+                shown.text = f"stopping {session.app}: {reached.deleted} of {reached.objects}{going}{stuck}"
 
             ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
     except asyncio.CancelledError:

@@ -6,16 +6,16 @@ from setpoint.cli.support.errors import NOT_FOUND, Failure
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
-    from setpoint.session.controllers.status_query import Known
+    from setpoint.session.controllers.status_query import ControllerStatus
 
 
-async def read_controllers(client: "Client") -> "Known":
+async def read_controllers(client: "Client") -> "ControllerStatus":
     """Returns the status of the controllers. Raises Failure if the server does not report controllers."""
     from setpoint.objects.errors import NotFound
-    from setpoint.session.controllers.status_query import ask
+    from setpoint.session.controllers.status_query import read_status
 
     try:
-        return await ask(client)
+        return await read_status(client)
     except NotFound:
         raise Failure(
             "this server does not report controllers: only servers of `setpoint up` and `setpoint serve` do. Use "

@@ -125,7 +125,7 @@ async def _settled(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", s
         if until is not None and clock.monotonic() > until:
             return False
         await clock.sleep(_LOOK_SECONDS)
-        calm = calm + 1 if await seats.settled() else 0
+        calm = calm + 1 if await seats.is_idle() else 0
     return True
 
 

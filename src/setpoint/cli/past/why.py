@@ -76,10 +76,10 @@ async def _hampered(client: "Client", place: "ObjectReference") -> list[str]:
     """Returns the problems of the controllers of this kind, as far as the server reports them."""
     from setpoint.objects.errors import APIError
     from setpoint.past.trace import kind_name
-    from setpoint.session.controllers.status_query import ask
+    from setpoint.session.controllers.status_query import read_status
 
     try:
-        return hampered((await ask(client)).hosted, kind_name(place))
+        return hampered((await read_status(client)).hosted, kind_name(place))
     except APIError:  # the server does not report controllers, or the user may not ask
         return []
 

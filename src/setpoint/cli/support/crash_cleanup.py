@@ -67,8 +67,8 @@ def told(cleared: "Cleared", now: "datetime") -> list[str]:
     session = cleared.session
     ago = f" {human_duration((now - cleared.ended).total_seconds())} ago" if cleared.ended is not None else ""
     lines = [f"session {session.id} ended unexpectedly{ago}; {_done(cleared)}"]
-    if cleared.last_words:
-        lines.append(f"  last log line of its host: {cleared.last_words}")
+    if cleared.last_error:
+        lines.append(f"  last log line of its host: {cleared.last_error}")
     lines += [f"  {problem}" for problem in cleared.problems]
     if session.data and not session.imported and not cleared.pending:
         lines.append(f"  its history is kept: setpoint export --session {session.id}")

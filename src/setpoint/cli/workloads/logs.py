@@ -19,7 +19,7 @@ from setpoint.objects.times import format_time
 if TYPE_CHECKING:
     from setpoint.cli.workloads.inventory import Workload
     from setpoint.client.client import Client
-    from setpoint.session.controllers.status_query import Known
+    from setpoint.session.controllers.status_query import ControllerStatus
 
 _PODS = ("pod/", "pods/", "po/")
 # The prefix of controller names; alone, the prefix selects all controllers.
@@ -141,7 +141,7 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     return [_Source(each, f"{PATH}/{quote(each, safe='')}/log", query, f"{CONTROLLERS}{each}") for each in chosen]
 
 
-def _meant(name: str, known: "Known") -> list[str]:
+def _meant(name: str, known: "ControllerStatus") -> list[str]:
     """Returns the logs that a name selects: a controller, all controllers of a file, or all. Files in the directory
     `controllers` may be named without the directory.
     """

@@ -66,7 +66,7 @@ def log_of(name: str) -> LogOf | None:
     return LogOf(found["uid"], found["source"]) if found is not None else None
 
 
-class _Who(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class _ActorRecord(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     user: str = ""
     groups: tuple[str, ...] = ()
     uid: str = ""
@@ -108,7 +108,7 @@ class ArchivedRevision(msgspec.Struct, frozen=True, omit_defaults=True):
     value: msgspec.Raw
     previous: int = 0
     created: int = 0
-    actor: _Who = _Who()
+    actor: _ActorRecord = _ActorRecord()
     cause: _Why | None = None
     # The tombstone of a purged value.
     purged: _Purged | None = None
@@ -117,7 +117,7 @@ class ArchivedRevision(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(cls, entry: LogEntry, value: bytes | None) -> "ArchivedRevision":
         """Returns the line of an entry, with the given value instead of its own."""
         actor, cause = entry.actor, entry.cause
-        who = _Who(actor.user, actor.groups, actor.uid, actor.field_manager, actor.impersonator)
+        who = _ActorRecord(actor.user, actor.groups, actor.uid, actor.field_manager, actor.impersonator)
         why = None
         if cause is not None:
             because = tuple(_Because(each.event, each.kind, each.object, each.revision) for each in cause.because)
@@ -159,7 +159,7 @@ class Lines:
         self._last = 0
         self._number = 0
         # The last revision of each key, and whether the object exists.
-        self._known: dict[str, tuple[int, bool]] = {}
+        self._numbers: dict[str, tuple[int, bool]] = {}
         self._encodings: dict[tuple[str, str], Encoding] = {}
 
     def read(self, lines: Iterator[bytes]) -> Iterator[LogEntry]:
@@ -178,7 +178,7 @@ class Lines:
         check_key(line.key)
         if not self._last <= line.revision <= self._manifest.revision or line.revision < 1:
             raise ValueError(f"revision {line.revision} does not follow {self._last}")
-        known, is_there = self._known.get(line.key, (0, False))
+        known, is_there = self._numbers.get(line.key, (0, False))
         if known == line.revision:
             raise ValueError(f"revision {line.revision} writes {line.key} twice")
         wanted = known if is_there else 0
@@ -186,7 +186,7 @@ class Lines:
             raise ValueError(f"the previous revision is {line.previous} for {line.key}, expected {wanted or 'none'}")
         value = self._value(bytes(line.value))
         self._last = line.revision
-        self._known[line.key] = line.revision, value is not None or line.purged is not None
+        self._numbers[line.key] = line.revision, value is not None or line.purged is not None
         return line.entry(value)
 
     def _value(self, raw: bytes) -> bytes | None:

@@ -18,7 +18,7 @@ from setpoint import process
 from setpoint.objects.clock import StandingClock
 from setpoint.objects.times import parse_micro_time
 from setpoint.server.request.extension import Extension
-from setpoint.session.host import READY, say
+from setpoint.session.host import READY, report
 from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, process_identity
 from setpoint.workload.admin.execution import ExecutionPage
@@ -68,7 +68,7 @@ async def _serve(session: Session, stop: asyncio.Event) -> None:
             plane.write_kubeconfig(places.kubeconfig)
             session = msgspec.structs.replace(session, url=url, process=process_identity())
             sessions.add(session)
-            say(READY)
+            report(READY)
             await process.until(stop, shutdown.ended())
             await shutdown.close()
     finally:

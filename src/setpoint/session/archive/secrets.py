@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Secrets:
-    """The secrets of an archive. Call `learn` for all objects, then `settle`, then the masking methods."""
+    """The secrets of an archive. Call `record` for all objects, then `compile`, then the masking methods."""
 
     def __init__(self) -> None:
         self._marks: dict[str, str] = {}
@@ -34,7 +34,7 @@ class Secrets:
         self._find: re.Pattern[str] | None = None
         self._find_encoded: re.Pattern[bytes] | None = None
 
-    def learn(self, name: str, encoded: bytes) -> None:
+    def record(self, name: str, encoded: bytes) -> None:
         """Records the secrets of an object. Names of objects are never secret, even if a secret has the same value."""
         self._names.add(name)
         if may_hide(encoded):
@@ -59,15 +59,15 @@ class Secrets:
                         self._mark(line)
         return self._marks[secret]
 
-    def settle(self) -> None:
+    def compile(self) -> None:
         """Ends the learning phase."""
-        found = sorted(filter(self._is_telling, self._marks), key=len, reverse=True)
+        found = sorted(filter(self._is_distinctive, self._marks), key=len, reverse=True)
         if found:
             self._find = re.compile("|".join(map(re.escape, found)))
             forms = {form for secret in found for form in (secret.encode(), _encode(secret)[1:-1])}
             self._find_encoded = re.compile(b"|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
-    def _is_telling(self, secret: str) -> bool:
+    def _is_distinctive(self, secret: str) -> bool:
         """Returns True if the secret must be masked in texts. Short values, names and whole objects (as in kubectl's
         annotation) are excluded.
         """

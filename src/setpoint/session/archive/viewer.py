@@ -15,7 +15,7 @@ from setpoint.objects.times import format_time
 from setpoint.session.archive.format import BadArchive, Manifest
 from setpoint.session.archive.unpack import opened, read_manifest, unpack
 from setpoint.session.host import READY
-from setpoint.session.leftovers import last_words
+from setpoint.session.leftovers import last_log_error
 from setpoint.session.locks import locked
 from setpoint.session.paths import Places
 from setpoint.session.registry import Session, Sessions, session_id
@@ -76,7 +76,7 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
             found = next((each for each in sessions.alive() if each.id == session.id), None)
             if said != READY or found is None:
                 raise BadArchive(
-                    f"cannot open the archive: {said or last_words(session) or 'its server exited immediately'}"
+                    f"cannot open the archive: {said or last_log_error(session) or 'its server exited immediately'}"
                 )
         except BaseException:
             shutil.rmtree(places.data, ignore_errors=True)

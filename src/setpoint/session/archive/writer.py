@@ -76,7 +76,7 @@ class _Writing:
 
     async def write(self) -> Manifest:
         _, current = await self._source.bounds()
-        await self._look_through(current)
+        await self._collect_secrets(current)
         number = await self._revisions(current)
         oldest, _ = await self._source.bounds()
         written = await self._logs() if self._wanted.logs else []
@@ -118,15 +118,15 @@ class _Writing:
                 elif entry.value is None and entry.key in self._keys:
                     yield entry
 
-    async def _look_through(self, until: int) -> None:
+    async def _collect_secrets(self, until: int) -> None:
         since = self._wanted.since.timestamp() if self._wanted.since is not None else None
         async for entry in self._entries(until):
             if since is not None and entry.time < since:
                 self._begin = entry.revision
             if entry.value is not None:
-                self._secrets.learn(entry.key.rpartition("/")[2], entry.value)
+                self._secrets.record(entry.key.rpartition("/")[2], entry.value)
                 self._note_owner(entry, entry.value)
-        self._secrets.settle()
+        self._secrets.compile()
 
     def _note_owner(self, entry: LogEntry, value: bytes) -> None:
         _, group, resource, name = entry.key.split("/", 3)

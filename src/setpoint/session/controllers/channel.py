@@ -49,12 +49,12 @@ class Channel:
         found: ToProgram = to_program(line)
         return found
 
-    def listen(self, heard: Callable[[ToProgram], None]) -> None:
+    def listen(self, on_message: Callable[[ToProgram], None]) -> None:
         """Starts a thread that receives messages and calls `heard` with each."""
 
         def listen() -> None:
             while True:
-                heard(self.receive())
+                on_message(self.receive())
 
         threading.Thread(target=listen, name="setpoint-channel", daemon=True).start()
 

@@ -32,13 +32,13 @@ def project_files() -> list[str]:
     return sorted({os.path.realpath(file) for file in files if file and is_own(file) and file.endswith(".py")})
 
 
-def told(error: BaseException, directory: Path) -> str:
+def error_text(error: BaseException, directory: Path) -> str:
     """Returns an error as one line, with the innermost location in the project's code, if any."""
     if isinstance(error, SyntaxError) and error.filename:
         text = f": {error.text.strip()}" if error.text and error.text.strip() else ""
         return f"{shown(error.filename, directory)}:{error.lineno}: {error.msg}{text}"
     where = place_of(error.__traceback__, directory)
-    return f"{where}: {_what(error)}" if where else _what(error)
+    return f"{where}: {_message(error)}" if where else _message(error)
 
 
 def place_of(trace: TracebackType | None, directory: Path) -> str:
@@ -54,14 +54,14 @@ def frames(innermost: FrameType | None) -> Iterator[FrameType]:
         innermost = innermost.f_back
 
 
-def _what(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"no module {error.name} in the project or among the packages of {sys.executable}"
     if isinstance(error, SystemExit):
         return f"the module exits during import (SystemExit: {error.code})"
     if isinstance(error, BaseExceptionGroup):
-        return _what(error.exceptions[0])
+        return _message(error.exceptions[0])
     text = " ".join(str(error).split())
     return f"{name}: {text}" if text else name
 

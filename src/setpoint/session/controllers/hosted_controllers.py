@@ -60,7 +60,7 @@ class HostedControllers:
         self._kubeconfig, self._directory, self._data = kubeconfig, directory, data / "controllers"
         self._events = Events(client, ids=ids or SystemIds())
         self._recorder = self._events.recorder(REPORTER)
-        self._telling: asyncio.Task[None] | None = None
+        self._event_task: asyncio.Task[None] | None = None
         self._app: Object | None = None
         self._seats = WorkerSlots(directory, self, client.clock, environ)
         self._begun: dict[EntryPoint, Begin] = {}
@@ -71,8 +71,8 @@ class HostedControllers:
         """Sets the entries to run; `loaded` waits for them. Unchanged entries keep running. Events refer to `app`."""
         async with self._setting:
             self._app = app or self._app
-            if self._telling is None:
-                self._telling = asyncio.ensure_future(self._events.run())
+            if self._event_task is None:
+                self._event_task = asyncio.ensure_future(self._events.run())
             self._begun = {entry: self._begun.get(entry) or self._begin(entry) for entry in entries}
             await self._seats.set(self._begun)
 
@@ -103,11 +103,11 @@ class HostedControllers:
         await self._seats.close()
         for path in self._data.glob(f"*{_KUBECONFIG}"):
             path.unlink()
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        if self._event_task is not None:
+            self._event_task.cancel()
+            await asyncio.gather(self._event_task, return_exceptions=True)
             await self._events.flush(_FLUSH_SECONDS)
-            self._telling = None
+            self._event_task = None
         self.logs.close()
 
     def _begin(self, entry: EntryPoint) -> Begin:

@@ -31,12 +31,12 @@ class Block(NamedTuple):
 class Lag:
     """Monitors the loop of the creating thread. Calls `tell` from another thread."""
 
-    def __init__(self, clock: Clock, directory: Path, tell: Callable[[Blocked], None]) -> None:
-        self._clock, self._directory, self._tell = clock, directory, tell
+    def __init__(self, clock: Clock, directory: Path, notify: Callable[[Blocked], None]) -> None:
+        self._clock, self._directory, self._notify = clock, directory, notify
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look_on, name="setpoint-lag", daemon=True)
+        self._thread = threading.Thread(target=self._monitor, name="setpoint-lag", daemon=True)
         self.last: Block | None = None
 
     def start(self) -> None:
@@ -62,7 +62,7 @@ class Lag:
             return ""
         return f"blocked its worker process for {block.until - block.since:.1f} s{at}: {REMEDY}"
 
-    def _look_on(self) -> None:
+    def _monitor(self) -> None:
         while not self._ended.wait(LOOK_SECONDS):
             turned, since = threading.Event(), self._clock.monotonic()
             try:
@@ -75,7 +75,7 @@ class Lag:
             is_ours = block.controller or block.where  # otherwise the machine is overloaded
             if is_ours:
                 self.last = block
-                self._tell(Blocked(block.controller, block.object, block.where, self._clock.monotonic() - since))
+                self._notify(Blocked(block.controller, block.object, block.where, self._clock.monotonic() - since))
             while not turned.wait(LOOK_SECONDS):
                 if self._ended.is_set():
                     return

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import Declaration, controller_of, declaration_of
 from setpoint.schema.types.resource import Resource
-from setpoint.session.controllers.faults import is_own, told
+from setpoint.session.controllers.faults import error_text, is_own
 
 _DECLARED = "__controller__"
 # Classes with a method that creates a controller, by module. Looked up only if the module is imported.
@@ -54,7 +54,7 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
     except LoadError:
         raise
     except BaseException as error:  # including SystemExit
-        raise LoadError(told(error, directory)) from None
+        raise LoadError(error_text(error, directory)) from None
     controllers = _controllers(found, module, directory)
     if name:
         known = [each.name for each in controllers]
@@ -158,7 +158,7 @@ def _made(value: object, shown: str, directory: Path) -> Controller:
         raise
     except Exception as error:
         called = getattr(value, "__name__", None) or type(value).__name__
-        raise LoadError(f"{shown}: {called}: {told(error, directory)}") from None
+        raise LoadError(f"{shown}: {called}: {error_text(error, directory)}") from None
 
 
 def _needed(cls: type) -> list[str]:

@@ -2,7 +2,7 @@
 
 The supervisor sends `Begin`; the worker answers `Loaded` or `Refused`, and starts its controllers on `Start`. Then the
 worker sends the output of its controllers (`PrintedLine`), finished reconciles if requested (`Ran`), and reports of a
-blocked event loop (`Blocked`). `Ask` is answered at any time, even while the event loop is blocked. Each side exits
+blocked event loop (`Blocked`). `StatusRequest` is answered at any time, even while the event loop is blocked. Each side exits
 when the other one is gone.
 """
 
@@ -30,14 +30,14 @@ class Begin(_Message, frozen=True):
     # True if the kinds of the module must be installed.
     installs: bool = True
     # True if every reconcile is reported.
-    tells_runs: bool = False
+    reports_runs: bool = False
 
 
 class Start(_Message, frozen=True):
     """Starts the controllers."""
 
 
-class Ask(_Message, frozen=True):
+class StatusRequest(_Message, frozen=True):
     """Requests the status, and optionally remembered reconciles."""
 
     number: int
@@ -69,12 +69,12 @@ class Refused(_Message, frozen=True):
 
 
 class StatusAnswer(_Message, frozen=True):
-    """The answer to an `Ask`: the status of the controllers, and the imported files."""
+    """The answer to an `StatusRequest`: the status of the controllers, and the imported files."""
 
     number: int
     rows: list[Row]
     files: list[str]
-    settled: bool
+    is_idle: bool
     reconciles: list[Reconciled] = []
 
 
@@ -115,7 +115,7 @@ class Failed(_Message, frozen=True):
     why: str
 
 
-ToProgram: TypeAlias = Begin | Start | Ask | Stop
+ToProgram: TypeAlias = Begin | Start | StatusRequest | Stop
 FromProgram: TypeAlias = Loaded | Refused | StatusAnswer | PrintedLine | Ran | Blocked | Failed
 
 _encode = msgspec.json.Encoder().encode

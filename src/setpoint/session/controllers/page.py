@@ -39,11 +39,11 @@ class ControllersPage:
         if context.request.method != "GET":
             raise MethodNotAllowed.method()
         if path == PATH:
-            return await json_answer(context, await self._told())
+            return await json_answer(context, await self._status())
         name, _, below = path.removeprefix(f"{PATH}/").partition("/")
         return self._log(context, unquote(name)) if below == LOG else None
 
-    async def _told(self) -> dict[str, object]:
+    async def _status(self) -> dict[str, object]:
         from setpoint.controller.overview import overview  # not needed until the server is ready
 
         hosted = await self.hosted.report() if self.hosted is not None else []

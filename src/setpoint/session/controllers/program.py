@@ -16,7 +16,6 @@ from itertools import count
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.reconcile_report import ReconcileQuery
 from setpoint.session.controllers.messages import (
-    Ask,
     Begin,
     Blocked,
     Failed,
@@ -27,6 +26,7 @@ from setpoint.session.controllers.messages import (
     Refused,
     Start,
     StatusAnswer,
+    StatusRequest,
     Stop,
     ToProgram,
     from_program,
@@ -44,21 +44,21 @@ _LOOK_SECONDS = 0.01
 class Program:
     """A worker process. `ended` is the reason of its exit."""
 
-    def __init__(self, process: asyncio.subprocess.Process, begin: Begin, hear: Hear, clock: Clock) -> None:
-        self._process, self._begin, self._hear, self._clock = process, begin, hear, clock
+    def __init__(self, process: asyncio.subprocess.Process, begin: Begin, on_message: Hear, clock: Clock) -> None:
+        self._process, self._begin, self._on_message, self._clock = process, begin, on_message, clock
         self._owns_group = process.stdout is not None
         loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[Loaded | Refused] = loop.create_future()
         self.ended: asyncio.Future[str] = loop.create_future()
         self._writer: asyncio.StreamWriter | None = None
-        self._asked: dict[int, asyncio.Future[StatusAnswer]] = {}
+        self._pending: dict[int, asyncio.Future[StatusAnswer]] = {}
         self._numbers = count(1)
         self._failure = ""
         self._living: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
-        cls, begin: Begin, hear: Hear, clock: Clock, environ: Mapping[str, str], *, at_terminal: bool = False
+        cls, begin: Begin, on_message: Hear, clock: Clock, environ: Mapping[str, str], *, at_terminal: bool = False
     ) -> "Program":
         """Starts the process. With `at_terminal`, the process uses the terminal; otherwise its output is captured.
         Raises OSError.
@@ -77,7 +77,7 @@ class Program:
                     env=dict(environ),
                     start_new_session=not at_terminal,
                 )
-            program = cls(process, begin, hear, clock)
+            program = cls(process, begin, on_message, clock)
             reader, program._writer = await asyncio.open_unix_connection(sock=ours, limit=_LONGEST_LINE)
         except BaseException:
             ours.close()  # a started process notices the closed channel and exits
@@ -98,19 +98,19 @@ class Program:
         """Starts the controllers."""
         self._send(Start())
 
-    async def ask(self, seconds: float, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
+    async def request_status(self, seconds: float, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
         """Returns the status and the requested reconciles; None on timeout."""
         number = next(self._numbers)
         answer: asyncio.Future[StatusAnswer] = asyncio.get_running_loop().create_future()
-        self._asked[number] = answer
-        self._send(Ask(number, wanted))
+        self._pending[number] = answer
+        self._send(StatusRequest(number, wanted))
         try:
             async with timeout(self._clock, seconds):
                 return await answer
         except TimeoutError:
             return None
         finally:
-            self._asked.pop(number, None)
+            self._pending.pop(number, None)
 
     async def stop(self, seconds: float) -> None:
         """Stops the process, with a number of seconds for running reconciles, and waits until its process group is
@@ -139,7 +139,7 @@ class Program:
                 OSError, ValueError
             ):  # the channel broke in the middle of a message: the process has exited or will be killed
                 while line := await reader.readline():
-                    self._take(from_program(line))
+                    self._dispatch(from_program(line))
             await self._exited()
             self._kill()  # kills remaining child processes, which may keep the output open
             await self._process.wait()
@@ -160,19 +160,19 @@ class Program:
         while self._process.returncode is None and self._clock.monotonic() < until:
             await self._clock.sleep(_LOOK_SECONDS)
 
-    def _take(self, message: FromProgram) -> None:
+    def _dispatch(self, message: FromProgram) -> None:
         match message:
             case Loaded() | Refused():
                 if not self._answer.done():
                     self._answer.set_result(message)
             case StatusAnswer(number):
-                answer = self._asked.get(number)
+                answer = self._pending.get(number)
                 if answer is not None and not answer.done():
                     answer.set_result(message)
             case Failed(why):
                 self._failure = why
             case _:
-                self._hear(message)
+                self._on_message(message)
 
     async def _print(self, out: asyncio.StreamReader, error: bool) -> None:
         """Reads output that bypasses Python's streams: of child processes and C libraries."""
@@ -182,9 +182,9 @@ class Program:
             if len(rest) > _READ_BYTES:
                 lines, rest = [*lines, rest], b""
             for line in lines:
-                self._hear(PrintedLine("", line.decode("utf-8", "replace").rstrip("\r"), error))
+                self._on_message(PrintedLine("", line.decode("utf-8", "replace").rstrip("\r"), error))
         if rest:
-            self._hear(PrintedLine("", rest.decode("utf-8", "replace"), error))
+            self._on_message(PrintedLine("", rest.decode("utf-8", "replace"), error))
 
     def _kill(self) -> None:
         """Kills the process and its group; at a terminal only the process, which shares our group."""

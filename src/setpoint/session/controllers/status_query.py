@@ -15,7 +15,7 @@ _LOOK_SECONDS = 0.1
 _LOADING, _FAILED = "Loading", "Failed"
 
 
-class Known(NamedTuple):
+class ControllerStatus(NamedTuple):
     """The status of a server's controllers: of its app and built in, and the names of logs."""
 
     hosted: list[Object]
@@ -33,19 +33,19 @@ class Known(NamedTuple):
         return [row["note"] for row in self.hosted if row["state"] == _FAILED]
 
 
-async def ask(client: "Client") -> Known:
+async def read_status(client: "Client") -> ControllerStatus:
     """Returns the status. Raises NotFound if the server does not report controllers."""
     from setpoint.client.requests import decode
 
     found = decode((await client.raw("GET", PATH)).body)
-    return Known(found["controllers"], found["builtIn"], found["logs"])
+    return ControllerStatus(found["controllers"], found["builtIn"], found["logs"])
 
 
-async def loaded(client: "Client", modules: Collection[str], seconds: float) -> Known:
+async def loaded(client: "Client", modules: Collection[str], seconds: float) -> ControllerStatus:
     """Waits until each of these modules runs or has failed, up to a number of seconds. Returns the status."""
     until = client.clock.monotonic() + seconds
     while True:
-        known = await ask(client)
+        known = await read_status(client)
         if known.are_decided(modules) or client.clock.monotonic() > until:
             return known
         await client.clock.sleep(_LOOK_SECONDS)

@@ -31,11 +31,10 @@ from setpoint.objects.duration import measured
 from setpoint.objects.errors import APIError
 from setpoint.session.controllers import crd_installation, output
 from setpoint.session.controllers.channel import Channel
-from setpoint.session.controllers.faults import project_files, told
+from setpoint.session.controllers.faults import error_text, project_files
 from setpoint.session.controllers.lag import Lag
 from setpoint.session.controllers.loader import Contents, LoadError, load
 from setpoint.session.controllers.messages import (
-    Ask,
     Begin,
     Failed,
     Loaded,
@@ -44,6 +43,7 @@ from setpoint.session.controllers.messages import (
     Refused,
     Start,
     StatusAnswer,
+    StatusRequest,
     Stop,
     ToProgram,
 )
@@ -87,7 +87,7 @@ class Worker:
         except (TransportError, APIError) as error:
             self._refuse(f"cannot use the server: {error}", passes=True)
         except Exception as error:
-            self._channel.send(Failed(told(error, self._directory)))
+            self._channel.send(Failed(error_text(error, self._directory)))
 
     async def _define(self, client: Client, program: Contents) -> list[str]:
         """Installs the kinds, or checks that they are installed. Returns notes for the user."""
@@ -110,7 +110,7 @@ class Worker:
         return self._started.is_set()
 
     async def _work(self, client: Client, program: Contents) -> None:
-        manager = self._manager = Manager(client, controllers=program.controllers, preflight=self._begin.tells_runs)
+        manager = self._manager = Manager(client, controllers=program.controllers, preflight=self._begin.reports_runs)
         for controller in manager.controllers:
             controller.observer = _Watching(controller, controller.observer, self._ran)
         self._lag = Lag(self._clock, self._directory, self._channel.send)
@@ -122,10 +122,10 @@ class Worker:
 
     # Incoming messages. Called in another thread, because the loop may be blocked.
 
-    def heard(self, message: ToProgram) -> None:
+    def on_message(self, message: ToProgram) -> None:
         match message:
-            case Ask():
-                self._tell(message)
+            case StatusRequest():
+                self._answer_request(message)
             case Start():
                 self._in_loop(self._started.set)
             case Stop(seconds):
@@ -142,7 +142,7 @@ class Worker:
             self._manager.graceful = seconds
         self._stopped.set()
 
-    def _tell(self, ask: Ask) -> None:
+    def _answer_request(self, ask: StatusRequest) -> None:
         """Answers in the loop. If the loop is blocked, answers in this thread, because the state does not
         change then.
         """
@@ -156,9 +156,9 @@ class Worker:
         if not turned.wait(_ANSWER_SECONDS):
             self._answer(ask)
 
-    def _answer(self, ask: Ask) -> None:
+    def _answer(self, ask: StatusRequest) -> None:
         rows = [self._row(each) for each in self._controllers]
-        settled = bool(rows) and all(map(_is_settled, self._controllers))
+        settled = bool(rows) and all(map(_is_idle, self._controllers))
         told = recorded_runs(self._controllers, ask.wanted) if ask.wanted is not None else []
         self._channel.send(StatusAnswer(ask.number, rows, project_files(), settled, told))
 
@@ -174,11 +174,11 @@ class Worker:
 
     def _ran(self, controller: Controller, run: ReconcileRecord) -> None:
         error = run.error if run.result not in (CANCELLED, CONFLICT) else None
-        why = told(error, self._directory) if error is not None else ""
+        why = error_text(error, self._directory) if error is not None else ""
         again = run.requeue_after
         if error is not None:
             again = dict(controller.queue.waiting()).get(run.request)
-        if self._begin.tells_runs:
+        if self._begin.reports_runs:
             reasons = [str(each) for each in run.why] + ([f"{run.more} more"] if run.more else [])
             writes = [str(each) for each in run.writes if not each.skipped]
             about = str(run.request)
@@ -210,7 +210,7 @@ class _Watching:
         self._ran(self._controller, run)
 
 
-def _is_settled(controller: Controller) -> bool:
+def _is_idle(controller: Controller) -> bool:
     """Returns True if the controller has no work until the next change or timer."""
     queue = controller.queue
     busy = len(queue) or queue.working() or any(seconds <= _SOON_SECONDS for _, seconds in queue.waiting())
@@ -223,9 +223,9 @@ def main(descriptor: int) -> None:
     begin = channel.receive()
     assert isinstance(begin, Begin)
     worker = Worker(channel, begin)
-    channel.listen(worker.heard)
+    channel.listen(worker.on_message)
     output.follow_log(channel.send)
-    if begin.tells_runs:  # at a terminal: output is visible there, and Ctrl-C is handled by the supervisor
+    if begin.reports_runs:  # at a terminal: output is visible there, and Ctrl-C is handled by the supervisor
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         finish = None
     else:

@@ -52,18 +52,18 @@ class WorkerSlot:
         entry: EntryPoint,
         begin: Begin,
         teller: Teller,
-        taken: Callable[[str, EntryPoint], EntryPoint | None],
+        find_user: Callable[[str, EntryPoint], EntryPoint | None],
         clock: Clock,
         environ: Mapping[str, str],
         *,
         at_terminal: bool = False,
     ) -> None:
-        self.entry, self._begin, self._teller, self._taken = entry, begin, teller, taken
+        self.entry, self._begin, self._teller, self._find_user = entry, begin, teller, find_user
         self._clock, self._environ, self._at_terminal = clock, environ, at_terminal
         self._program: Program | None = None
         # The last started worker: the active one or its successor.
         self._starting: asyncio.Task[Program] | None = None
-        self._known: StatusAnswer | None = None
+        self._last_status: StatusAnswer | None = None
         self._changed = asyncio.Event()
         # True while loading or about to load: the known state may be outdated.
         self._trying = True
@@ -94,19 +94,19 @@ class WorkerSlot:
 
     async def refresh(self) -> None:
         """Updates the set of imported files."""
-        told = await self._ask()
+        told = await self._request_status()
         if told is not None:
             self.files |= set(told.files)
 
-    async def settled(self) -> bool:
+    async def is_idle(self) -> bool:
         """Returns True if the controllers have no work until the next change or timer."""
-        told = await self._ask()
-        return told is not None and told.settled
+        told = await self._request_status()
+        return told is not None and told.is_idle
 
     async def rows(self) -> list[Row]:
         """Returns the status of the controllers."""
-        told = await self._ask()
-        known = told or self._known
+        told = await self._request_status()
+        known = told or self._last_status
         if self._program is None or known is None:
             state = FAILED if self.problem and not self._trying else LOADING
             return [Row(name=self.called, state=state, note=self.problem, module=self.entry.module)]
@@ -117,7 +117,7 @@ class WorkerSlot:
 
     async def reconciles(self, wanted: ReconcileQuery) -> list[Reconciled]:
         """Returns the remembered reconciles that match."""
-        told = await self._ask(wanted)
+        told = await self._request_status(wanted)
         return told.reconciles if told is not None else []
 
     async def close(self) -> None:
@@ -132,11 +132,11 @@ class WorkerSlot:
         self._program = None
         await asyncio.gather(*(each.stop(GRACE_SECONDS) for each in programs))
 
-    async def _ask(self, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
+    async def _request_status(self, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
         program = self._program
-        told = await program.ask(ANSWER_SECONDS, wanted) if program is not None else None
+        told = await program.request_status(ANSWER_SECONDS, wanted) if program is not None else None
         if told is not None:
-            self._known = told
+            self._last_status = told
         return told
 
     # Keeping the worker running
@@ -151,18 +151,18 @@ class WorkerSlot:
                 self._trying = self._changed.is_set()
                 self.decided.set()
             program, began = self._program, self._clock.monotonic()
-            await self._until_something(program, pause if self._passes else None)
+            await self._wait_for_change(program, pause if self._passes else None)
             if program is not None and program.ended.done():
                 self._program = None
                 self.problem = f"{self.entry} exited: {program.ended.result()}"
                 self._teller.happened(self.entry, "ControllersEnded", self.problem, bad=True)
                 if self._clock.monotonic() - began > FORGIVEN_SECONDS:
                     pause = FIRST_SECONDS
-                await self._until_something(None, pause)
+                await self._wait_for_change(None, pause)
                 self._because = self._because or "restarted after exit"
             pause = FIRST_SECONDS if self._changed.is_set() else min(2 * pause, MOST_SECONDS)
 
-    async def _until_something(self, program: Program | None, seconds: float | None) -> None:
+    async def _wait_for_change(self, program: Program | None, seconds: float | None) -> None:
         """Waits for a change, the exit of the worker, or a number of seconds."""
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._changed.wait())]
         if seconds is not None:
@@ -180,7 +180,7 @@ class WorkerSlot:
         because, self._because = self._because, ""
         try:
             self._starting = asyncio.ensure_future(
-                Program.start(self._begin, self._heard, self._clock, self._environ, at_terminal=self._at_terminal)
+                Program.start(self._begin, self._on_message, self._clock, self._environ, at_terminal=self._at_terminal)
             )
             program = await asyncio.shield(self._starting)
         except OSError as error:
@@ -193,14 +193,14 @@ class WorkerSlot:
             await program.stop(0)
             return
         for name in answer.controllers:
-            if (other := self._taken(name, self.entry)) is not None:
+            if (other := self._find_user(name, self.entry)) is not None:
                 self._refuse(f"{self.entry} has a controller named {name!r}, as does {other}: rename one of them")
                 await program.stop(0)
                 return
         self.names = answer.controllers
         if self._program is not None:
             await self._end(self._program)
-        self._program, self._known = program, None
+        self._program, self._last_status = program, None
         self.problem, self._passes = "", False
         program.work()
         names = ", ".join(self.names)
@@ -232,7 +232,7 @@ class WorkerSlot:
         goes_on = "; the previous version is still running" if self._program is not None else ""
         self._teller.happened(self.entry, "ControllersNotLoaded", f"{why}{goes_on}", bad=True)
 
-    def _heard(self, message: PrintedLine | Ran | Blocked) -> None:
+    def _on_message(self, message: PrintedLine | Ran | Blocked) -> None:
         match message:
             case PrintedLine(controller, text, error):
                 self._teller.printed(self.entry, controller or self.called, text, error=error)

@@ -31,23 +31,23 @@ class WorkerSlots:
         self._directory, self._teller, self._clock = directory, teller, clock
         self._environ, self._at_terminal = environ, at_terminal
         self._seats: dict[EntryPoint, WorkerSlot] = {}
-        self._leaving: list[asyncio.Task[None]] = []
+        self._closing: list[asyncio.Task[None]] = []
         self._inotify: Inotify | OSError | None = None
         self._watcher: Watcher | None = None
         self._watched: tuple[str, ...] = ()
-        self._looking: set[asyncio.Task[None]] = set()
+        self._reloading: set[asyncio.Task[None]] = set()
 
     async def set(self, wanted: Mapping[EntryPoint, Begin]) -> None:
         """Sets the entries to run. Unchanged entries keep running."""
         gone = [self._seats.pop(entry) for entry in list(self._seats) if entry not in wanted]
         # Cancelling this method does not cancel the stopping.
-        self._leaving += [asyncio.ensure_future(seat.close()) for seat in gone]
+        self._closing += [asyncio.ensure_future(seat.close()) for seat in gone]
         await self._left()
         await self._watch(wanted)
         for entry, begin in wanted.items():
             if entry not in self._seats:
                 self._seats[entry] = WorkerSlot(
-                    *(entry, begin, self._teller, self._taken, self._clock, self._environ),
+                    *(entry, begin, self._teller, self._find_user, self._clock, self._environ),
                     at_terminal=self._at_terminal,
                 )
 
@@ -72,9 +72,9 @@ class WorkerSlots:
         found = await asyncio.gather(*(seat.reconciles(wanted) for seat in seats))
         return Reconciles([each for told in found for each in told], [name for seat in seats for name in seat.names])
 
-    async def settled(self) -> bool:
+    async def is_idle(self) -> bool:
         """Returns True if no controller has work until the next change or timer."""
-        return all(await asyncio.gather(*(seat.settled() for seat in self._seats.values())))
+        return all(await asyncio.gather(*(seat.is_idle() for seat in self._seats.values())))
 
     def called(self, entry: EntryPoint) -> str:
         """Returns the name for output of an entry without a controller."""
@@ -88,20 +88,20 @@ class WorkerSlots:
             self._watcher = None
         if isinstance(self._inotify, Inotify):
             self._inotify.close()
-        for task in list(self._looking):
+        for task in list(self._reloading):
             task.cancel()
-        await asyncio.gather(*self._looking, return_exceptions=True)
+        await asyncio.gather(*self._reloading, return_exceptions=True)
         seats, self._seats = list(self._seats.values()), {}
-        self._leaving += [asyncio.ensure_future(seat.close()) for seat in seats]
+        self._closing += [asyncio.ensure_future(seat.close()) for seat in seats]
         await self._left()
 
     async def _left(self) -> None:
         """Waits for the slots that are stopping."""
-        if self._leaving:
-            await asyncio.wait(self._leaving)
-            self._leaving = [each for each in self._leaving if not each.done()]
+        if self._closing:
+            await asyncio.wait(self._closing)
+            self._closing = [each for each in self._closing if not each.done()]
 
-    def _taken(self, name: str, asking: EntryPoint) -> EntryPoint | None:
+    def _find_user(self, name: str, asking: EntryPoint) -> EntryPoint | None:
         """Returns the other entry with a controller of this name, or None."""
         return next((entry for entry, seat in self._seats.items() if entry != asking and name in seat.names), None)
 
@@ -128,11 +128,11 @@ class WorkerSlots:
         await self._watcher.start(self._inotify)
 
     def _changed(self, paths: list[str]) -> None:
-        looking = asyncio.ensure_future(self._look(paths))
-        self._looking.add(looking)
-        looking.add_done_callback(self._looking.discard)
+        looking = asyncio.ensure_future(self._reload_changed(paths))
+        self._reloading.add(looking)
+        looking.add_done_callback(self._reloading.discard)
 
-    async def _look(self, paths: list[str]) -> None:
+    async def _reload_changed(self, paths: list[str]) -> None:
         """Reloads the entries that the changed files affect."""
         changed = {os.path.realpath(path) for path in paths}
         await asyncio.gather(*(seat.refresh() for seat in self._seats.values()))
