@@ -61,7 +61,7 @@ async def main(directory: str) -> None:
         done = await client.wait_for(f"{GROUP}/Executable", "worker", until="jsonpath={.status.state}=Finished")
         assert done is not None
         print(f"the worker ended with {done['status']['exitCode']}")
-        print((await plane.workloads.world.logs.tail(done["metadata"]["uid"], "stdout")).strip())
+        print((await plane.workloads.machine.logs.tail(done["metadata"]["uid"], "stdout")).strip())
         web = await client.get(f"{GROUP}/Executable", "web")
         print(f"the web server is {web['status']['state']}")
 

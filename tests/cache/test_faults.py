@@ -79,7 +79,7 @@ async def _put(world: World, name: str, step: int) -> None:
 
 
 def same(informer: Any, witness: Witness, state: dict[str, tuple[str, str]]) -> bool:
-    kept = {key: (held.meta.uid, held.meta.resource_version) for key, held in informer.store._held.items()}
+    kept = {key: (held.meta.uid, held.meta.resource_version) for key, held in informer.store._entries.items()}
     assert witness.complaints == []
     return bool(kept == state == witness.known)
 

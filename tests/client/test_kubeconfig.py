@@ -140,7 +140,7 @@ async def test_certificates_in_files_are_read_anew_when_they_change(tmp_path: Pa
             assert (await whoami(client))["username"] == "jane"
             put("john")
             transport: Any = client.transport
-            transport._tls._next_look = 0.0
+            transport._tls._next_check = 0.0
             assert (await whoami(client))["username"] == "john"
 
 

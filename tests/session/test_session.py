@@ -17,7 +17,7 @@ from setpoint.session.cleanup import Cleaning
 from setpoint.session.host import touch_lock
 from setpoint.session.registry import Sessions
 from setpoint.session.startup import StartFailed, start
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 from setpoint.workload.process.identity import identity_of, parse
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ async def gone(process: str) -> None:
     found = parse(process)
     assert found is not None
     async with asyncio.timeout(30):
-        await wait_gone(found, SystemClock())
+        await wait_exit(found, SystemClock())
 
 
 async def test_an_app_runs_until_it_is_ended_and_nothing_is_left(tmp_path: Path) -> None:

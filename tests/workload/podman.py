@@ -23,7 +23,7 @@ from tests import debian
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.choice import connect
 from setpoint.workload.engine.engine import Engine
-from setpoint.workload.engine.images import whole
+from setpoint.workload.engine.images import single_chunk
 
 IMAGE = "localhost/setpoint-test:1"
 _NEEDED = (
@@ -192,7 +192,7 @@ async def connected(service: Service) -> AsyncIterator[Engine]:
     assert isinstance(engine, Engine), engine
     try:
         if await engine.images.find(IMAGE) is None:
-            await engine.images.import_root(whole(root_archive()), IMAGE)
+            await engine.images.import_root(single_chunk(root_archive()), IMAGE)
         yield engine
     finally:
         await engine.close()

@@ -72,22 +72,22 @@ def test_nobody_else_may_read_it(path: Path) -> None:
 
 def test_a_thing_is_in_the_care_of_one_that_lives(path: Path, somebody: Identity) -> None:
     ours, theirs = Records(path, US), Records(path, somebody)
-    assert theirs.take("Container", "db") == ""
-    assert ours.take("Container", "db") == f"the control plane with pid {somebody.pid}"
-    assert ours.take("Container", "cache") == ""
-    theirs.give_back("Container", "db")
-    assert ours.take("Container", "db") == ""
-    assert ours.take("Container", "db") == ""
+    assert theirs.acquire("Container", "db") == ""
+    assert ours.acquire("Container", "db") == f"the control plane with pid {somebody.pid}"
+    assert ours.acquire("Container", "cache") == ""
+    theirs.release("Container", "db")
+    assert ours.acquire("Container", "db") == ""
+    assert ours.acquire("Container", "db") == ""
     ours.close()
-    assert theirs.take("Container", "cache") == ""
+    assert theirs.acquire("Container", "cache") == ""
     theirs.close()
 
 
 def test_one_that_is_gone_holds_nothing(path: Path) -> None:
     gone = Records(path, Identity(US.pid, US.started + 1))  # the same pid, another process
-    assert gone.take("Container", "db") == ""
+    assert gone.acquire("Container", "db") == ""
     ours = Records(path, US)
-    assert ours.take("Container", "db") == ""
+    assert ours.acquire("Container", "db") == ""
     ours.close()
     gone.close()
 
@@ -101,7 +101,7 @@ def test_a_newer_file_is_left_as_it_is_and_done_without(path: Path) -> None:
     assert f"written by a newer version of Setpoint: version {VERSION + 1}" in records.problem
     records.keep("Executable", "db", {"pid": 7})
     assert records.kept("Executable", "db") == {"pid": 7}
-    assert records.take("Executable", "db") == ""
+    assert records.acquire("Executable", "db") == ""
     records.close()
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)

@@ -171,9 +171,9 @@ def _secrets_of(tree: Json) -> set[tuple[str, str]]:
         except TemplateError:
             continue
         for each in needed:
-            if each.kind == "Secret" and each.rest:
+            if each.kind == "Secret" and each.arguments:
                 name = each.name if "/" in each.name else f"default/{each.name}"
-                found.add((name, each.rest[0]))
+                found.add((name, each.arguments[0]))
     return found
 
 

@@ -348,7 +348,7 @@ class Controller:
             if self._paused is None:
                 await self._process(item)
             else:
-                self._give_back(item, 0.0)
+                self._requeue(item, 0.0)
                 self.queue.done(item.key)
 
     def _requeue(self, item: Item[Request], seconds: float) -> None:
@@ -469,7 +469,7 @@ class Controller:
         if self.recorder is not None and self.options.condition_events and status.changed:
             regarding = self.primary_object(ctx.request)
             if regarding is not None:
-                status.tell_flips(self.recorder, regarding, self.options.condition_events, failed=failed)
+                status.record_transitions(self.recorder, regarding, self.options.condition_events, failed=failed)
 
     def _is_deleted_or_terminating(self, request: Request) -> bool:
         """Returns True if the object is deleted or being deleted."""

@@ -108,8 +108,8 @@ async def _request(client: Client, path: str, query: Mapping[str, str], place: O
 async def purge(
     client: Client, place: ObjectReference, reason: str, through: str = "", *, cluster_wide: bool = False
 ) -> Object:
-    """Removes the past values of an object permanently, and returns the server's answer. Raises NoHistory, NotInHistory and
-    APIErrors."""
+    """Removes the past values of an object permanently, and returns the server's answer. Raises NoHistory, NotInHistory
+    and APIErrors."""
     body: Object = {"reason": reason}
     if through:
         body["through"] = through

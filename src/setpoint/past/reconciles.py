@@ -56,8 +56,8 @@ async def read_traces(
 
 
 async def read_trace(client: Client, related: Related, id: str) -> Trace:  # noqa: A002 - the established name
-    """Returns one reconcile, by its id or a prefix of the id. Raises NotInHistory, ValueError if the prefix is ambiguous,
-    and NoHistory."""
+    """Returns one reconcile, by its id or a prefix of the id. Raises NotInHistory, ValueError if the prefix is
+    ambiguous, and NoHistory."""
     reconciles = (await read_reconciles(client, ReconcileQuery(ids=(id,)))).items
     # The log may be long, so it is read only if no controller has the reconcile.
     log = [] if reconciles else [line for line in await _full_log(client) if _reconcile_id(line).startswith(id)]

@@ -253,7 +253,7 @@ class ControlPlane:
         """Requests the shutdown of the workloads, as clients do at `/admin/execution`; `ended` returns when the
         shutdown is complete."""
         if self._host is not None:
-            self._host.shutdown.ask("Stopping", None)
+            self._host.shutdown.request("Stopping", None)
 
     async def ended(self) -> None:
         """Waits until a client has requested the shutdown at `/admin/execution`, and the workloads are cleaned up;

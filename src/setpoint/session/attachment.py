@@ -5,7 +5,7 @@ from pathlib import Path
 
 from setpoint.objects.clock import Clock
 from setpoint.server import secret_files
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 from setpoint.workload.process.identity import Identity, parse
 
 
@@ -30,7 +30,7 @@ def attendant(path: Path) -> Identity | None:
 async def deserted(path: Path, clock: Clock) -> None:
     """Waits until the attached process exits without detaching; waits forever once detached."""
     while (found := attendant(path)) is not None:
-        await wait_gone(found, clock)
+        await wait_exit(found, clock)
         if attendant(path) == found:
             return
     await asyncio.Event().wait()

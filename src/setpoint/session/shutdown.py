@@ -20,7 +20,7 @@ from setpoint.objects.tree import Object
 from setpoint.session.leftovers import Leftovers
 from setpoint.session.registry import Session, Sessions
 from setpoint.workload.kinds.api_names import GROUP, VERSION
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 from setpoint.workload.process.identity import Identity, is_alive, parse
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ async def end(
     leftovers = Leftovers(Sessions.of(environ), client.clock, SystemIds(), environ)
     try:
         async with timeout(client.clock, seconds):
-            await wait_gone(host, client.clock)
+            await wait_exit(host, client.clock)
     except TimeoutError:
         kill(host)
-        await wait_gone(host, client.clock)
+        await wait_exit(host, client.clock)
         # The guardian would wait for graceful termination; the time for that is over.
         await leftovers.kill(session)
     finally:

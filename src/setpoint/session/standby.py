@@ -67,7 +67,7 @@ class Standby:
             self._process.kill()
             self._process.wait()
             return
-        detached_process.let_go(self._process)
+        detached_process.stop_tracking(self._process)
 
     def host(self, arguments: Sequence[str], log: Path) -> bytes:
         """Sends the orders and returns the answer of the host. Raises OSError if the host has exited."""

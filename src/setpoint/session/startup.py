@@ -96,7 +96,7 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
         with started.stdout as output:
             said = await asyncio.to_thread(output.read)
     finally:
-        detached_process.let_go(started)
+        detached_process.stop_tracking(started)
     return said.decode(errors="replace").strip()
 
 

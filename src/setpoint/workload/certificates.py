@@ -52,10 +52,10 @@ def certificate_files(certificates: Mapping[str, Any]) -> Links:
     return Links(files, links, "\n".join(files.values()), tuple(skipped))
 
 
-def link_name(hashed: str, taken: Mapping[str, str]) -> str:
+def link_name(hashed: str, used: Mapping[str, str]) -> str:
     """Returns the name of the link for a hash, numbered because different subjects may have the same hash."""
     number = 0
-    while f"{hashed}.{number}" in taken:
+    while f"{hashed}.{number}" in used:
         number += 1
     return f"{hashed}.{number}"
 

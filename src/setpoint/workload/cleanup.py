@@ -45,7 +45,7 @@ class Report:
     stopped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PLURALS.values(), 0))
     failures: list[Object] = field(default_factory=list)
 
-    def told(self) -> Object:
+    def to_json(self) -> Object:
         """Returns the report in the format that DCP prints."""
         told: Object = {"workloadId": self.workload_id, "stopped": self.stopped}
         return {**told, "failures": self.failures} if self.failures else told
@@ -55,13 +55,13 @@ class CleanUp:
     """Removes the recorded resources of a workload. `connect` connects to the container engine, and is called only if
     needed."""
 
-    def __init__(self, world: Machine, connect: Callable[[], Awaitable[Engine | Unavailable]]) -> None:
-        self._world, self._connect = world, connect
+    def __init__(self, machine: Machine, connect: Callable[[], Awaitable[Engine | Unavailable]]) -> None:
+        self._machine, self._connect = machine, connect
         self._engine: asyncio.Future[Engine | Unavailable] | None = None
 
     async def run(self, workload: str) -> Report:
         report = Report(workload)
-        kept = self._world.records.all_kept(workload)
+        kept = self._machine.records.all_kept(workload)
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def one(each: PersistentWorkload) -> None:
@@ -90,12 +90,12 @@ class CleanUp:
         return report
 
     async def _remove(self, kept: PersistentWorkload) -> None:
-        records = self._world.records
-        if holder := records.take(kept.kind, kept.name):
+        records = self._machine.records
+        if holder := records.acquire(kept.kind, kept.name):
             raise CleanUpError(f"{holder} manages this resource: stop that control plane first")
         try:
             if kept.kind == "Executable":
-                await Persistence(self._world).clean_up(kept.name)
+                await Persistence(self._machine).clean_up(kept.name)
                 return
             engine = await self._connected()
             if kept.kind == "Container":
@@ -106,7 +106,7 @@ class CleanUp:
                 await engine.networks.remove(kept.record["id"])
             records.drop(kept.kind, kept.name)
         finally:
-            records.give_back(kept.kind, kept.name)
+            records.release(kept.kind, kept.name)
 
     async def _connected(self) -> Engine:
         if self._engine is None:

@@ -40,7 +40,7 @@ class Engines:
     def __init__(self, clock: Clock, processes: Processes, connect: Connect) -> None:
         self._clock, self._processes, self._connect = clock, processes, connect
         self._engine: Engine | None = None
-        self._trouble: Unavailable | None = None
+        self._problem: Unavailable | None = None
         self._task: asyncio.Task[None] | None = None
         self._hearers: list[Hear] = []
         self._creator = identity_of(os.getpid()) or Identity(os.getpid(), 0)
@@ -50,16 +50,16 @@ class Engines:
         """The engine, or the reason why none is available; None while connecting."""
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
-        return self._trouble if self._trouble is not None else self._engine
+        return self._problem if self._problem is not None else self._engine
 
     @property
     def engine(self) -> Engine | None:
         """The selected engine, even if not responding at the moment."""
         return self._engine
 
-    def subscribe(self, hear: Hear) -> None:
+    def subscribe(self, handler: Hear) -> None:
         """Adds a subscriber for events."""
-        self._hearers.append(hear)
+        self._hearers.append(handler)
 
     def made_by_us(self, *, persistent: bool) -> dict[str, str]:
         """Returns the labels of resources that we create: those that are not persistent are removed with this control
@@ -89,10 +89,10 @@ class Engines:
     async def _run(self) -> None:
         wait = _FIRST_WAIT
         while not isinstance(found := await self._connected(), Engine):
-            if found != self._trouble:
+            if found != self._problem:
                 _log.info("no container engine: %s; %s", found.message, found.remedy)
-                self._trouble = found
-                self._tell(None)
+                self._problem = found
+                self._notify(None)
             await self._clock.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
         self._engine = found
@@ -103,8 +103,8 @@ class Engines:
             try:
                 async for told in found.events(self._broken):
                     if isinstance(told, Resync):
-                        self._trouble = None
-                    self._tell(told)
+                        self._problem = None
+                    self._notify(told)
             except Exception:  # an invalid event must not end the subscription
                 _log.exception("cannot follow the events of the container engine; retrying")
             await self._clock.sleep(_FIRST_WAIT)
@@ -121,12 +121,12 @@ class Engines:
     def _broken(self, reason: str) -> None:
         assert self._engine is not None
         name = self._engine.version.name.capitalize()
-        self._trouble = Unavailable("NotRunning", f"{name} does not respond: {reason}", EngineLost.remedy)
-        self._tell(None)
+        self._problem = Unavailable("NotRunning", f"{name} does not respond: {reason}", EngineLost.remedy)
+        self._notify(None)
 
-    def _tell(self, told: Told | None) -> None:
+    def _notify(self, event: Told | None) -> None:
         for hear in self._hearers:
-            hear(told)
+            hear(event)
 
     async def _harvest(self, engine: Engine) -> None:
         """Removes resources of control planes that were killed together with their guardian."""

@@ -55,7 +55,7 @@ def environment(
     merged: dict[str, tuple[str, Rendered]] = {
         same(name): (name, Rendered(value, value)) for name, value in ambient.items() if name != _COOKIE
     }
-    said = list(_said(tree, ambient, read))
+    said = list(_declared(tree, ambient, read))
     templates = _templated(tree)
     values = _rendered(
         [(f"variable {name} of {source}", value, source in templates) for name, value, source in said],
@@ -104,7 +104,7 @@ def _templated(tree: Object) -> tuple[str, ...]:
     return (_SPEC, _FILES) if tree.get("kind") == "Executable" else (_SPEC,)
 
 
-def _said(tree: Object, ambient: Mapping[str, str], read: Callable[[str], bytes]) -> Iterable[tuple[str, str, str]]:
+def _declared(tree: Object, ambient: Mapping[str, str], read: Callable[[str], bytes]) -> Iterable[tuple[str, str, str]]:
     """Yields the names and values of the object, with their source."""
     spec = tree.get("spec", {})
     for name, value in file_variables(spec.get("envFiles") or (), ambient, read).items():

@@ -21,14 +21,14 @@ _BAD_STATES = frozenset({"FailedToStart", "Unknown", "RuntimeUnhealthy"})
 _BAD_REASONS = frozenset({"BackOff", "Deadlock", "Failed", "LivenessProbeFailed", "ProbeFailed", "TooManyRestarts"})
 
 
-class Life(Protocol):
+class Workload(Protocol):
     """A workload with its identity."""
 
     uid: str
     name: str
 
 
-class Telling:
+class StateReporter:
     """Reports the state changes of the workloads of one control plane. `recorder` is set while events can be
     written."""
 
@@ -36,14 +36,16 @@ class Telling:
         self._logs = logs
         self.recorder: Recorder | None = None
 
-    def tell(self, kind: str, life: Life, state: str, reason: str, message: str, *, again: bool = False) -> None:
+    def report(
+        self, kind: str, life: Workload, state: str, reason: str, message: str, *, is_restart: bool = False
+    ) -> None:
         """Reports a state change of a workload; `again`: the workload was restarted."""
         self._logs.note(life.uid, f"{state or 'Pending'} ({reason}): {message}")
         is_bad = (state in _BAD_STATES and reason not in ("Stopped", "Suspended")) or reason in _BAD_REASONS
-        called = "Restarted" if again and reason == "Running" else _REASONS.get(reason, reason)
+        called = "Restarted" if is_restart and reason == "Running" else _REASONS.get(reason, reason)
         self.event(kind, life, called, message, is_bad=is_bad)
 
-    def event(self, kind: str, life: Life, reason: str, message: str, *, is_bad: bool) -> None:
+    def event(self, kind: str, life: Workload, reason: str, message: str, *, is_bad: bool) -> None:
         """Records an event of a workload."""
         if self.recorder is None or reason in _SILENT:
             return

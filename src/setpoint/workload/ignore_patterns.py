@@ -51,18 +51,18 @@ class Ignored(NamedTuple):
     is_final: bool = False
 
     @property
-    def takes_back(self) -> bool:
+    def has_exceptions(self) -> bool:
         """True if a file in an ignored directory may be included again."""
         return not self.is_final and any(not rule.ignores for rule in self.rules)
 
     def __call__(self, path: str, *, is_directory: bool = False) -> bool:
         """Returns True if a path, or a directory above, is ignored."""
         if not self.is_final:
-            return self._last_word(path, is_directory)
+            return self._last_match(path, is_directory)
         ends = [place for place, character in enumerate(path) if character == "/"]
-        return any(self._last_word(path[:end], True) for end in ends) or self._last_word(path, is_directory)
+        return any(self._last_match(path[:end], True) for end in ends) or self._last_match(path, is_directory)
 
-    def _last_word(self, path: str, is_directory: bool) -> bool:
+    def _last_match(self, path: str, is_directory: bool) -> bool:
         for rule in reversed(self.rules):
             if (is_directory or not rule.directories_only) and rule.pattern.fullmatch(path):
                 return rule.ignores

@@ -94,7 +94,7 @@ class Records:
 
     # Leases
 
-    def take(self, kind: str, name: str) -> str:
+    def acquire(self, kind: str, name: str) -> str:
         """Acquires the lease of a workload. Returns a description of the holder if another living process holds the
         lease; an empty string on success."""
         with suppress(sqlite3.Error):
@@ -110,7 +110,7 @@ class Records:
             with suppress(sqlite3.Error):
                 self._connection.execute("COMMIT")
 
-    def give_back(self, kind: str, name: str) -> None:
+    def release(self, kind: str, name: str) -> None:
         """Releases the lease of a workload."""
         self.run("DELETE FROM leases WHERE kind = ? AND name = ? AND holder = ?", kind, name, self._holder)
 

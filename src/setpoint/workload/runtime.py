@@ -15,7 +15,7 @@ from setpoint.workload.controllers.executable.runners import Runner, Terminals
 from setpoint.workload.controllers.lookup import Find, Lookup
 from setpoint.workload.dependencies import Deadlock
 from setpoint.workload.engine_lookup import Engines
-from setpoint.workload.events import Telling
+from setpoint.workload.events import StateReporter
 from setpoint.workload.logs.log_store import LogStore
 from setpoint.workload.process.processes import Processes
 from setpoint.workload.proxy.ports import Ports
@@ -50,7 +50,7 @@ class Machine:
     # The dependency cycles among them.
     deadlocks: Callable[[], list[Deadlock]] = list
     # Reports state changes as log lines and events.
-    telling: Telling = field(init=False)
+    reporter: StateReporter = field(init=False)
     # The runners for IDEs and terminals, if available.
     ide: Runner | None = None
     terminals: Terminals | None = None
@@ -58,7 +58,7 @@ class Machine:
     watched: Callable[[str, str], tuple[bool, str, str] | None] = lambda kind, name: None
 
     def __post_init__(self) -> None:
-        self.telling = Telling(self.logs)
+        self.reporter = StateReporter(self.logs)
 
     def path(self, text: str) -> Path:
         """Returns a path of a spec, relative to the working directory and with `~` expanded."""

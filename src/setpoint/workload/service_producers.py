@@ -68,7 +68,7 @@ def serves(tree: Object) -> list[str]:
         return []
 
 
-def cannot_listen(service: Object) -> str:
+def listen_error(service: Object) -> str:
     """Returns the reason why a Service cannot listen on its port; empty if there is none."""
     conditions = (service.get("status") or {}).get("conditions") or ()
     return next((str(each.get("message", "")) for each in conditions if each.get("reason") == CANNOT_LISTEN), "")

@@ -64,7 +64,7 @@ class Shutdown:
         """Sets the client of the workloads and the timeout."""
         self._client, self._seconds = client, timeout_seconds(environ)
 
-    def ask(self, status: Status, clean_up: CleanUp | None) -> bool | None:
+    def request(self, status: Status, clean_up: CleanUp | None) -> bool | None:
         """Requests a status. Returns True if the status changed, False if the request is already in progress or
         complete, and None if the status is the current one. Raises Invalid."""
         if self.refuses_new and clean_up == "Full" and self.clean_up != "Full":
@@ -115,16 +115,16 @@ class CleanupProgress:
     could not be deleted, each with the reason."""
 
     objects: int = 0
-    gone: int = 0
+    deleted: int = 0
     left: dict[str, str] = field(default_factory=dict)
     # The terminating objects, by uid.
-    going: dict[str, Object] = field(default_factory=dict)
+    terminating: dict[str, Object] = field(default_factory=dict)
 
-    def told(self) -> Object:
+    def to_json(self) -> Object:
         return {
             "objects": self.objects,
-            "gone": self.gone,
-            "going": [f"{tree['kind']} {tree['metadata']['name']}" for tree in self.going.values()],
+            "gone": self.deleted,
+            "going": [f"{tree['kind']} {tree['metadata']['name']}" for tree in self.terminating.values()],
             "left": [f"{key}: {why}" for key, why in self.left.items()],
         }
 
@@ -171,23 +171,23 @@ class Cleaning:
         """Deletes objects that do not depend on each other, with at most half of the remaining time, so that later
         objects have time too."""
         slots = asyncio.Semaphore(_AT_ONCE)
-        waiting = self.progress.going = {tree["metadata"]["uid"]: tree for tree in together}
+        waiting = self.progress.terminating = {tree["metadata"]["uid"]: tree for tree in together}
 
         async def delete(tree: Object) -> None:
             async with slots:
                 if why := await self._delete(tree):
                     del waiting[tree["metadata"]["uid"]]
-                    self._give_up(tree, why)
+                    self._abandon(tree, why)
 
         try:
             async with timeout(self._clock, max(self._left_seconds / 2, 0)):
                 await asyncio.gather(*map(delete, together))
                 kinds = [kind for kind in KINDS if any(tree["kind"] == kind.__name__ for tree in waiting.values())]
-                await asyncio.gather(*(self._await_gone(kind, waiting) for kind in kinds))
+                await asyncio.gather(*(self._wait_deleted(kind, waiting) for kind in kinds))
         except TimeoutError:
             for tree in waiting.values():
                 finalizers = ", ".join(tree["metadata"].get("finalizers") or ()) or "no finalizer"
-                self._give_up(tree, f"not deleted in time; waiting for finalizers: {finalizers}")
+                self._abandon(tree, f"not deleted in time; waiting for finalizers: {finalizers}")
 
     async def _delete(self, tree: Object) -> str:
         """Deletes an object. Returns the reason if that is not possible, or an empty string."""
@@ -204,7 +204,7 @@ class Cleaning:
             except TransportError:
                 await self._clock.sleep(_RETRY_SECONDS)
 
-    async def _await_gone(self, kind: type[Resource], waiting: dict[str, Object]) -> None:
+    async def _wait_deleted(self, kind: type[Resource], waiting: dict[str, Object]) -> None:
         """Returns when all objects of a kind are deleted."""
 
         def of_kind() -> list[str]:
@@ -216,23 +216,23 @@ class Cleaning:
                 there = {each.metadata.uid for each in listed.items}
                 for uid in of_kind():
                     if uid not in there:
-                        self._is_gone(waiting, uid)
+                        self._on_deleted(waiting, uid)
                 if not of_kind():
                     return
                 async with self._client.watch(kind, resource_version=listed.resource_version) as events:
                     async for event in events:
                         if event.type == DELETED:
-                            self._is_gone(waiting, event.object.metadata.uid or "")
+                            self._on_deleted(waiting, event.object.metadata.uid or "")
                             if not of_kind():
                                 return
             except (APIError, TransportError):
                 await self._clock.sleep(_RETRY_SECONDS)
 
-    def _is_gone(self, waiting: dict[str, Object], uid: str) -> None:
+    def _on_deleted(self, waiting: dict[str, Object], uid: str) -> None:
         if waiting.pop(uid, None) is not None:
-            self.progress.gone += 1
+            self.progress.deleted += 1
 
-    def _give_up(self, tree: Object, why: str) -> None:
+    def _abandon(self, tree: Object, why: str) -> None:
         metadata = tree["metadata"]
         self._stuck.add(metadata["uid"])
         self.progress.left[f"{tree['kind']} {metadata['name']}"] = why

@@ -35,10 +35,10 @@ class Needed(NamedTuple):
 
     kind: str
     name: str
-    what: str
+    missing: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}: {self.what}"
+        return f"{self.kind} {self.name}: {self.missing}"
 
 
 class NotYet(Exception):  # noqa: N818 - not an error: the value will be available later
@@ -62,7 +62,7 @@ class Lookup(Protocol):
         """Returns the port that is reserved for the workload to serve the Service."""
 
 
-class Asking:
+class TemplateContext:
     """The rendering of a template, as seen by its functions."""
 
     def __init__(self, text: str, subject: Object, lookup: Lookup) -> None:
@@ -97,94 +97,94 @@ def service_name(text: str) -> str:
     return text.rpartition("/")[2]
 
 
-def _text(asking: Asking, call: Call, value: Json) -> str:
+def _text(context: TemplateContext, call: Call, value: Json) -> str:
     if isinstance(value, str) and value:
         return value
-    raise asking.error(f"{call.function} takes names as strings in double quotes", call.at)
+    raise context.error(f"{call.function} takes names as strings in double quotes", call.at)
 
 
-def _service(asking: Asking, call: Call, arguments: list[Json]) -> Object:
-    return asking.found("Service", service_name(_text(asking, call, arguments[0])))
+def _service(context: TemplateContext, call: Call, arguments: list[Json]) -> Object:
+    return context.found("Service", service_name(_text(context, call, arguments[0])))
 
 
-def _port_for(asking: Asking, call: Call, arguments: list[Json]) -> Json:
-    service = _service(asking, call, arguments)
+def _port_for(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
+    service = _service(context, call, arguments)
     port = service.get("status", {}).get("effectivePort")
     if not port:
         raise NotYet([Needed("Service", service["metadata"]["name"], "its port is unknown")])
     return int(port)
 
 
-def _address_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    service = _service(asking, call, arguments)
+def _address_for(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    service = _service(context, call, arguments)
     address = service.get("status", {}).get("effectiveAddress")
     if not address:
         raise NotYet([Needed("Service", service["metadata"]["name"], "its address is unknown")])
     return str(address)
 
 
-def _host_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    address = _address_for(asking, call, arguments)
+def _host_for(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    address = _address_for(context, call, arguments)
     return f"[{address}]" if ":" in address and not address.startswith("[") else address
 
 
-def _url_for(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    host, port = _host_for(asking, call, arguments), _port_for(asking, call, arguments)
-    scheme = _text(asking, call, arguments[1]) if len(arguments) > 1 else "http"
+def _url_for(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    host, port = _host_for(context, call, arguments), _port_for(context, call, arguments)
+    scheme = _text(context, call, arguments[1]) if len(arguments) > 1 else "http"
     path = str(arguments[2]) if len(arguments) > 2 else ""
     return f"{scheme}://{host}:{port}{'' if not path or path.startswith('/') else '/'}{path}"
 
 
-def _port_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> Json:
-    name = service_name(_text(asking, call, arguments[0]))
-    producer = asking.producer(call, name)
-    if asking.subject.get("kind") == "Container":
-        return _container_port(asking, call, producer)
+def _port_for_serving(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
+    name = service_name(_text(context, call, arguments[0]))
+    producer = context.producer(call, name)
+    if context.subject.get("kind") == "Container":
+        return _container_port(context, call, producer)
     if producer.port:
         return producer.port
-    asking.found("Service", name)  # its protocol determines which ports are free
-    port = asking.lookup.reserved_port(name)
+    context.found("Service", name)  # its protocol determines which ports are free
+    port = context.lookup.reserved_port(name)
     if port is None:
         raise NotYet([Needed("Service", name, "no port is reserved for this workload")])
     return port
 
 
-def _container_port(asking: Asking, call: Call, producer: Producer) -> int:
+def _container_port(context: TemplateContext, call: Call, producer: Producer) -> int:
     if not producer.port:
         message = f"a Container requires a port to serve {producer.service}; set the port in spec.serves"
-        raise asking.error(message, call.at)
-    ports = asking.subject.get("spec", {}).get("ports") or ()
+        raise context.error(message, call.at)
+    ports = context.subject.get("spec", {}).get("ports") or ()
     for key in ("hostPort", "containerPort"):
         for port in ports:
             if port.get(key) == producer.port:
                 return int(port["containerPort"])
     message = f"port {producer.port} of Service {producer.service} is not in spec.ports; add the port there"
-    raise asking.error(message, call.at)
+    raise context.error(message, call.at)
 
 
-def _address_for_serving(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    producer = asking.producer(call, service_name(_text(asking, call, arguments[0])))
+def _address_for_serving(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    producer = context.producer(call, service_name(_text(context, call, arguments[0])))
     return producer.address or "localhost"
 
 
-def _env_of(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    kind, name, variable = (_text(asking, call, each) for each in arguments)
-    other = asking.found(kind, name)
+def _env_of(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    kind, name, variable = (_text(context, call, each) for each in arguments)
+    other = context.found(kind, name)
     for each in other.get("status", {}).get("effectiveEnv") or ():
         if each["name"] == variable:
             value = str(each.get("value", ""))
             if MASK in value:
                 message = f"{variable} of {kind} {name} is a secret; use the function secret with the Secret itself"
-                raise asking.error(message, call.at)
+                raise context.error(message, call.at)
             return value
     if not other.get("status", {}).get("effectiveEnv"):
         raise NotYet([Needed(kind, name, "its environment is unknown")])
-    raise asking.error(f"{kind} {name} has no variable {variable}", call.at)
+    raise context.error(f"{kind} {name} has no variable {variable}", call.at)
 
 
-def _field_of(asking: Asking, call: Call, arguments: list[Json]) -> Json:
-    kind, name, path = (_text(asking, call, each) for each in arguments)
-    here: Any = asking.found(kind, name)
+def _field_of(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
+    kind, name, path = (_text(context, call, each) for each in arguments)
+    here: Any = context.found(kind, name)
     for step in re.findall(r"[^.\[\]]+", path):
         if isinstance(here, list | tuple):
             here = here[int(step)] if step.isdecimal() and int(step) < len(here) else None
@@ -195,30 +195,30 @@ def _field_of(asking: Asking, call: Call, arguments: list[Json]) -> Json:
     return thaw(here)
 
 
-def _secret(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    given, key = (_text(asking, call, each) for each in arguments)
+def _secret(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    given, key = (_text(context, call, each) for each in arguments)
     namespace, _, name = given.rpartition("/")
     namespace = namespace or "default"
-    secret = asking.lookup.secret(namespace, name)
+    secret = context.lookup.secret(namespace, name)
     if secret is None:
         raise NotYet([Needed("Secret", f"{namespace}/{name}", "it does not exist")])
     encoded = (secret.get("data") or {}).get(key)
     if encoded is None:
         raise NotYet([Needed("Secret", f"{namespace}/{name}", f"it has no key {key}")])
-    asking.is_secret = True
+    context.is_secret = True
     try:
         return base64.b64decode(encoded).decode()
     except ValueError:
         message = f"key {key} of Secret {namespace}/{name} is not UTF-8 text; mount it as a file instead"
-        raise asking.error(message, call.at) from None
+        raise context.error(message, call.at) from None
 
 
-def _default(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+def _default(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
     fallback, value = arguments
     return value if value not in (None, "", 0, False, [], {}) else fallback
 
 
-def _print(asking: Asking, call: Call, arguments: list[Json]) -> str:
+def _print(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
     # As in Go, a blank is added between two values if neither is a string.
     found = ""
     for index, each in enumerate(arguments):
@@ -231,7 +231,7 @@ def _print(asking: Asking, call: Call, arguments: list[Json]) -> str:
 _VERB = re.compile(r"%([-+ 0#]*)(\d{0,3})(?:\.(\d{1,3}))?([a-zA-Z%])")
 
 
-def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
+def _printf(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
     values = iter(arguments[1:])
 
     def one(verb: re.Match[str]) -> str:
@@ -241,7 +241,7 @@ def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
         try:
             value = next(values)
         except StopIteration:
-            raise asking.error(f"printf has no value for {verb.group()}", call.at) from None
+            raise context.error(f"printf has no value for {verb.group()}", call.at) from None
         if letter in "vsq":
             text = quote(format_v(value)) if letter == "q" else format_v(value)
             text = text if precision is None else text[: int(precision)]
@@ -250,20 +250,20 @@ def _printf(asking: Asking, call: Call, arguments: list[Json]) -> str:
             number = float(value) if letter in "feg" else int(value)
             return f"%{flags}{width}{'.' + precision if precision else ''}{letter}" % number
         except (TypeError, ValueError):
-            written = MASK if asking.is_secret else format_v(value)
-            raise asking.error(f"printf cannot format {written} as {verb.group()}", call.at) from None
+            written = MASK if context.is_secret else format_v(value)
+            raise context.error(f"printf cannot format {written} as {verb.group()}", call.at) from None
 
     found = _VERB.sub(one, format_v(arguments[0]))
     if next(values, None) is not None:
-        raise asking.error("printf has more values than its format has verbs", call.at)
+        raise context.error("printf has more values than its format has verbs", call.at)
     return found
 
 
-def _urlquery(asking: Asking, call: Call, arguments: list[Json]) -> str:
-    return quote_plus(_print(asking, call, arguments))
+def _urlquery(context: TemplateContext, call: Call, arguments: list[Json]) -> str:
+    return quote_plus(_print(context, call, arguments))
 
 
-def _index(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+def _index(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
     here: Any = arguments[0]
     for key in arguments[1:]:
         if isinstance(here, dict):
@@ -271,23 +271,23 @@ def _index(asking: Asking, call: Call, arguments: list[Json]) -> Json:
         elif isinstance(here, list) and isinstance(key, int) and 0 <= key < len(here):
             here = here[key]
         else:
-            raise asking.error(f"index: there is no entry {format_v(key)}", call.at)
+            raise context.error(f"index: there is no entry {format_v(key)}", call.at)
     found: Json = here
     return found
 
 
-def _len(asking: Asking, call: Call, arguments: list[Json]) -> Json:
+def _len(context: TemplateContext, call: Call, arguments: list[Json]) -> Json:
     value = arguments[0]
     if isinstance(value, str | list | dict):
         return len(value)
-    raise asking.error("len takes a string, a list or a map", call.at)
+    raise context.error("len takes a string, a list or a map", call.at)
 
 
 class Function(NamedTuple):
     """A function: its body, its number of arguments, the kind of the object that the first argument names, and its
     usage."""
 
-    body: Callable[[Asking, Call, list[Json]], Json]
+    body: Callable[[TemplateContext, Call, list[Json]], Json]
     least: int
     most: int
     kind: str

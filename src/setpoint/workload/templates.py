@@ -15,7 +15,7 @@ import msgspec
 from setpoint.objects.frozen import thaw
 from setpoint.objects.goformat import format_v
 from setpoint.objects.tree import Json, Object
-from setpoint.workload.template_functions import FUNCTIONS, MASK, Asking, Lookup, Needed, NotYet, service_name
+from setpoint.workload.template_functions import FUNCTIONS, MASK, Lookup, Needed, NotYet, TemplateContext, service_name
 from setpoint.workload.template_parser import Call, FieldNode, Literal, Operand, Pipeline, TemplateError, parse
 
 __all__ = [
@@ -46,7 +46,7 @@ class TemplateReference(NamedTuple):
     function: str
     kind: str
     name: str
-    rest: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
 
 
 def render(text: str, subject: Object, lookup: Lookup) -> Rendered:
@@ -86,7 +86,7 @@ def _references(operand: Operand) -> Iterator[TemplateReference]:
             yield from _references(argument)
 
 
-class _Rendering(Asking):
+class _Rendering(TemplateContext):
     """The rendering of one template."""
 
     def everything(self) -> Rendered:

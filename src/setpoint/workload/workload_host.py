@@ -32,7 +32,7 @@ class WorkloadHost:
     the end, and persistent resources are recorded in the user's records file."""
 
     def __init__(self, settings: WorkloadSettings | None, ids: Ids) -> None:
-        self._given = settings
+        self._config = settings
         self._ids = ids
         self._own: Path | None = None
         self._endpoints = WorkloadEndpoints()
@@ -67,7 +67,7 @@ class WorkloadHost:
 
     async def start(self, client: Client) -> None:
         """Returns when the kinds are registered; the controllers start in the background."""
-        settings = self._given
+        settings = self._config
         if settings is None:
             self._own = _own_directory(self._ids)
             settings = WorkloadSettings(self._own, records_path(os.environ))
@@ -97,7 +97,7 @@ class WorkloadHost:
         """Returns the directory for diagnostic files, or None before the start."""
         if self._workloads is None:
             return None
-        world = self._workloads.world
+        world = self._workloads.machine
         given = world.environ.get("DCP_DIAGNOSTICS_LOG_FOLDER")
         return Path(given) if given else world.directory
 

@@ -94,7 +94,7 @@ class Workloads:
         # The versions of the objects at the last computation of dependency cycles, and the cycles.
         self._judged: tuple[tuple[str, int, str | None], ...] = ()
         self._circles: list[Deadlock] = []
-        self.world = Machine(
+        self.machine = Machine(
             clock=clock,
             ids=ids,
             processes=processes,
@@ -117,22 +117,22 @@ class Workloads:
             deadlocks=self._deadlocks,
         )
         self._events = Events(client, ids=ids)
-        self._telling: asyncio.Task[None] | None = None
-        self.terminals = self.world.terminals = Terminals(self.world)
-        self.executables = Executables(self.world)
-        self.ide = _ide(self.world, self.executables.wake)
-        self.world.ide = self.ide
-        self.services = Services(self.world)
-        self.replica_sets = ReplicaSets(self.world)
-        self.tasks = Tasks(self.world)
-        self.containers = Containers(self.world)
-        self.networks = ContainerNetworks(self.world)
-        self.volumes = ContainerVolumes(self.world)
-        self.execs = ContainerExecs(self.world)
-        self.tunnels = TunnelProxies(self.world)
-        self.file_watching = FileWatching(self.world, self.executables, self.containers)
-        self.world.watched = self.file_watching.said
-        self.cascade = Cascade(self.world, self.executables, self.containers)
+        self._event_task: asyncio.Task[None] | None = None
+        self.terminals = self.machine.terminals = Terminals(self.machine)
+        self.executables = Executables(self.machine)
+        self.ide = _ide(self.machine, self.executables.wake)
+        self.machine.ide = self.ide
+        self.services = Services(self.machine)
+        self.replica_sets = ReplicaSets(self.machine)
+        self.tasks = Tasks(self.machine)
+        self.containers = Containers(self.machine)
+        self.networks = ContainerNetworks(self.machine)
+        self.volumes = ContainerVolumes(self.machine)
+        self.execs = ContainerExecs(self.machine)
+        self.tunnels = TunnelProxies(self.machine)
+        self.file_watching = FileWatching(self.machine, self.executables, self.containers)
+        self.machine.watched = self.file_watching.condition_of
+        self.cascade = Cascade(self.machine, self.executables, self.containers)
         self._controllers: list[Controller] = [
             self.executables.controller,
             self.services.controller,
@@ -158,11 +158,11 @@ class Workloads:
 
     async def start(self) -> None:
         """Cleans up after killed control planes, and starts the controllers. The kinds must be installed."""
-        if self.world.records.problem:
-            _log.warning("%s", self.world.records.problem)
-        for session, stopped in (await self.world.processes.sweep()).items():
-            _log.warning("stopped %d processes left behind by session %s", stopped.asked, session)
-        recorder = self.world.telling.recorder = self._events.recorder(RECORDER, legacy=True)
+        if self.machine.records.problem:
+            _log.warning("%s", self.machine.records.problem)
+        for session, stopped in (await self.machine.processes.sweep()).items():
+            _log.warning("stopped %d processes left behind by session %s", stopped.signalled, session)
+        recorder = self.machine.reporter.recorder = self._events.recorder(RECORDER, legacy=True)
         informers = [self._cache.acquire(kind) for kind in READS]
         for informer in informers:
             await informer.wait_synced()
@@ -170,7 +170,7 @@ class Workloads:
         for controller in self._controllers:
             controller.recorder = recorder
             await controller.start(self._cache)
-        self._telling = asyncio.ensure_future(self._events.run())
+        self._event_task = asyncio.ensure_future(self._events.run())
         for controller in self._controllers:
             controller.work()
 
@@ -183,18 +183,18 @@ class Workloads:
         await self.tunnels.close()
         await self.containers.close()
         await self.networks.close()
-        await self.world.engines.close()
+        await self.machine.engines.close()
         await self.services.close()
         if self.ide is not None:
             await self.ide.close()
-        await self.world.processes.close()
+        await self.machine.processes.close()
         await self.terminals.close()
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        if self._event_task is not None:
+            self._event_task.cancel()
+            await asyncio.gather(self._event_task, return_exceptions=True)
             await self._events.flush(_FLUSH_SECONDS)
-        self.world.logs.close()
-        self.world.records.close()
+        self.machine.logs.close()
+        self.machine.records.close()
         await self._cache.close()
 
     def _find(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
@@ -229,10 +229,10 @@ class Workloads:
         )
 
 
-def _ide(world: Machine, wake: Callable[[str], None]) -> "IdeRunner | None":
+def _ide(machine: Machine, wake: Callable[[str], None]) -> "IdeRunner | None":
     """Returns the runner for an IDE if one is configured; otherwise its modules are not imported."""
-    if not is_offered(world.environ):
+    if not is_offered(machine.environ):
         return None
     from setpoint.workload.ide.runner import IdeRunner
 
-    return IdeRunner(world.environ, world.clock, world.ids, world.logs, wake)
+    return IdeRunner(machine.environ, machine.clock, machine.ids, machine.logs, wake)

@@ -60,7 +60,7 @@ def test_a_profile_shows_what_is_busy_and_by_processor_only_that(cpu: bool) -> N
         profile.start()
         ended.wait(0.1)
         profile.stop()
-        told = profile.told("some")
+        told = profile.to_speedscope("some")
         seen |= {each["name"] for each in told["profiles"] if len(each["samples"])}
         if cpu:
             assert sum(sum(each["weights"]) for each in told["profiles"] if each["name"] == "idle_there") <= 0.02

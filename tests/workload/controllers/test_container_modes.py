@@ -108,7 +108,7 @@ async def test_a_name_that_is_taken_is_not_taken_away(tmp_path: Path) -> None:
 async def test_what_dead_sessions_have_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     engine = scripted()
     async with ship(tmp_path / "living", engine) as living:
-        mine = living.workloads.world.engines.made_by_us(persistent=False)
+        mine = living.workloads.machine.engines.made_by_us(persistent=False)
         await left(engine, "living", mine)
         boot = mine[labels.CREATOR_PROCESS_START_TIME].partition(":")[2]
         dead = {**mine, labels.CREATOR_PROCESS_START_TIME: f"1:{boot}"}
@@ -135,9 +135,9 @@ async def test_a_killed_session_is_told_by_its_labels_to_the_guardian(tmp_path: 
     engine = scripted()
     async with ship(tmp_path, engine) as world:
         await running(world)
-        engines = world.workloads.world.engines
+        engines = world.workloads.machine.engines
         session = engines.made_by_us(persistent=False)[labels.SESSION]
-        assert only(engine).labels[labels.SESSION] == session == world.workloads.world.processes.session
+        assert only(engine).labels[labels.SESSION] == session == world.workloads.machine.processes.session
         assert labels.SESSION not in engines.made_by_us(persistent=True)
 
 

@@ -25,7 +25,7 @@ from setpoint.workload.engine.errors import (
     NotFound,
 )
 from setpoint.workload.engine.events import Event, Resync, Told
-from setpoint.workload.engine.images import BuildOptions, whole
+from setpoint.workload.engine.images import BuildOptions, single_chunk
 from setpoint.workload.engine.layers import DOCKERFILE, layered_name, layers_archive
 from setpoint.workload.engine.progress import ImageProgress
 
@@ -92,11 +92,11 @@ async def test_a_build_that_fails_says_what_failed(podman: Service) -> None:
     async with connected(podman) as engine:
         context = archive(Dockerfile=f"FROM {IMAGE}\nRUN echo so far; exit 3\n")
         with pytest.raises(BuildFailed, match="exit 3"):
-            await engine.images.build_archive(whole(context), "Dockerfile", BuildOptions(), watch=told.append)
+            await engine.images.build_archive(single_chunk(context), "Dockerfile", BuildOptions(), watch=told.append)
         assert "so far" in "\n".join(each.line for each in told)
         context = archive(Dockerfile=f"FROM {IMAGE}\nFLY away\n")
         with pytest.raises(BuildFailed, match=r"(?i)unknown instruction"):
-            await engine.images.build_archive(whole(context), "Dockerfile", BuildOptions())
+            await engine.images.build_archive(single_chunk(context), "Dockerfile", BuildOptions())
 
 
 async def test_a_build_reads_its_secrets_and_does_not_keep_them(podman: Service, tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ async def test_an_image_is_saved_and_loaded_again(podman: Service) -> None:
     async with connected(podman) as engine:
         context = archive(Dockerfile=f"FROM {IMAGE}\nLABEL kept=yes\n")
         options = BuildOptions(tags=["localhost/saved:1"])
-        await engine.images.build_archive(whole(context), "Dockerfile", options)
+        await engine.images.build_archive(single_chunk(context), "Dockerfile", options)
         saved = [piece async for piece in engine.images.save("localhost/saved:1")]
         await engine.images.remove("localhost/saved:1")
         assert await engine.images.find("localhost/saved:1") is None
-        assert await engine.images.load(whole(b"".join(saved))) == ["localhost/saved:1"]
+        assert await engine.images.load(single_chunk(b"".join(saved))) == ["localhost/saved:1"]
         assert (await engine.images.inspect("localhost/saved:1")).labels["kept"] == "yes"
         await engine.images.remove("localhost/saved:1")
 
@@ -153,7 +153,7 @@ async def test_layers_are_put_on_top_of_an_image(podman: Service, tmp_path: Path
     async with connected(podman) as engine:
         base = await engine.images.inspect(IMAGE)
         name = layered_name(IMAGE, base.id, layers)
-        context = whole(layers_archive(IMAGE, layers))
+        context = single_chunk(layers_archive(IMAGE, layers))
         made = await engine.images.build_archive(context, DOCKERFILE, BuildOptions(tags=[name]))
         assert await output_of(engine, made.id, "cat", "/added") == b"from a layer"
         await engine.images.remove(name)

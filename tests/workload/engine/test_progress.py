@@ -10,7 +10,7 @@ from setpoint.objects.clock import SystemClock
 from setpoint.workload.engine.build_context import ContextError
 from setpoint.workload.engine.build_options import build_options
 from setpoint.workload.engine.errors import BadRequest, BuildFailed, Denied, PullFailed
-from setpoint.workload.engine.images import BuildOptions, whole
+from setpoint.workload.engine.images import BuildOptions, single_chunk
 from setpoint.workload.engine.progress import BuildProgress, PullProgress
 
 
@@ -29,7 +29,7 @@ def test_the_layers_of_a_pull_add_up() -> None:
         {"status": "Download complete", "progressDetail": {}, "id": "a"},
         {"status": "Status: Downloaded newer image for web:1"},
     ]
-    told = [pull.take(message, PullFailed) for message in messages]
+    told = [pull.update(message, PullFailed) for message in messages]
     assert [(each.done_bytes, each.total_bytes) for each in told] == [
         (0, 0),
         (0, 0),
@@ -46,19 +46,19 @@ def test_the_layers_of_a_pull_add_up() -> None:
 @pytest.mark.parametrize("step", ["Step 2/3 : RUN make", "STEP 2/3: RUN make"])
 def test_a_build_tells_its_step_and_every_line_in_either_engines_words(step: str) -> None:
     build = BuildProgress()
-    assert build.take({"stream": f"{step}\n"}, BuildFailed)[3:5] == (2, 3)
-    line = build.take({"stream": "  compiling\n"}, BuildFailed)
+    assert build.update({"stream": f"{step}\n"}, BuildFailed)[3:5] == (2, 3)
+    line = build.update({"stream": "  compiling\n"}, BuildFailed)
     assert (line.line, line.step) == ("  compiling", 2)
-    assert build.take({"aux": {"ID": "sha256:ab"}}, BuildFailed).image_id == "sha256:ab"
+    assert build.update({"aux": {"ID": "sha256:ab"}}, BuildFailed).image_id == "sha256:ab"
 
 
 def test_an_error_at_the_end_of_a_stream_that_began_well_is_raised_by_its_kind() -> None:
     with pytest.raises(BuildFailed, match="returned a non-zero code"):
-        BuildProgress().take({"errorDetail": {"message": "The command returned a non-zero code: 3"}}, BuildFailed)
+        BuildProgress().update({"errorDetail": {"message": "The command returned a non-zero code: 3"}}, BuildFailed)
     with pytest.raises(Denied):
-        PullProgress().take({"error": "pull access denied for web"}, PullFailed)
+        PullProgress().update({"error": "pull access denied for web"}, PullFailed)
     with pytest.raises(PullFailed, match="no route to host"):
-        PullProgress().take({"error": "no route to host"}, PullFailed)
+        PullProgress().update({"error": "no route to host"}, PullFailed)
 
 
 def test_a_build_is_asked_for_as_its_spec_says(tmp_path: Path) -> None:
@@ -92,4 +92,4 @@ def test_a_build_is_asked_for_as_its_spec_says(tmp_path: Path) -> None:
 async def test_docker_is_not_asked_for_what_its_api_cannot_do() -> None:
     engine = ScriptedEngine(SystemClock()).engine
     with pytest.raises(BadRequest, match=r"build\.secrets.*remedy"):
-        await engine.images.build_archive(whole(b""), "Dockerfile", BuildOptions(secrets={"key": b""}))
+        await engine.images.build_archive(single_chunk(b""), "Dockerfile", BuildOptions(secrets={"key": b""}))

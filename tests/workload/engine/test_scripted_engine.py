@@ -23,7 +23,7 @@ from setpoint.workload.engine.errors import (
     SubnetsExhausted,
 )
 from setpoint.workload.engine.events import Event, Resync
-from setpoint.workload.engine.images import BuildOptions, whole
+from setpoint.workload.engine.images import BuildOptions, single_chunk
 from setpoint.workload.engine.output_stream import OutputChunk
 from setpoint.workload.engine.progress import ImageProgress
 
@@ -179,7 +179,7 @@ async def test_a_pull_that_breaks_in_the_middle_leaves_nothing_and_can_be_tried_
 
 async def test_a_build_makes_an_image_of_its_tags(scripted: ScriptedEngine) -> None:
     options = BuildOptions(tags=["made:1"], labels={"a": "b"})
-    made = await scripted.engine.images.build_archive(whole(b"tar"), "Dockerfile", options)
+    made = await scripted.engine.images.build_archive(single_chunk(b"tar"), "Dockerfile", options)
     assert (made.tags, made.labels) == (("made:1",), {"a": "b"})
 
 

@@ -173,7 +173,7 @@ async def test_a_limit_that_is_reached_midway_is_no_end(tmp_path: Path, monkeypa
 
 async def test_when_more_happens_than_can_be_told_something_is_told(tmp_path: Path) -> None:
     async with watching(tmp_path, ".") as heard:
-        heard.watcher.lost()
+        heard.watcher.on_overflow()
         assert await heard.next() == ["."]
 
 

@@ -65,22 +65,22 @@ async def test_files_are_made_when_there_is_something_to_write_or_somebody_reads
 async def test_what_is_held_is_written_before_anything_else_and_whenever_somebody_looks(tmp_path: Path) -> None:
     book = Book(tmp_path)
     capture = book.capture()
-    capture.hold(b"one\n")
+    capture.buffer(b"one\n")
     assert not list(tmp_path.iterdir())
     book.clock.advance(1)
     capture.write(b"two\n")
     assert await book.read(timestamps=True) == b"2026-05-04T12:00:00.000Z one\n2026-05-04T12:00:01.000Z two\n"
-    capture.hold(b"three\n")
+    capture.buffer(b"three\n")
     assert capture.complete() == 3
     following = book.follow(skip=3)
     await turns()
-    capture.hold(b"four\n")
+    capture.buffer(b"four\n")
     await turns()
-    capture.hold(b"five\n")
+    capture.buffer(b"five\n")
     capture.close()
     book.done.set()
     assert await following == b"four\nfive\n"
-    capture.hold(b"six\n")
+    capture.buffer(b"six\n")
     capture.release()
     assert (tmp_path / "stdout.0.log").read_bytes().endswith(b"five\nsix\n")
 

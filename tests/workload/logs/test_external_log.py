@@ -8,7 +8,7 @@ from tests.workload.logs.books import NOON, Book, turns
 
 from setpoint.objects.clock import ManualClock
 from setpoint.workload.logs.capture import Limits
-from setpoint.workload.logs.external_log import LOOK_SECONDS, LogsElsewhere
+from setpoint.workload.logs.external_log import LOOK_SECONDS, ExternalLogs
 from setpoint.workload.logs.options import LogOptions
 
 SMALL = Limits(max_bytes=40, max_files=3)
@@ -20,7 +20,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock(NOON)
         self.is_over = False
-        self._logs = LogsElsewhere(folder, self.clock)
+        self._logs = ExternalLogs(folder, self.clock)
 
     async def read(self, **options: Any) -> bytes:
         wanted = LogOptions(**options).validated()

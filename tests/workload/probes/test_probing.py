@@ -109,9 +109,9 @@ async def test_only_a_failure_in_each_interval_counts() -> None:
     world.answers["alive"] = Finding("Failure", "still loading")
     await world.wait(18, 0.1)
     assert len(world.ran) > 6
-    assert world.probing.dead is None
+    assert world.probing.failed_liveness is None
     await world.wait(14, 0.1)
-    assert world.probing.dead is not None
+    assert world.probing.failed_liveness is not None
     world.probing.close()
 
 
@@ -152,9 +152,9 @@ async def test_a_liveness_probe_that_fails_often_enough_is_named() -> None:
     world = World(probe("alive", role="Liveness", failureThreshold=3, every="1s"))
     world.answers["alive"] = Finding("Failure", "hangs")
     await world.wait(1)
-    assert world.probing.dead is None
+    assert world.probing.failed_liveness is None
     await world.wait(2)
-    dead = world.probing.dead
+    dead = world.probing.failed_liveness
     assert dead is not None
     assert (dead.probe.name, dead.reason) == ("alive", "hangs")
     world.probing.close()

@@ -153,7 +153,7 @@ async def test_a_guardian_has_one_watcher_that_ends_with_it_and_is_never_replace
     # A guardian that is killed is replaced, and its watcher ends: the control plane lives.
     before = stage.processes._links[False]
     os.kill(guardian, signal.SIGKILL)
-    await before.gone
+    await before.closed
     await (await stage.start("true")).wait()
     replaced = stage.processes._links[False].pid
     [watcher] = [pid for pid in ProcessTable().stats if parent_of(pid) == replaced]
@@ -177,7 +177,7 @@ async def test_a_guardian_that_is_killed_is_replaced_and_knows_everybody(stage: 
     for kept_too in (False, True):
         before = stage.processes._links[kept_too]
         os.kill(before.pid, signal.SIGKILL)
-        await before.gone
+        await before.closed
         assert stage.processes._links[kept_too].pid != before.pid
     assert (await stopping).left == (), "a stop under way goes on"
     second = await stage.shell("exit 6")

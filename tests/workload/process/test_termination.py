@@ -39,7 +39,7 @@ async def test_a_daemon_is_stopped_with_its_root_that_ended_long_before(stage: S
     running = await stage.shell("(setsid sleep NAP >/dev/null 2>&1 </dev/null &); echo started")
     await running.wait()
     await stage.until(lambda: len(asleep(stage.nap)) == 1)
-    assert (await stage.processes.stop(running)).asked == 1
+    assert (await stage.processes.stop(running)).signalled == 1
     assert asleep(stage.nap) == []
 
 
@@ -77,7 +77,7 @@ async def test_a_stop_without_grace_kills_at_once_and_one_of_nothing_is_no_error
     running = await stage.shell(SORTS["stubborn"])
     await stage.until(lambda: len(asleep(stage.nap)) >= 3)
     stopped = await stage.processes.stop(running, grace=0)
-    assert stopped.asked == 0
+    assert stopped.signalled == 0
     assert len(stopped.killed) == 3
     assert all(text.endswith((" sh", " sleep")) for text in stopped.killed)
     assert (await running.wait()).signal == signal.SIGKILL

@@ -61,7 +61,7 @@ async def test_a_frame_that_is_too_long_is_refused_before_it_is_read() -> None:
 def test_of_what_was_written_the_end_is_remembered_from_the_beginning_of_a_line(pieces: list[bytes]) -> None:
     screen = Screen(Nobody(), Size(80, 24))
     for piece in pieces:
-        screen.said(piece)
+        screen.on_output(piece)
     said, past = b"".join(pieces), screen.join(Nobody())
     assert said.endswith(past)
     assert len(past) <= SCROLLBACK_BYTES
@@ -80,7 +80,7 @@ def test_everybody_but_who_asked_for_it_is_told_of_a_new_size() -> None:
 
 def test_who_comes_after_the_end_is_told_of_it() -> None:
     screen, late = Screen(Nobody(), Size(80, 24)), Nobody()
-    screen.said(b"bye")
+    screen.on_output(b"bye")
     screen.end(3)
     assert screen.join(late) == b"bye"
     assert late.code == 3

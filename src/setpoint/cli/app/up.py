@@ -103,7 +103,7 @@ async def _up(
     from setpoint.session.paths import Places
     from setpoint.session.registry import process_identity
     from setpoint.session.startup import StartFailed, start
-    from setpoint.workload.process.exit_wait import wait_gone
+    from setpoint.workload.process.exit_wait import wait_exit
 
     app, clock = loaded.app.app, SystemClock()
     began = clock.now()
@@ -115,7 +115,7 @@ async def _up(
         while started.joined and await _is_ending(started):
             echo(f"{app} is stopping; it starts again afterwards", err=True)
             async with progress(f"waiting for {app} to stop", clock):
-                await wait_gone(_host(started), clock)
+                await wait_exit(_host(started), clock)
                 began = clock.now()
                 started = await start(app, file, os.environ, profiles=profiles, attendant=who)
     except StartFailed as error:
@@ -153,7 +153,7 @@ async def _is_ending(started: "Started") -> bool:
     from setpoint.objects.clock import timeout
     from setpoint.session.registry import Sessions
     from setpoint.session.shutdown import is_ending
-    from setpoint.workload.process.exit_wait import wait_gone
+    from setpoint.workload.process.exit_wait import wait_exit
 
     try:
         async with connect(Server(session=started.session.id)) as client:
@@ -162,7 +162,7 @@ async def _is_ending(started: "Started") -> bool:
             except TransportError as error:
                 try:
                     async with timeout(client.clock, _LAST_SECONDS):
-                        await wait_gone(_host(started), client.clock)
+                        await wait_exit(_host(started), client.clock)
                 except TimeoutError:
                     raise error from None
                 return True

@@ -35,5 +35,5 @@ async def _clean_up(workload: str, directory: Path) -> int:
         report = await clean_up(workload, os.environ, SystemClock(), SystemIds(), directory)
     except CleanUpError as error:
         raise Failure(str(error)) from None
-    echo(msgspec.json.encode(report.told()).decode())
+    echo(msgspec.json.encode(report.to_json()).decode())
     return 1 if report.failures else 0

@@ -15,7 +15,7 @@ from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.process_monitor import monitor_options, process_of
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import Clock, SystemClock
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 
 if TYPE_CHECKING:
     from setpoint.workload.engine.engine import Engine
@@ -57,7 +57,7 @@ async def _monitor(
         if watched is None:  # already gone: end the container immediately
             await end_container(engine, container, stop_only=stop_only)
         else:
-            gone = wait_gone(watched, clock, interval)
+            gone = wait_exit(watched, clock, interval)
             await tie(engine, container, gone, clock, look_seconds=look, stop_only=stop_only)
     except EngineError as error:
         raise Failure(f"container {container} may still be running: {error}") from None

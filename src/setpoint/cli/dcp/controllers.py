@@ -18,7 +18,7 @@ from setpoint.cli.dcp.information import runtime_option
 from setpoint.cli.dcp.process_monitor import monitor_options, monitored
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 
 
 @click.command()
@@ -58,7 +58,7 @@ async def _run(path: Path, flags: Any, stop: asyncio.Event) -> None:
             try:
                 await workloads.prepare()
                 await workloads.start()
-                gone = wait_gone(watched, SystemClock(), flags["monitor_interval"]) if watched else _never()
+                gone = wait_exit(watched, SystemClock(), flags["monitor_interval"]) if watched else _never()
                 await process.until(stop, gone)
             except (APIError, TransportError) as error:
                 raise Failure(f"cannot use the server of {path}: {error}") from error

@@ -19,7 +19,7 @@ from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process import detached_process
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 
 if TYPE_CHECKING:
     from setpoint.workload.process.identity import Identity
@@ -74,7 +74,7 @@ def fork_process(command: Sequence[str], **flags: Any) -> None:
         raise Failure(f"{command[0]}: {error.strerror}") from None
     echo(started.pid)
     if watched is None:
-        detached_process.let_go(started)
+        detached_process.stop_tracking(started)
         return
     sys.exit(asyncio.run(_outlive(started, watched, flags["monitor_interval"])))
 
@@ -100,7 +100,7 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
             os.kill(identity.pid, number)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await wait_gone(identity, clock, _POLL_SECONDS)
+                await wait_exit(identity, clock, _POLL_SECONDS)
         if not is_alive(identity):
             return
     raise Failure(f"could not stop process {identity.pid}")
@@ -108,9 +108,9 @@ async def _stop(identity: "Identity", *, alone: bool = False) -> None:
 
 async def _monitor(watched: "Identity | None", child: "Identity", interval: float) -> None:
     clock = SystemClock()
-    ended = asyncio.ensure_future(wait_gone(child, clock, interval))
+    ended = asyncio.ensure_future(wait_exit(child, clock, interval))
     if watched is not None:
-        gone = asyncio.ensure_future(wait_gone(watched, clock, interval))
+        gone = asyncio.ensure_future(wait_exit(watched, clock, interval))
         await asyncio.wait((ended, gone), return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
     if not ended.done():
@@ -121,7 +121,7 @@ async def _monitor(watched: "Identity | None", child: "Identity", interval: floa
 
 async def _outlive(started: "subprocess.Popen[bytes]", watched: "Identity", interval: float) -> int:
     waiting = asyncio.get_running_loop().run_in_executor(None, started.wait)
-    gone = asyncio.ensure_future(wait_gone(watched, SystemClock(), interval))
+    gone = asyncio.ensure_future(wait_exit(watched, SystemClock(), interval))
     await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
     if waiting.done():
         gone.cancel()

@@ -27,7 +27,7 @@ from setpoint.cli.dcp.process_monitor import monitor_options, monitored
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
 from setpoint.workload.process import detached_process
-from setpoint.workload.process.exit_wait import wait_gone
+from setpoint.workload.process.exit_wait import wait_exit
 
 if TYPE_CHECKING:
     from setpoint.plane import ControlPlane
@@ -114,7 +114,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 _log.info("serving at %s; kubeconfig: %s", url, kubeconfig)
                 reasons: dict[str, Coroutine[Any, Any, Any]] = {"received a signal": stop.wait()}
                 if watched is not None:
-                    gone = wait_gone(watched, SystemClock(), flags["monitor_interval"])
+                    gone = wait_exit(watched, SystemClock(), flags["monitor_interval"])
                     reasons["the process that was watched is gone"] = gone
                 await process.until_ended(plane, reasons)
                 await sending
@@ -126,9 +126,9 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
 
 def _logs(session: variables.SessionFolder) -> "Sequence[Extension]":
     """Returns the extension that shows the logs of controllers in another process."""
-    from setpoint.workload.subresources.external_log import LogElsewhere
+    from setpoint.workload.subresources.external_log import ExternalLogSubresource
 
-    return LogElsewhere(None if session.own else session.folder / "logs", SystemClock()).extensions
+    return ExternalLogSubresource(None if session.own else session.folder / "logs", SystemClock()).extensions
 
 
 async def _listen(plane: "ControlPlane", host: str, port: int, tls: Any) -> str:
@@ -170,4 +170,4 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
             said.seek(0)
             text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
             raise Failure(text or f"exited with code {started.returncode}")
-    detached_process.let_go(started)
+    detached_process.stop_tracking(started)

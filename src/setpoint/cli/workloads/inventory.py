@@ -11,7 +11,7 @@ from setpoint.objects import meta
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 from setpoint.workload.kinds.api_names import DISPLAY_NAME, GROUP, OWN_GROUP, OWNER_LABEL, SCHEME, TASK, VERSION
-from setpoint.workload.service_producers import cannot_listen, serves, template_of
+from setpoint.workload.service_producers import listen_error, serves, template_of
 
 # The kinds of parts, in the order in which names are searched.
 RUNNING = ("Container", "Executable", "ExecutableReplicaSet", "Task")
@@ -114,7 +114,7 @@ async def _list(client: Client, kind: str, labels: str) -> Sequence[Object]:
 def _workload(tree: Object, owned: Mapping[str, list[Object]], services: Mapping[str, Object]) -> Workload:
     children = tuple(_workload(child, owned, services) for child in owned.get(meta.uid(tree), ()))
     served = [services[name] for name in serves(tree) if name in services]
-    judgement, unreachable = judged(tree), next(filter(None, map(cannot_listen, served)), "")
+    judgement, unreachable = judged(tree), next(filter(None, map(listen_error, served)), "")
     if unreachable and judgement.ready:
         judgement = Judgement(False, "Unreachable", "bad", unreachable)
     return Workload(tree, judgement, children, tuple(urls_of(tree, services)), unreachable)

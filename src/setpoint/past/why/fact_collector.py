@@ -28,7 +28,7 @@ from setpoint.past.revision import ADDED, DELETED, Revision
 from setpoint.past.trace import kind_name, written
 from setpoint.past.why.facts import Facts, Link, RelatedObject, Wait
 from setpoint.workload.kinds.api_names import GROUP, LOGGED, VERSION
-from setpoint.workload.service_producers import cannot_listen, serves
+from setpoint.workload.service_producers import listen_error, serves
 
 _OUTPUT_LINES = 5
 _OUTPUT_SECONDS = 2.0
@@ -50,8 +50,8 @@ async def collect(
     at: int | None = None,
     now: datetime | None = None,
 ) -> Facts:
-    """Collects the facts about an object, now or at a revision; `now` is the time of that revision. Raises NotInHistory if
-    the object does not exist and never existed."""
+    """Collects the facts about an object, now or at a revision; `now` is the time of that revision. Raises NotInHistory
+    if the object does not exist and never existed."""
     if at is not None:
         client = as_of(client, at)
     moment = now or client.clock.now()
@@ -106,7 +106,7 @@ class _Collector:
             owners=tuple(RelatedObject(owner, found) for owner, found in owners),
             owned=await self._owned(related, tree, place) if place.gvk.kind not in _OWNLESS else (),
             ports={name: port for name, service in services.items() if (port := _port(service))},
-            unreachable=next((why for each in served if (why := cannot_listen(each))), ""),
+            unreachable=next((why for each in served if (why := listen_error(each))), ""),
             reconciles=tuple(await self._reconciles(place)) if self._until is None else (),
         )
 

@@ -96,7 +96,7 @@ class HostedControllers:
 
     def logged(self) -> list[str]:
         """Returns the names of logs: controllers, and files for output before their controllers were known."""
-        return [unquote(uid) for uid in self.logs.known()]
+        return [unquote(uid) for uid in self.logs.uids()]
 
     async def close(self) -> None:
         """Stops all controllers after their running reconciles."""

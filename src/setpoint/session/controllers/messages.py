@@ -2,8 +2,8 @@
 
 The supervisor sends `Begin`; the worker answers `Loaded` or `Refused`, and starts its controllers on `Start`. Then the
 worker sends the output of its controllers (`PrintedLine`), finished reconciles if requested (`Ran`), and reports of a
-blocked event loop (`Blocked`). `StatusRequest` is answered at any time, even while the event loop is blocked. Each side exits
-when the other one is gone.
+blocked event loop (`Blocked`). `StatusRequest` is answered at any time, even while the event loop is blocked. Each side
+exits when the other one is gone.
 """
 
 from typing import TypeAlias

@@ -90,7 +90,7 @@ class _Following:
         """
         if not self._plane.runs_workloads:
             return os.environ
-        own = self._plane.workloads.world.processes.cookie("controllers")
+        own = self._plane.workloads.machine.processes.cookie("controllers")
         return {**os.environ, COOKIE: " ".join([*os.environ.get(COOKIE, "").split(), own])}
 
     async def close(self) -> None:

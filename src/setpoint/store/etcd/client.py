@@ -197,7 +197,8 @@ class EtcdClient:
         return int(response.ID)
 
     async def watch(self, start: bytes, end: bytes, revision: int) -> WatchStream:
-        """Watches a range of keys from a revision on. Raises ResponseLost if the endpoint fails; the next call uses another."""
+        """Watches a range of keys from a revision on. Raises ResponseLost if the endpoint fails; the next call uses
+        another."""
         self._check_open()
         member, token = self._members[self._current], None
         create = pb.WatchCreateRequest(

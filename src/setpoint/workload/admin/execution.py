@@ -42,23 +42,23 @@ class ExecutionPage:
         if request.method == "GET":
             if media_type not in ("", _JSON):
                 raise UnsupportedMediaType.of([_JSON])
-            return await json_answer(context, self._told())
+            return await json_answer(context, self._status())
         if request.method != "PATCH":
             raise MethodNotAllowed.method()
         if media_type != MERGE_PATCH:
             raise UnsupportedMediaType.of([MERGE_PATCH])
         if len(request.body) > _MOST_BYTES:
             raise RequestEntityTooLarge.body(_MOST_BYTES)
-        changed = self._shutdown.ask(*_wanted(request.body))
+        changed = self._shutdown.request(*_wanted(request.body))
         if changed is None:
             return Response(204, _JSON)
-        return await json_answer(context, self._told(), 202 if changed else 200)
+        return await json_answer(context, self._status(), 202 if changed else 200)
 
-    def _told(self) -> Object:
+    def _status(self) -> Object:
         shutdown = self._shutdown
         told: Object = {"status": shutdown.status, "shutdownResourceCleanup": shutdown.clean_up}
         if shutdown.progress is not None:
-            told["progress"] = shutdown.progress.told()
+            told["progress"] = shutdown.progress.to_json()
         return told
 
 

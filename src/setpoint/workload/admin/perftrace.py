@@ -28,7 +28,7 @@ class PerfTracePage:
 
     def __init__(self, directory: Callable[[], Path | None]) -> None:
         self._directory = directory
-        self._taking: asyncio.Task[None] | None = None
+        self._capturing: asyncio.Task[None] | None = None
 
     async def respond(self, context: Context) -> Response | None:
         """Starts a profile, or returns None for another path. Raises BadRequest, Conflict or MethodNotAllowed."""
@@ -43,18 +43,18 @@ class PerfTracePage:
         directory = self._directory()
         if directory is None:
             raise Conflict("the control plane is not ready yet: try again in a moment")
-        if self._taking is not None and not self._taking.done():
+        if self._capturing is not None and not self._capturing.done():
             raise Conflict("a profile is already in progress: try again when it has finished")
         clock = context.services.clock
         path = directory / f"perftrace-{kind}-{clock.now():%Y%m%dT%H%M%S}.speedscope.json"
-        self._taking = asyncio.ensure_future(_take(path, kind, nanoseconds / SECOND, clock))
+        self._capturing = asyncio.ensure_future(_capture(path, kind, nanoseconds / SECOND, clock))
         return Response(204, "application/json")
 
     async def close(self) -> None:
         """Stops a profile in progress and writes the samples taken so far."""
-        if self._taking is not None:
-            self._taking.cancel()
-            await asyncio.gather(self._taking, return_exceptions=True)
+        if self._capturing is not None:
+            self._capturing.cancel()
+            await asyncio.gather(self._capturing, return_exceptions=True)
 
 
 def _duration(context: Context) -> int:
@@ -70,7 +70,7 @@ def _duration(context: Context) -> int:
     return found
 
 
-async def _take(path: Path, kind: str, seconds: float, clock: Clock) -> None:
+async def _capture(path: Path, kind: str, seconds: float, clock: Clock) -> None:
     profile = Profile(cpu=kind == "snapshot-cpu")
     profile.start()
     try:

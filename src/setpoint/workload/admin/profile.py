@@ -25,7 +25,7 @@ class Profile:
     def __init__(self, *, cpu: bool) -> None:
         self._cpu = cpu
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look_on, name="setpoint-profile", daemon=True)
+        self._thread = threading.Thread(target=self._sample, name="setpoint-profile", daemon=True)
         self._stacks: dict[str, Counter[tuple[str, ...]]] = {}
         self._spent: dict[int, float] = {}
 
@@ -40,9 +40,9 @@ class Profile:
     def write(self, path: Path, name: str) -> None:
         """Writes the samples to a file. Raises OSError."""
         make_directory(path.parent)
-        write_private(path, msgspec.json.encode(self.told(name)))
+        write_private(path, msgspec.json.encode(self.to_speedscope(name)))
 
-    def told(self, name: str) -> Object:
+    def to_speedscope(self, name: str) -> Object:
         """Returns the samples in speedscope's format: one profile per thread, with sorted stacks so that equal stacks
         are adjacent."""
         frames: dict[str, int] = {}
@@ -69,7 +69,7 @@ class Profile:
             "profiles": profiles,
         }
 
-    def _look_on(self) -> None:
+    def _sample(self) -> None:
         own = threading.get_ident()
         while not self._ended.wait(INTERVAL_SECONDS):
             names = {each.ident: each.name for each in threading.enumerate()}

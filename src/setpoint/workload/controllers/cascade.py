@@ -38,18 +38,18 @@ _STARTED_AGAIN = Predicate(_is_other, "restarted")
 class Cascade:
     """Tracks the restart count of each workload and restarts the dependents."""
 
-    def __init__(self, world: Machine, executables: Restarts, containers: Restarts) -> None:
-        self._world = world
+    def __init__(self, machine: Machine, executables: Restarts, containers: Restarts) -> None:
+        self._machine = machine
         self._restarts = {"Executable": executables, "Container": containers}
         # By kind and name: the uid of the object and its restart count.
-        self._known: dict[tuple[str, str], tuple[str, int]] = {}
+        self._states: dict[tuple[str, str], tuple[str, int]] = {}
         self.controllers = [
             Controller(
                 f"{kind.__name__.lower()}-dependants",
                 partial(self._reconcile, kind.__name__),
                 kind=kind,
-                clock=world.clock,
-                ids=world.ids,
+                clock=machine.clock,
+                ids=machine.ids,
                 predicates=(_STARTED_AGAIN,),
             )
             for kind in (Executable, Container)
@@ -59,11 +59,11 @@ class Cascade:
         obj = await ctx.object()
         key = kind, request.name
         if obj is None:
-            self._known.pop(key, None)
+            self._states.pop(key, None)
             return
         now = obj.metadata.uid or "", _times(obj)
-        before = self._known.get(key)
-        self._known[key] = now
+        before = self._states.get(key)
+        self._states[key] = now
         if before is None or before[0] != now[0] or now[1] <= before[1]:
             return
         set_name = (obj.metadata.annotations or {}).get(SET_NAME, "")
@@ -73,7 +73,7 @@ class Cascade:
             self._restarts[dependant["kind"]].restart(name, f"{' '.join(cause)} was restarted")
 
     def _dependants(self, kind: str, name: str) -> Iterator[Object]:
-        for tree in self._world.objects():
+        for tree in self._machine.objects():
             if tree["kind"] in self._restarts and any(
                 each.get("restart") and (each["kind"], each["name"]) == (kind, name)
                 for each in tree["spec"].get("dependsOn") or ()

@@ -32,7 +32,7 @@ class Restarts(Protocol):
         """Enqueues a reconcile of a workload."""
 
 
-class Said(NamedTuple):
+class WatchCondition(NamedTuple):
     """The condition that reports the file watch of a workload."""
 
     status: bool
@@ -51,8 +51,8 @@ class _Watched(NamedTuple):
 class FileWatching:
     """Watches the files of all workloads with `spec.watch`."""
 
-    def __init__(self, world: Machine, executables: Restarts, containers: Restarts) -> None:
-        self._world = world
+    def __init__(self, machine: Machine, executables: Restarts, containers: Restarts) -> None:
+        self._machine = machine
         self._restarts = {"Executable": executables, "Container": containers}
         self._watched: dict[tuple[str, str], _Watched] = {}
         self._inotify: Inotify | OSError | None = None
@@ -61,28 +61,28 @@ class FileWatching:
                 f"{kind.__name__.lower()}-files",
                 partial(self._reconcile, kind.__name__),
                 kind=kind,
-                clock=world.clock,
-                ids=world.ids,
+                clock=machine.clock,
+                ids=machine.ids,
                 predicates=(generation,),
             )
             for kind in (Executable, Container)
         ]
 
-    def said(self, kind: str, name: str) -> Said | None:
+    def condition_of(self, kind: str, name: str) -> WatchCondition | None:
         """Returns the state of the file watch of a workload, or None if its files are not watched."""
         found = self._watched.get((kind, name))
         if found is None:
             return None
         if found.watcher is None:
-            return Said(False, "InvalidPattern", found.problem)
+            return WatchCondition(False, "InvalidPattern", found.problem)
         if found.watcher.problem:
-            return Said(True, "Polling", found.watcher.problem)
-        return Said(True, "Watching", f"watching {', '.join(found.spec.paths)}")
+            return WatchCondition(True, "Polling", found.watcher.problem)
+        return WatchCondition(True, "Watching", f"watching {', '.join(found.spec.paths)}")
 
     def close(self) -> None:
         """Stops all watches."""
         for kind, name in list(self._watched):
-            self._forget(kind, name)
+            self._discard(kind, name)
         if isinstance(self._inotify, Inotify):
             self._inotify.close()
 
@@ -91,13 +91,13 @@ class FileWatching:
         is_on = obj is not None and not obj.spec.stop and not obj.spec.suspend
         spec: FileWatch | None = obj.spec.watch if is_on else None
         if obj is None or spec is None or obj.metadata.deletion_timestamp is not None:
-            self._forget(kind, request.name)
+            self._discard(kind, request.name)
             return
         uid, directory = obj.metadata.uid or "", self._directory(obj)
         found = self._watched.get((kind, request.name))
         if found is not None and (found.uid, found.spec, found.directory) == (uid, spec, directory):
             return
-        self._forget(kind, request.name)
+        self._discard(kind, request.name)
         try:
             ignored = by_git([*DEFAULT_IGNORED, *spec.ignore])
             roots = [root_of(each, directory) for each in spec.paths]
@@ -106,7 +106,7 @@ class FileWatching:
             self._watched[kind, request.name] = _Watched(uid, spec, directory, None, problem)
         else:
             changed: Callable[[list[str]], None] = partial(self._changed, kind, request.name)
-            watcher = Watcher(roots, ignored, spec.debounce.total_seconds(), changed, self._world.clock)
+            watcher = Watcher(roots, ignored, spec.debounce.total_seconds(), changed, self._machine.clock)
             self._watched[kind, request.name] = _Watched(uid, spec, directory, watcher)
             await watcher.start(self._notifications())
         self._restarts[kind].wake(request.name)
@@ -114,7 +114,7 @@ class FileWatching:
     def _directory(self, obj: Any) -> str:
         """Returns the base directory of the relative paths of a workload."""
         where = obj.spec.working_directory if isinstance(obj, Executable) else ""
-        return os.path.abspath(self._world.path(where)) if where else str(self._world.working_directory)
+        return os.path.abspath(self._machine.path(where)) if where else str(self._machine.working_directory)
 
     def _notifications(self) -> Inotify | OSError:
         if not isinstance(self._inotify, Inotify):
@@ -131,10 +131,10 @@ class FileWatching:
         first = os.path.relpath(files[0], found.directory)
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         why = f"{first}{more} changed"
-        self._world.logs.note(found.uid, why)
+        self._machine.logs.note(found.uid, why)
         self._restarts[kind].restart(name, why, rebuild=found.spec.action == "Rebuild")
 
-    def _forget(self, kind: str, name: str) -> None:
+    def _discard(self, kind: str, name: str) -> None:
         found = self._watched.pop((kind, name), None)
         if found is not None and found.watcher is not None:
             found.watcher.close()

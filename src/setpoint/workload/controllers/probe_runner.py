@@ -32,14 +32,14 @@ class Probes:
 
     def __init__(
         self,
-        world: "Machine",
+        machine: "Machine",
         uid: str,
         subject: Object,
         lookup: Callable[[], Lookup],
         execute: Execute,
         before: Before,
     ) -> None:
-        self._world, self._uid, self._subject = world, uid, subject
+        self._machine, self._uid, self._subject = machine, uid, subject
         self._lookup, self._execute, self._before = lookup, execute, before
         # The number of log lines that each probe has read, and the probes that have found their pattern.
         self._seen: dict[str, int] = {}
@@ -72,9 +72,9 @@ class Probes:
             spec = probe.executable_probe.executable_template.spec
             command = [spec.executable_path, *map(self._filled, spec.args)]
             env = {each.name: self._filled(each.value) for each in spec.env}
-            inherited = self._world.environ if spec.inherits else {}
+            inherited = self._machine.environ if spec.inherits else {}
             return _judged(
-                command, *await run_command(self._world, command, {**inherited, **env}, spec.working_directory)
+                command, *await run_command(self._machine, command, {**inherited, **env}, spec.working_directory)
             )
         return Finding("Unknown", f"the probe {probe.name} has no action: add the field for the type {probe.type}")
 
@@ -90,7 +90,7 @@ class Probes:
             before = await self._before()
             seen = sum(before.get(source, 0) for source in sources)
         rest = b""
-        async for piece in self._world.logs.read(self._uid, LogOptions(probe.source, skip=seen)):
+        async for piece in self._machine.logs.read(self._uid, LogOptions(probe.source, skip=seen)):
             *lines, rest = (rest + piece).split(b"\n")
             seen += len(lines)
             if any(matches(line.decode("utf-8", "replace")) for line in lines):
@@ -115,11 +115,11 @@ class Probes:
         return int(filled)
 
 
-def _judged(command: Sequence[str], code: int | None, said: str) -> Finding:
+def _judged(command: Sequence[str], code: int | None, output: str) -> Finding:
     if code == 0:
         return Finding("Success")
     ended = f"{command[0]} ended with exit code {code}" if code is not None else f"{command[0]} did not exit by itself"
-    return Finding("Failure", f"{ended}{f': {said}' if said else ''}")
+    return Finding("Failure", f"{ended}{f': {output}' if output else ''}")
 
 
 class _Tail(Sink):
@@ -136,18 +136,18 @@ class _Tail(Sink):
 
 
 async def run_command(
-    world: "Machine", command: Sequence[str], env: Mapping[str, str], directory: str
+    machine: "Machine", command: Sequence[str], env: Mapping[str, str], directory: str
 ) -> tuple[int | None, str]:
     """Runs a command on this machine to its end. Returns its exit code and the end of its output."""
-    said, cookie = _Tail(), world.processes.cookie(world.ids.uid())
-    where = str(world.path(directory) if directory else world.working_directory)
+    said, cookie = _Tail(), machine.processes.cookie(machine.ids.uid())
+    where = str(machine.path(directory) if directory else machine.working_directory)
     try:
-        running = await world.processes.start(Command(command[0], command[1:], env, where, cookie), said, said)
+        running = await machine.processes.start(Command(command[0], command[1:], env, where, cookie), said, said)
     except StartError as error:
         return None, str(error)
     try:
         ended: Exit = await running.wait()
     finally:
         if not running.exited.done():
-            await world.processes.stop(running, grace=0)
+            await machine.processes.stop(running, grace=0)
     return ended.code, said.data.decode("utf-8", "replace").strip()

@@ -63,16 +63,16 @@ class _Serving:
 class Services:
     """The controller, and the proxies."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._serving: dict[str, _Serving] = {}
         by_service = mapped(lambda endpoint: Request(tree_of(endpoint)["spec"]["serviceName"]))
         self.controller = Controller(
             "service",
             self._reconcile,
             kind=Service,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             reads=READS,
             watches=(Watch(Endpoint, handler=by_service),),
             concurrency=8,
@@ -90,7 +90,7 @@ class Services:
             return None
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._end, request.name)):
-            self._world.ports.forget(self._owner(request.name))
+            self._machine.ports.release(self._owner(request.name))
             return None
         backends = list(self._backends(ctx, request.name))
         if obj.spec.address_allocation_mode == "Proxyless":
@@ -112,8 +112,8 @@ class Services:
 
     def _backends(self, ctx: Context, name: str) -> Iterator[Backend]:
         """Yields the addresses of the Service's Endpoints, with the health of their owners."""
-        assert self._world.find is not None
-        for tree in self._world.endpoints(name):
+        assert self._machine.find is not None
+        for tree in self._machine.endpoints(name):
             owners = tree["metadata"].get("ownerReferences") or ()
             healthy = all(self._is_well(ctx, owner) for owner in owners)
             spec = tree["spec"]
@@ -138,7 +138,7 @@ class Services:
         owner = self._owner(name)
         place = place_of(AddressMode(spec.address_allocation_mode), spec.address, owner)
         reserved = self._ports.reserve(owner, spec.protocol, place.addresses, spec.port or None)
-        clock, ids = self._world.clock, self._world.ids
+        clock, ids = self._machine.clock, self._machine.ids
         proxy: TCPProxy | UDPProxy
         if spec.protocol == UDP:
             proxy = UDPProxy(clock, ids, Balancing(spec.balancing))
@@ -151,11 +151,11 @@ class Services:
         return serving
 
     def _owner(self, name: str) -> str:
-        return self._world.port_owner("Service", name)
+        return self._machine.port_owner("Service", name)
 
     @property
     def _ports(self) -> Ports:
-        return self._world.ports
+        return self._machine.ports
 
     async def _end(self, name: str) -> None:
         found = self._serving.pop(name, None)

@@ -38,7 +38,7 @@ class Reported(Protocol):
 
 
 @dataclass
-class Life:
+class WorkloadState:
     """One object and its workload."""
 
     uid: str
@@ -78,16 +78,16 @@ class Life:
     # The Services that may have an Endpoint of this workload.
     served: set[str] = field(default_factory=set)
 
-    def becomes(self, state: Any, reason: str, message: str) -> bool:
+    def set_state(self, state: Any, reason: str, message: str) -> bool:
         """Sets the state, reason and message. Returns True if they changed."""
         was = (self.state, self.reason, self.message)
         self.state, self.reason, self.message = state, reason, message
         return was != (state, reason, message)
 
-    def starts_anew(self, *, asked: bool = False) -> None:
+    def start_run(self, *, is_requested: bool = False) -> None:
         """Begins another run and keeps only the exit code of the last one. With `asked`, a user requested the run and
         the failure count is reset."""
-        if asked:
+        if is_requested:
             self.wait, self.in_a_row = None, 0
         self.last_exit_code, self.restart_reason = self.exit_code, self.restarting
         self.exit_code = self.started_at = self.finished_at = None
@@ -95,10 +95,10 @@ class Life:
         self.restarts += 1
         self.state = "Starting"
 
-    def begins_again_later(self, clock: Clock, given: RestartBackoff | None, most: int | None) -> str:
+    def schedule_restart(self, clock: Clock, settings: RestartBackoff | None, most: int | None) -> str:
         """Schedules another run after the backoff, which doubles unless the last run was long enough. Returns a message
         with the delay; an empty string if the consecutive failures exceed the limit."""
-        backoff, lived = given or RestartBackoff(), clock.monotonic() - self.began
+        backoff, lived = settings or RestartBackoff(), clock.monotonic() - self.began
         if lived >= backoff.reset_after.total_seconds():
             self.in_a_row = 0
         self.restart_waits, self.restarting = False, ""
@@ -109,12 +109,12 @@ class Life:
         self.due, self.due_at = clock.monotonic() + self.wait.total_seconds(), clock.now() + self.wait
         return f"next restart in {self.wait.total_seconds():g} s"
 
-    def gives_up(self) -> str:
+    def give_up_message(self) -> str:
         """Returns the message that no further restart follows."""
         times = {0: "never", 1: "once"}.get(self.in_a_row, f"{self.in_a_row} times in a row")
         return f"restarted {times}, the limit of maxRestarts; `setpoint restart {self.name}` tries again"
 
-    def rests(self, over: Any, *, is_over: bool) -> tuple[Any, str, str]:
+    def suspend(self, over: Any, *, is_over: bool) -> tuple[Any, str, str]:
         """Suspends the workload. Returns its state (`over` if a run had begun), reason and message."""
         self.due, self.due_at, self.restarting, self.restart_waits = None, None, "", False
         state = self.state if is_over or self.state in ("", "Pending") else over
@@ -129,7 +129,7 @@ class Life:
         shown = self.environment.shown if self.environment is not None else {}
         return [EnvVar(name=name, value=value) for name, value in sorted(shown.items())]
 
-    def take_over(self, status: Reported) -> None:
+    def restore_status(self, status: Reported) -> None:
         """Takes over the status that an earlier control plane reported."""
         self.state, self.restarts = status.state, status.restart_count
         self.last_exit_code, self.exit_code = status.last_exit_code, status.exit_code

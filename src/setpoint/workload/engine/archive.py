@@ -169,6 +169,6 @@ def _mode(entry: Mapping[str, Any], most: int, umask: int) -> int:
     return int(entry.get("mode") or 0) or most & ~umask
 
 
-def _number(entry: Mapping[str, Any], name: str, otherwise: int) -> int:
+def _number(entry: Mapping[str, Any], name: str, default: int) -> int:
     found = entry.get(name)
-    return otherwise if found is None else int(found)
+    return default if found is None else int(found)

@@ -40,7 +40,7 @@ class Attached:
 
     async def resize(self, columns: int, rows: int) -> None:
         """Resizes the terminal."""
-        await self._wire.ask("POST", self._resize_path, {"w": columns, "h": rows})
+        await self._wire.request("POST", self._resize_path, {"w": columns, "h": rows})
 
 
 class Exec(Attached):

@@ -69,13 +69,13 @@ async def _entry(config: Mapping[str, Any], registry: str, environ: Mapping[str,
     helpers = _map(config, "credHelpers")
     for key in _keys(registry):
         if isinstance(helpers.get(key), str):
-            return await _ask_helper(helpers[key], key, environ)
+            return await _run_helper(helpers[key], key, environ)
     stored = next((each for name, each in _map(config, "auths").items() if _host(name) == registry), None)
     if isinstance(stored, dict) and (entry := _decoded(stored)):
         return {**entry, "serveraddress": _keys(registry)[0]}
     if isinstance(config.get("credsStore"), str):
         for key in _keys(registry):
-            if (found := await _ask_helper(config["credsStore"], key, environ)) is not None:
+            if (found := await _run_helper(config["credsStore"], key, environ)) is not None:
                 return found
     return None
 
@@ -106,7 +106,7 @@ def _decoded(stored: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-async def _ask_helper(helper: str, server: str, environ: Mapping[str, str]) -> dict[str, str] | None:
+async def _run_helper(helper: str, server: str, environ: Mapping[str, str]) -> dict[str, str] | None:
     """Returns the credentials that `docker-credential-HELPER get` prints for a server, or None."""
     try:
         process = await asyncio.create_subprocess_exec(

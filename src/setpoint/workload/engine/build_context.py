@@ -38,7 +38,7 @@ class Context(NamedTuple):
         made = self._archive()
         while True:
             # Many small files are combined: a thread switch for each would cost more than reading the file.
-            piece = await asyncio.to_thread(_gather, made)
+            piece = await asyncio.to_thread(_join, made)
             if not piece:
                 return
             yield piece
@@ -57,7 +57,7 @@ class Context(NamedTuple):
                 name = f"{below}{entry.name}"
                 is_directory = entry.is_dir(follow_symlinks=False)
                 ignored = name not in kept and self.ignored(name)
-                if is_directory and (not ignored or self.ignored.takes_back or _holds(name, kept)):
+                if is_directory and (not ignored or self.ignored.has_exceptions or _contains(name, kept)):
                     pending.append(f"{name}/")
                 if not ignored:
                     yield name, Path(entry.path)
@@ -113,7 +113,7 @@ def _dockerfile(root: Path, dockerfile: str) -> tuple[str, Path | None]:
     raise ContextError(f"build.dockerfile: {dockerfile} not found in {root} or the working directory")
 
 
-def _holds(directory: str, kept: set[str]) -> bool:
+def _contains(directory: str, kept: set[str]) -> bool:
     return any(name.startswith(f"{directory}/") for name in kept)
 
 
@@ -149,7 +149,7 @@ def _contents(file: int, size: int) -> Iterator[bytes]:
     yield bytes(-size % tarfile.BLOCKSIZE)
 
 
-def _gather(made: Iterator[bytes]) -> bytes:
+def _join(made: Iterator[bytes]) -> bytes:
     found = bytearray()
     for piece in made:
         found += piece

@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
     name: str
     address: str
     # Set if the user requested this engine: then no other is tried.
-    asked_by: str = ""
+    source: str = ""
     # Certificates for TLS: ca.pem, cert.pem, key.pem.
     certificates: Path | None = None
     verify: bool = True
@@ -60,7 +60,7 @@ async def connect(
         outcome = await _try(candidate, clock, environ, seconds)
         if isinstance(outcome, Engine):
             return outcome
-        if candidate.asked_by:
+        if candidate.source:
             return outcome
         found.append(outcome)
     for reason in _TELLING:
@@ -70,7 +70,7 @@ async def connect(
     wanted = preference or "Docker or Podman"
     return Unavailable(
         "NotInstalled",
-        f"no container engine found on this machine: tried {', '.join(_words(found))}",
+        f"no container engine found on this machine: tried {', '.join(_descriptions(found))}",
         f"install {wanted}, or set DOCKER_HOST to the address of an engine",
     )
 
@@ -101,7 +101,7 @@ def candidates(environ: Mapping[str, str], preference: str = "") -> list[Candida
     return [each for each in found if preference in ("", each.name)]
 
 
-def _context(environ: Mapping[str, str], name: str, asked_by: str = "") -> Candidate:
+def _context(environ: Mapping[str, str], name: str, source: str = "") -> Candidate:
     """Returns the engine of a context of Docker's client."""
     contexts = config_directory(environ) / "contexts"
     key = hashlib.sha256(name.encode()).hexdigest()
@@ -110,7 +110,7 @@ def _context(environ: Mapping[str, str], name: str, asked_by: str = "") -> Candi
     return Candidate(
         "docker",
         str(endpoint.get("Host") or ""),
-        f"{asked_by}={name}" if asked_by else "",
+        f"{source}={name}" if source else "",
         certificates if certificates.is_dir() else None,
         not endpoint.get("SkipTLSVerify"),
     )
@@ -142,7 +142,7 @@ def endpoint_of(candidate: Candidate) -> Endpoint | Unavailable:
                 "BadAddress", f"the certificates in {where} cannot be read: {error}", "correct the files"
             )
         return Endpoint(parts.hostname, port or (2376 if is_tls else 2375), tls, prefix=parts.path.rstrip("/"))
-    by = f" (from {candidate.asked_by})" if candidate.asked_by else ""
+    by = f" (from {candidate.source})" if candidate.source else ""
     remedy = "use unix:///path/to/the.sock or tcp://HOST:PORT"
     if parts.scheme == "ssh":
         remedy = (
@@ -169,7 +169,7 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
     endpoint = endpoint_of(candidate)
     if isinstance(endpoint, Unavailable):
         return endpoint
-    if endpoint.unix and (trouble := await asyncio.to_thread(_trouble, candidate, endpoint.unix)) is not None:
+    if endpoint.unix and (trouble := await asyncio.to_thread(_socket_error, candidate, endpoint.unix)) is not None:
         return trouble
     engine = Engine(Wire(endpoint), clock, environ)
     name = (candidate.name or "the container engine").capitalize()
@@ -191,7 +191,7 @@ async def _try(candidate: Candidate, clock: Clock, environ: Mapping[str, str], s
     return engine
 
 
-def _trouble(candidate: Candidate, path: str) -> Unavailable | None:
+def _socket_error(candidate: Candidate, path: str) -> Unavailable | None:
     """Returns the error of a socket that is known before a connection, or None."""
     name = candidate.name.capitalize() or "the container engine"
     try:
@@ -199,8 +199,8 @@ def _trouble(candidate: Candidate, path: str) -> Unavailable | None:
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
             return _denied(name, path)
-        if candidate.asked_by:
-            where = f"the socket {path} does not exist (from {candidate.asked_by})"
+        if candidate.source:
+            where = f"the socket {path} does not exist (from {candidate.source})"
             return Unavailable("NotRunning", where, _start(candidate))
         return Unavailable("NotInstalled", path, "")
     return None
@@ -221,5 +221,5 @@ def _start(candidate: Candidate) -> str:
     return "start the engine, or configure another one"
 
 
-def _words(found: Sequence[Unavailable]) -> list[str]:
+def _descriptions(found: Sequence[Unavailable]) -> list[str]:
     return [each.message for each in found] or ["no address"]

@@ -59,7 +59,7 @@ class Containers:
         """Removes a container and its anonymous volumes. A missing container is not an error."""
         query = {"force": force, "v": volumes}
         with suppress(NotFound):
-            await self._wire.ask("DELETE", f"/containers/{segment(container)}", query, timeout=SLOW_SECONDS)
+            await self._wire.request("DELETE", f"/containers/{segment(container)}", query, timeout=SLOW_SECONDS)
 
     async def inspect(self, container: str) -> Container:
         """Returns the state of a container. Raises NotFound."""
@@ -169,12 +169,12 @@ class Containers:
         query = {"path": path, "noOverwriteDirNonDir": "true"}
         headers = {"content-type": "application/x-tar"}
         target = f"/containers/{segment(container)}/archive"
-        await self._wire.ask("PUT", target, query, body=archive, headers=headers, timeout=SLOW_SECONDS)
+        await self._wire.request("PUT", target, query, body=archive, headers=headers, timeout=SLOW_SECONDS)
 
     async def get_archive(self, container: str, path: str) -> bytes:
         """Returns a tar archive of a file or directory. Raises NotFound."""
         target = f"/containers/{segment(container)}/archive"
-        return (await self._wire.ask("GET", target, {"path": path}, timeout=SLOW_SECONDS)).body
+        return (await self._wire.request("GET", target, {"path": path}, timeout=SLOW_SECONDS)).body
 
     async def stats(self, container: str) -> Stats:
         """Returns the current resource usage."""
@@ -184,7 +184,7 @@ class Containers:
     async def update(self, container: str, changes: Mapping[str, Any]) -> None:
         """Changes limits and the restart policy of a running container; `changes` are fields of the engine's
         HostConfig."""
-        await self._wire.ask("POST", f"/containers/{segment(container)}/update", body=changes)
+        await self._wire.request("POST", f"/containers/{segment(container)}/update", body=changes)
 
     async def check_health(self, container: str) -> str:
         """Runs the health check once, for engines (Podman) without a scheduler. Returns `healthy` or `unhealthy`.
@@ -195,7 +195,7 @@ class Containers:
     async def _act(
         self, container: str, verb: str, query: Mapping[str, str | int] | None = None, timeout: float = USUAL_SECONDS
     ) -> None:
-        await self._wire.ask("POST", f"/containers/{segment(container)}/{verb}", query, timeout=timeout)
+        await self._wire.request("POST", f"/containers/{segment(container)}/{verb}", query, timeout=timeout)
 
 
 def label_filter(labels: Mapping[str, str | None] | None) -> str | None:

@@ -55,7 +55,7 @@ class Engine:
 
     async def ping(self, seconds: float = _PING_SECONDS) -> None:
         """Checks that the engine responds. Raises EngineLost."""
-        await self._wire.ask("GET", "/_ping", timeout=seconds)
+        await self._wire.request("GET", "/_ping", timeout=seconds)
 
     async def info(self) -> Info:
         """Returns information about the engine's machine, and the engine's warnings."""

@@ -130,18 +130,18 @@ _BY_STATUS: dict[int, type[EngineError]] = {400: BadRequest, 401: Denied, 403: D
 
 def error_of(status: int, body: bytes) -> EngineError:
     """Returns the error for a response."""
-    return error_from(status, _words(body) or f"the engine responded with status {status}")
+    return error_from(status, _message(body) or f"the engine responded with status {status}")
 
 
-def error_from(status: int, message: str, otherwise: type[EngineError] = EngineError) -> EngineError:
+def error_from(status: int, message: str, default: type[EngineError] = EngineError) -> EngineError:
     """Returns the error for a status and a message; `otherwise` if neither determines the type."""
     for pattern, kind in _BY_WORDS:
         if pattern.search(message):
             return kind(status, message)
-    return _BY_STATUS.get(status, otherwise)(status, message)
+    return _BY_STATUS.get(status, default)(status, message)
 
 
-def _words(body: bytes) -> str:
+def _message(body: bytes) -> str:
     try:
         said = json.loads(body)
     except ValueError:

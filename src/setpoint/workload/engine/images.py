@@ -80,7 +80,7 @@ class Images:
                 "POST", "/images/create", query, headers=headers, timeout=_BEGIN_SECONDS
             ) as stream:
                 async for message in json_lines(stream):
-                    progress = told.take(message, PullFailed)
+                    progress = told.update(message, PullFailed)
                     if watch is not None:
                         watch(progress)
         except EngineError as error:
@@ -113,7 +113,7 @@ class Images:
                 "POST", "/build", query, pieces=archive, headers=headers, timeout=None
             ) as stream:
                 async for message in json_lines(stream):
-                    progress = told.take(message, BuildFailed)
+                    progress = told.update(message, BuildFailed)
                     if watch is not None:
                         watch(progress)
         except EngineError as error:
@@ -129,7 +129,7 @@ class Images:
         """Adds a name to an image."""
         new = parse(name)
         query = {"repo": name.partition("@")[0].removesuffix(f":{new.tag}"), "tag": new.tag}
-        await self._wire.ask("POST", f"/images/{segment(image)}/tag", query)
+        await self._wire.request("POST", f"/images/{segment(image)}/tag", query)
 
     async def load(self, archive: AsyncIterable[bytes]) -> list[str]:
         """Loads images from an archive of `save`. Returns their names."""
@@ -155,14 +155,14 @@ class Images:
     async def remove(self, image: str, *, force: bool = False) -> None:
         """Removes an image; a missing image is not an error. Raises InUse."""
         with suppress(NotFound):
-            await self._wire.ask("DELETE", f"/images/{segment(image)}", {"force": force}, timeout=SLOW_SECONDS)
+            await self._wire.request("DELETE", f"/images/{segment(image)}", {"force": force}, timeout=SLOW_SECONDS)
 
     async def _names_of(self, path: str, query: Query, archive: AsyncIterable[bytes]) -> list[str]:
         found = []
         told = PullProgress()
         async with self._wire.stream("POST", path, query, pieces=archive, headers=_TAR, timeout=SLOW_SECONDS) as stream:
             async for message in json_lines(stream):
-                progress = told.take(message, EngineError)
+                progress = told.update(message, EngineError)
                 line = progress.image_id or progress.line
                 found.append(line.partition("Loaded image: ")[2] or line)
         return found
@@ -197,6 +197,6 @@ def _json(values: Mapping[str, str]) -> str | None:
     return json.dumps(dict(values)) if values else None
 
 
-async def whole(archive: bytes) -> AsyncIterator[bytes]:
+async def single_chunk(archive: bytes) -> AsyncIterator[bytes]:
     """Yields an archive in memory as a request body."""
     yield archive

@@ -30,7 +30,9 @@ def maker(*, pid: int, started: str, persistent: bool, session: str = "") -> dic
     return {**made, SESSION: session} if session else made
 
 
-def thing(*, group_version: str, name: str, uid: str, lifecycle_key: str = "", build: str = "") -> dict[str, str]:
+def resource_labels(
+    *, group_version: str, name: str, uid: str, lifecycle_key: str = "", build: str = ""
+) -> dict[str, str]:
     """Returns the labels that identify the object of a resource."""
     told = {GROUP_VERSION: group_version, NAME: name, UID: uid, LIFECYCLE_KEY: lifecycle_key, BUILD: build}
     return {label: value for label, value in told.items() if value}

@@ -62,19 +62,19 @@ class Networks:
     async def remove(self, network: str) -> None:
         """Removes a network; a missing network is not an error. Raises InUse while containers are connected."""
         with suppress(NotFound):
-            await self._wire.ask("DELETE", f"/networks/{segment(network)}")
+            await self._wire.request("DELETE", f"/networks/{segment(network)}")
 
     async def connect(self, network: str, container: str, aliases: Sequence[str] = ()) -> None:
         """Connects a container; a connected container is not an error."""
         body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases)}}
         with suppress(AlreadyConnected):
-            await self._wire.ask("POST", f"/networks/{segment(network)}/connect", body=body)
+            await self._wire.request("POST", f"/networks/{segment(network)}/connect", body=body)
 
     async def disconnect(self, network: str, container: str, *, force: bool = True) -> None:
         """Disconnects a container; a missing network, container or connection is not an error."""
         body = {"Container": container, "Force": force}
         with suppress(NotFound, NotConnected):
-            await self._wire.ask("POST", f"/networks/{segment(network)}/disconnect", body=body)
+            await self._wire.request("POST", f"/networks/{segment(network)}/disconnect", body=body)
 
 
 class Volumes:
@@ -117,4 +117,4 @@ class Volumes:
     async def remove(self, name: str, *, force: bool = False) -> None:
         """Removes a volume; a missing volume is not an error. Raises InUse while a container uses the volume."""
         with suppress(NotFound):
-            await self._wire.ask("DELETE", f"/volumes/{segment(name)}", {"force": force}, timeout=USUAL_SECONDS)
+            await self._wire.request("DELETE", f"/volumes/{segment(name)}", {"force": force}, timeout=USUAL_SECONDS)

@@ -46,7 +46,7 @@ class Demultiplexer:
             piece = data[at : at + self._left]
             at += len(piece)
             self._left -= len(piece)
-            self._take(piece, found)
+            self._feed(piece, found)
         return found
 
     def _begin(self) -> None:
@@ -59,7 +59,7 @@ class Demultiplexer:
         else:
             self._source = _SOURCES[number]
 
-    def _take(self, piece: bytes, found: list[OutputChunk]) -> None:
+    def _feed(self, piece: bytes, found: list[OutputChunk]) -> None:
         if self._error is None:
             found.append(OutputChunk(self._source, piece))
             return

@@ -34,9 +34,9 @@ class PullProgress:
     def __init__(self) -> None:
         self._layers: dict[str, tuple[int, int]] = {}
 
-    def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> ImageProgress:
+    def update(self, message: Mapping[str, Any], default: type[EngineError]) -> ImageProgress:
         """Returns the progress after a message. Raises the error that the message reports."""
-        check(message, otherwise)
+        check(message, default)
         layer, status = str(message.get("id") or ""), str(message.get("status") or message.get("stream") or "").strip()
         detail = message.get("progressDetail") or {}
         known = self._layers.get(layer, (0, 0))
@@ -59,9 +59,9 @@ class BuildProgress:
         self._step = self._steps = 0
         self.image_id = ""
 
-    def take(self, message: Mapping[str, Any], otherwise: type[EngineError]) -> ImageProgress:
+    def update(self, message: Mapping[str, Any], default: type[EngineError]) -> ImageProgress:
         """Returns the progress after a message. Raises the error that the message reports."""
-        check(message, otherwise)
+        check(message, default)
         made = (message.get("aux") or {}).get("ID")
         if made:
             self.image_id = str(made)
@@ -69,7 +69,7 @@ class BuildProgress:
         step = _STEP.match(text.strip())
         if step:
             self._step, self._steps = int(step[1]), int(step[2])
-        pulled = self._pull.take(message, otherwise)
+        pulled = self._pull.update(message, default)
         return ImageProgress(
             text.rstrip("\n") if text else pulled.line,
             pulled.done_bytes,
@@ -80,8 +80,8 @@ class BuildProgress:
         )
 
 
-def check(message: Mapping[str, Any], otherwise: type[EngineError]) -> None:
+def check(message: Mapping[str, Any], default: type[EngineError]) -> None:
     """Raises the error that a message reports."""
     text = message.get("error") or (message.get("errorDetail") or {}).get("message")
     if text:
-        raise error_from(0, str(text).strip(), otherwise)
+        raise error_from(0, str(text).strip(), default)

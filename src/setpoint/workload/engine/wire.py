@@ -49,7 +49,7 @@ class Wire:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def ask(
+    async def request(
         self,
         method: str,
         path: str,
@@ -68,7 +68,7 @@ class Wire:
 
     async def json(self, method: str, path: str, query: Query | None = None, **more: Any) -> Any:
         """Returns the JSON of the response to a request."""
-        answer = await self.ask(method, path, query, **more)
+        answer = await self.request(method, path, query, **more)
         return _parsed(answer.body)
 
     @asynccontextmanager

@@ -21,7 +21,7 @@ class InotifyListener(Protocol):
         """Called for an event of the entry with that name in a directory or, without a name, of the directory
         itself."""
 
-    def lost(self) -> None:
+    def on_overflow(self) -> None:
         """Called when notifications were lost: any file may have changed."""
 
 
@@ -77,12 +77,12 @@ class Inotify:
             at += _EVENT.size
             name = os.fsdecode(data[at : at + length].rstrip(b"\0"))
             at += length
-            self._tell(number, mask, name)
+            self._notify(number, mask, name)
 
-    def _tell(self, number: int, mask: int, name: str) -> None:
+    def _notify(self, number: int, mask: int, name: str) -> None:
         if mask & OVERFLOW:
             for listener in {each for listeners in self._listeners.values() for each in listeners}:
-                listener.lost()
+                listener.on_overflow()
             return
         listeners = list(self._listeners.get(number, {}).items())
         if mask & IGNORED:

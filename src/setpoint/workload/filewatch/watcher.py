@@ -41,11 +41,11 @@ class Watcher:
         self._watched: set[str] = set()
         self._found: dict[str, None] = {}
         self._last = 0.0
-        self._settling: asyncio.Task[None] | None = None
+        self._debouncing: asyncio.Task[None] | None = None
         self._arming: asyncio.Task[None] | None = None
         self._again = False
         self._polling: asyncio.Task[None] | None = None
-        self._looked = asyncio.Event()
+        self._scanned = asyncio.Event()
         # The reason for polling; empty: not polling.
         self.problem = ""
 
@@ -57,10 +57,10 @@ class Watcher:
             self._inotify = inotify_
             await self._arm()
         if self._polling is not None:
-            await self._looked.wait()
+            await self._scanned.wait()
 
     def close(self) -> None:
-        for task in (self._settling, self._arming, self._polling):
+        for task in (self._debouncing, self._arming, self._polling):
             if task is not None:
                 task.cancel()
         self._unwatch()
@@ -90,7 +90,7 @@ class Watcher:
         elif self.matches(path):
             self._note(path)
 
-    def lost(self) -> None:
+    def on_overflow(self) -> None:
         self._arm_again()
         self._note(self._roots[0].base)
 
@@ -202,7 +202,7 @@ class Watcher:
 
     async def _poll(self) -> None:
         before: Mapping[str, object] = await asyncio.to_thread(self._snapshot)
-        self._looked.set()
+        self._scanned.set()
         while True:
             await self._clock.sleep(POLL_SECONDS)
             now = await asyncio.to_thread(self._snapshot)
@@ -231,10 +231,10 @@ class Watcher:
     def _note(self, path: str) -> None:
         self._found[path] = None
         self._last = self._clock.monotonic()
-        if self._settling is None or self._settling.done():
-            self._settling = asyncio.ensure_future(self._settle())
+        if self._debouncing is None or self._debouncing.done():
+            self._debouncing = asyncio.ensure_future(self._wait_quiet())
 
-    async def _settle(self) -> None:
+    async def _wait_quiet(self) -> None:
         while (left := self._last + self._debounce - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
         found, self._found = list(self._found), {}

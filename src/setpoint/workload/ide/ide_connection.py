@@ -49,7 +49,7 @@ class IdeConnection:
 
     async def info(self) -> Info:
         """Returns the IDE's information and selects the protocol version. Raises StartError."""
-        answer = await self._ask("GET", "/info")
+        answer = await self._request("GET", "/info")
         try:
             found = msgspec.json.decode(answer.body, type=Info)
         except msgspec.DecodeError as error:
@@ -62,7 +62,7 @@ class IdeConnection:
 
     async def run(self, session: RunSession) -> str:
         """Starts a session and returns its id. Raises StartError."""
-        answer = await self._ask("PUT", "/run_session", msgspec.json.encode(session))
+        answer = await self._request("PUT", "/run_session", msgspec.json.encode(session))
         if answer.status not in (200, 201):
             why = failure(answer.body) or "no reason given"
             message = f"the IDE refused the session (status {answer.status}): {why}"
@@ -75,7 +75,7 @@ class IdeConnection:
 
     async def stop(self, id_: str) -> bool:
         """Stops a session. Returns False if the session does not exist. Raises StartError."""
-        answer = await self._ask("DELETE", f"/run_session/{id_}")
+        answer = await self._request("DELETE", f"/run_session/{id_}")
         if answer.status not in (200, 204):
             raise StartError(
                 "IDERefused",
@@ -100,7 +100,7 @@ class IdeConnection:
     def _query(self) -> list[tuple[str, str]]:
         return [("api-version", self.version)] if self.version else []
 
-    async def _ask(self, method: str, path: str, body: bytes = b"") -> Answer:
+    async def _request(self, method: str, path: str, body: bytes = b"") -> Answer:
         headers = {**self._headers, "content-type": "application/json"} if body else self._headers
         try:
             return await self._transport.send(Call(method, path, self._query(), headers, body, self._seconds))

@@ -72,10 +72,10 @@ class IdeRunner:
         self._logs, self._wake = logs, wake
         self._connection: IdeConnection | None = None
         self._info: Info | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._listening: asyncio.Task[NoReturn] | None = None
         self._connected = asyncio.Event()
-        self._trouble = ""
+        self._problem = ""
         self._sessions: dict[str, IdeSession] = {}
         # Notifications of unknown sessions; None: the session has ended.
         self._unknown: OrderedDict[str, list[Notification] | None] = OrderedDict()
@@ -106,7 +106,7 @@ class IdeRunner:
         id_ = await connection.run(RunSession(msgspec.Raw(text.encode()), env, list(args)))
         session = self._sessions[id_] = IdeSession(self, id_, execution, stdout, stderr)
         for each in self._unknown.pop(id_, None) or ():
-            self._take(session, each)
+            self._handle_message(session, each)
         return session
 
     async def stop(self, session: IdeSession) -> None:
@@ -135,7 +135,7 @@ class IdeRunner:
 
     async def _ready(self) -> tuple[IdeConnection, Info]:
         """Returns the connection once the IDE's information and notifications are available. Raises StartError."""
-        async with self._turn:
+        async with self._lock:
             if self._connection is None:
                 self._connection = IdeConnection(self._environ, self._ids)
             if self._info is None:
@@ -146,7 +146,7 @@ class IdeRunner:
             async with timeout(self._clock, _CONNECT_SECONDS):
                 await self._connected.wait()
         except TimeoutError:
-            raise unavailable(self._trouble or "the IDE's notifications are not available") from None
+            raise unavailable(self._problem or "the IDE's notifications are not available") from None
         return self._connection, self._info
 
     async def _listen(self, connection: IdeConnection) -> NoReturn:
@@ -154,20 +154,20 @@ class IdeRunner:
             try:
                 async with connection.notifications() as socket:
                     self._connected.set()
-                    await self._hear(socket)
-                    self._trouble = "the IDE has closed the connection"
+                    await self._receive(socket)
+                    self._problem = "the IDE has closed the connection"
             except StartError as error:
-                self._trouble = error.message
+                self._problem = error.message
             self._connected.clear()
-            _log.debug("%s", self._trouble)
+            _log.debug("%s", self._problem)
             await self._clock.sleep(_AGAIN_SECONDS)
 
-    async def _hear(self, socket: Socket) -> None:
+    async def _receive(self, socket: Socket) -> None:
         pinging = asyncio.ensure_future(self._ping(socket))
         try:
             while (message := await socket.receive()) is not None:
                 for line in message.splitlines():
-                    self._heard(line)
+                    self._on_line(line)
         finally:
             pinging.cancel()
 
@@ -178,7 +178,7 @@ class IdeRunner:
 
     # Notifications
 
-    def _heard(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
@@ -188,21 +188,21 @@ class IdeRunner:
             return
         session = self._sessions.get(told.session_id)
         if session is not None:
-            self._take(session, told)
+            self._handle_message(session, told)
             return
         if told.session_id not in self._unknown:
-            self._remember(told.session_id, [])
+            self._record_session(told.session_id, [])
         kept = self._unknown[told.session_id]
         if kept is not None and len(kept) < _MOST_KEPT:
             kept.append(told)
 
-    def _remember(self, id_: str, kept: list[Notification] | None) -> None:
+    def _record_session(self, id_: str, kept: list[Notification] | None) -> None:
         self._unknown[id_] = kept
         while len(self._unknown) > _MOST_UNKNOWN:
             self._unknown.popitem(last=False)
 
-    def _take(self, session: IdeSession, told: Notification) -> None:
-        match told:
+    def _handle_message(self, session: IdeSession, message: Notification) -> None:
+        match message:
             case messages.ProcessRestarted(pid=pid):
                 session.pid = pid
                 self._wake(session.name)
@@ -210,14 +210,14 @@ class IdeRunner:
                 sink = session.stderr if is_error else session.stdout
                 sink.write((text if text.endswith("\n") else f"{text}\n").encode())
             case messages.SessionMessage():
-                self._logs.note(session.uid, f"message of the IDE: {told}")
+                self._logs.note(session.uid, f"message of the IDE: {message}")
             case messages.SessionTerminated(exit_code=code):
                 self._end(session, code)
 
     def _end(self, session: IdeSession, code: int | None) -> None:
         if self._sessions.pop(session.id, None) is None:
             return
-        self._remember(session.id, None)
+        self._record_session(session.id, None)
         for sink in (session.stdout, session.stderr):
             sink.close()
         if not session.exited.done():

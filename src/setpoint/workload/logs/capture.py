@@ -41,7 +41,7 @@ class Capture:
         self._lines_before = self._lines = self._size = 0
         self._ends_line = True
         # Held data, with the time of each piece.
-        self._held: list[tuple[int, bytes]] = []
+        self._buffered: list[tuple[int, bytes]] = []
         found = sorted(self._existing())
         self._first = found[0] if found else 0
         self._last = found[-1] if found else 0
@@ -57,28 +57,28 @@ class Capture:
             self.write(b"\n")
 
     def write(self, data: bytes) -> None:
-        self.settle()
-        self._take(data, self._now())
+        self.flush()
+        self._write(data, self._now())
         for reader in self.readers:
             reader.set()
 
-    def hold(self, data: bytes) -> None:
-        """Takes data that may be written later: when a reader appears, or on `settle`."""
+    def buffer(self, data: bytes) -> None:
+        """Takes data that may be written later: when a reader appears, or on `flush`."""
         if self.readers:
             self.write(data)
         else:
-            self._held.append((self._now(), data))
+            self._buffered.append((self._now(), data))
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Writes the held data."""
-        held, self._held = self._held, []
+        held, self._buffered = self._buffered, []
         for time, data in held:
-            self._take(data, time)
+            self._write(data, time)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp() * 1_000_000)
 
-    def _take(self, data: bytes, time: int) -> None:
+    def _write(self, data: bytes, time: int) -> None:
         while data:
             room = self._limits.max_bytes - self._size
             if len(data) <= room:
@@ -102,13 +102,13 @@ class Capture:
     def release(self) -> None:
         """Closes the files and keeps them; further writes fail."""
         self.close()
-        self.settle()
+        self.flush()
         self._released = True
         self._close_files()
 
     def remove(self) -> None:
         """Removes all files."""
-        self._held.clear()
+        self._buffered.clear()
         self.release()
         for number in self._existing():
             self._drop(number)
@@ -119,17 +119,17 @@ class Capture:
         return range(self._first, self._last + 1)
 
     def open(self, number: int) -> Segment:
-        self.settle()
+        self.flush()
         if self._log < 0 and not self._released:
             self._open(self._last)
         return Segment(number, self._path(number, "log"), self._path(number, "index"))
 
     def complete(self) -> int:
-        self.settle()
+        self.flush()
         return self._lines_before + self._lines
 
     def partial(self) -> bool:
-        self.settle()
+        self.flush()
         return not self._ends_line
 
     # The files

@@ -78,7 +78,7 @@ class Cursor:
 
     def read(self) -> bytes:
         """Returns the next bytes; empty if there are none now."""
-        return self._take(self._left())
+        return self._consume(self._left())
 
     def piece(self) -> tuple[int, bytes] | None:
         """Returns the next bytes that were written together, with their time."""
@@ -95,7 +95,7 @@ class Cursor:
                 left = min(left, until - self._offset)
                 break
             self._entry += 1
-        return segment[self._entry].time, self._take(left)
+        return segment[self._entry].time, self._consume(left)
 
     def _left(self) -> int:
         """Returns the number of unread bytes in the segment; moves to the next segment if there are none."""
@@ -107,7 +107,7 @@ class Cursor:
             if size > self._offset or not self._next_segment():
                 return max(0, size - self._offset)
 
-    def _take(self, size: int) -> bytes:
+    def _consume(self, size: int) -> bytes:
         data = self._segment.read(self._offset, min(size, READ_BYTES)) if size else b""
         self._offset += len(data)
         return data

@@ -12,7 +12,7 @@ from pathlib import Path
 from setpoint.objects.clock import Clock
 from setpoint.workload.logs.log_reader import read
 from setpoint.workload.logs.options import LogOptions
-from setpoint.workload.logs.segment import ENTRY_BYTES, Nothing, Segment
+from setpoint.workload.logs.segment import ENTRY_BYTES, EmptySegment, Segment
 
 LOOK_SECONDS = 0.2
 
@@ -22,7 +22,7 @@ _NONE = -1
 IsOver = Callable[[], Awaitable[bool]]
 
 
-class CapturedElsewhere:
+class ExternalCapture:
     """The track of one stream, as far as its files tell. The caller sets `closed`."""
 
     def __init__(self, directory: Path, name: str) -> None:
@@ -42,7 +42,7 @@ class CapturedElsewhere:
 
     def open(self, number: int) -> Segment:
         if number == _NONE:
-            return Nothing(number)
+            return EmptySegment(number)
         log = self._directory / f"{self._name}.{number}.log"
         return Segment(number, log, log.with_suffix(".index"))
 
@@ -57,7 +57,7 @@ class CapturedElsewhere:
             size = segment.size()
             return segment.mid_line if size == 0 else segment.read(size - 1, 1) != b"\n"
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Wakes the readers if there is new output."""
         last = self.numbers()[-1]
         with suppress(FileNotFoundError), self.open(last) as segment:
@@ -75,7 +75,7 @@ def _has_begun(index: Path) -> bool:
         return False
 
 
-class LogsElsewhere:
+class ExternalLogs:
     """The logs of another process, by the uids of objects."""
 
     def __init__(self, directory: Path, clock: Clock) -> None:
@@ -85,20 +85,20 @@ class LogsElsewhere:
         """Yields the requested lines. With follow, ends when `is_over` returns True."""
         done = asyncio.Event()
         names = ("stdout", "stderr") if options.source == "all" else (options.source,)
-        tracks = {name: CapturedElsewhere(self._directory / uid, name) for name in names}
-        looking = asyncio.ensure_future(self._look(list(tracks.values()), done, is_over))
+        tracks = {name: ExternalCapture(self._directory / uid, name) for name in names}
+        looking = asyncio.ensure_future(self._poll(list(tracks.values()), done, is_over))
         try:
             async for piece in read(tracks, options, done, self._clock):
                 yield piece
         finally:
             looking.cancel()
 
-    async def _look(self, tracks: list[CapturedElsewhere], done: asyncio.Event, is_over: IsOver) -> None:
+    async def _poll(self, tracks: list[ExternalCapture], done: asyncio.Event, is_over: IsOver) -> None:
         while not done.is_set():
             await self._clock.sleep(LOOK_SECONDS)
             over = await is_over()
             for track in tracks:
                 track.closed = over
-                track.look()
+                track.poll()
             if over:
                 done.set()

@@ -32,7 +32,7 @@ class FollowedFile:
         self._size = self._lines = 0
         self._ends_line = True
         self._resume()
-        self._take_in(os.fstat(self._log).st_mtime_ns // 1000)
+        self._read_new(os.fstat(self._log).st_mtime_ns // 1000)
         self._loop = asyncio.get_running_loop()
         self._notices = _watch(path)
         self._loop.add_reader(self._notices, self._noticed)
@@ -75,9 +75,9 @@ class FollowedFile:
     def _noticed(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self._notices, 1 << 16)
-        self._take_in(int(self._clock.now().timestamp() * 1_000_000))
+        self._read_new(int(self._clock.now().timestamp() * 1_000_000))
 
-    def _take_in(self, time: int) -> None:
+    def _read_new(self, time: int) -> None:
         if os.fstat(self._log).st_size < self._size:
             # The file was truncated; only its current contents count.
             self._begin()

@@ -49,7 +49,7 @@ async def read(
             if not options.follow or last or (done.is_set() and all(track.closed for track in wanted.values())):
                 break
             await news.wait()
-        for piece in source.rest():
+        for piece in source.flush():
             if data := marks.mark(*piece):
                 yield data
     except FileNotFoundError:
@@ -135,7 +135,7 @@ class OutputSource(Protocol):
     def next(self) -> tuple[int, bytes] | None:
         """Returns the next piece, or None if there is none now."""
 
-    def rest(self) -> list[tuple[int, bytes]]:
+    def flush(self) -> list[tuple[int, bytes]]:
         """Returns the pieces held back at the end."""
 
 
@@ -149,7 +149,7 @@ class _Raw:
         data = self._cursor.read()
         return (0, data) if data else None
 
-    def rest(self) -> list[tuple[int, bytes]]:
+    def flush(self) -> list[tuple[int, bytes]]:
         return []
 
 
@@ -178,7 +178,7 @@ class _Merged:
         begins, stream.is_within = not stream.is_within, not data.endswith(b"\n")
         return time, self._named(place, data, begins)
 
-    def rest(self) -> list[tuple[int, bytes]]:
+    def flush(self) -> list[tuple[int, bytes]]:
         left = sorted((stream.began, place) for place, stream in enumerate(self._streams) if stream.begun)
         found = [
             (time, self._named(place, self._streams[place].begun, not self._streams[place].is_within))

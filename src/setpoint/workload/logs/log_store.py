@@ -40,11 +40,11 @@ class LogStore:
 
     def __init__(self, directory: Path, clock: Clock, *, kept: int = 0) -> None:
         self._directory, self._clock, self._kept = directory, clock, kept
-        self._gone: deque[Path] = deque()
+        self._removed: deque[Path] = deque()
         self._logs: dict[str, Log] = {}
         # The captures with held notes, and the task that writes them.
         self._noted: set[Capture] = set()
-        self._settling: asyncio.Task[None] | None = None
+        self._flushing: asyncio.Task[None] | None = None
 
     def of(self, uid: str) -> Log:
         """Returns the log of an object, created on first use."""
@@ -57,7 +57,7 @@ class LogStore:
         """Returns the log of an object, or None."""
         return self._logs.get(uid)
 
-    def known(self) -> list[str]:
+    def uids(self) -> list[str]:
         """Returns the uids of objects with logs, the oldest first."""
         return list(self._logs)
 
@@ -104,10 +104,10 @@ class LogStore:
             found = log.tracks[SYSTEM] = Capture(log.directory, SYSTEM, self._clock)
             log.news.set()
         if isinstance(found, Capture):
-            found.hold(text.encode() + b"\n")
+            found.buffer(text.encode() + b"\n")
             self._noted.add(found)
-            if self._settling is None or self._settling.done():
-                self._settling = asyncio.ensure_future(self._settle())
+            if self._flushing is None or self._flushing.done():
+                self._flushing = asyncio.ensure_future(self._flush())
 
     def end(self, uid: str) -> None:
         """Ends the log of this run."""
@@ -155,14 +155,14 @@ class LogStore:
                     track.remove()
                 else:
                     track.release()
-            self._gone.append(log.directory)
-            while len(self._gone) > self._kept:
-                shutil.rmtree(self._gone.popleft(), ignore_errors=True)
+            self._removed.append(log.directory)
+            while len(self._removed) > self._kept:
+                shutil.rmtree(self._removed.popleft(), ignore_errors=True)
 
     def close(self) -> None:
         """Closes all files and keeps them."""
-        if self._settling is not None:
-            self._settling.cancel()
+        if self._flushing is not None:
+            self._flushing.cancel()
         self._noted.clear()
         for log in self._logs.values():
             log.done.set()
@@ -171,9 +171,9 @@ class LogStore:
                 track.release()
         self._logs.clear()
 
-    async def _settle(self) -> None:
+    async def _flush(self) -> None:
         """Writes the held notes, one capture at a time so that the event loop is not blocked."""
         await self._clock.sleep(NOTE_SECONDS)
         while self._noted:
-            self._noted.pop().settle()
+            self._noted.pop().flush()
             await self._clock.sleep(0)

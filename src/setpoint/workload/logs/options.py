@@ -53,7 +53,7 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
         given.setdefault("since", f"{given['sinceSeconds']}s")
     wrong: list[str] = []
 
-    def whole(name: str) -> int | None:
+    def integer(name: str) -> int | None:
         text = given.get(name, "")
         if not text or re.fullmatch(r"[+-]?\d{1,18}", text):
             return int(text) if text else None
@@ -83,9 +83,9 @@ def parse(parameters: Mapping[str, str]) -> LogOptions:
         _truth(given.get("follow")),
         _truth(given.get("timestamps")),
         _truth(given.get("line_numbers")),
-        whole("tail"),
-        whole("skip"),
-        whole("limit"),
+        integer("tail"),
+        integer("skip"),
+        integer("limit"),
         duration("since"),
         time("since_time"),
         time("until"),

@@ -121,7 +121,7 @@ class Segment(Sequence[SegmentEntry]):
             offset += len(data)
 
 
-class Nothing(Segment):
+class EmptySegment(Segment):
     """The empty segment before the first file exists."""
 
     def __init__(self, number: int) -> None:

@@ -34,7 +34,7 @@ class Probing:
     def __init__(self, probes: Sequence[HealthProbe], run: Run, changed: Callable[[], None], clock: Clock) -> None:
         self._tallies = {probe.name: Tally(probe) for probe in probes}
         self._run, self._changed, self._clock = run, changed, clock
-        self._told_at = clock.monotonic()
+        self._reported_at = clock.monotonic()
         startup = [probe for probe in probes if probe.role == "Startup"]
         self._starting = {probe.name for probe in startup}
         self._tasks = [asyncio.ensure_future(self._repeat(probe)) for probe in startup]
@@ -59,7 +59,7 @@ class Probing:
         return list(self._tallies.values())
 
     @property
-    def dead(self) -> Tally | None:
+    def failed_liveness(self) -> Tally | None:
         """The failed liveness probe, or None."""
         return failing_liveness(self.tallies)
 
@@ -100,8 +100,8 @@ class Probing:
             self._starting.discard(tally.probe.name)
             if not self._starting:
                 self._begin_others()
-        if is_news or now - self._told_at >= TELL_SECONDS:
-            self._told_at = now
+        if is_news or now - self._reported_at >= TELL_SECONDS:
+            self._reported_at = now
             self._changed()
 
     async def _once(self, probe: HealthProbe, seconds: float) -> Finding:

@@ -84,7 +84,7 @@ def program_of(command: Command) -> str:
     raise StartError(
         "NotFound",
         f"program {command.path!r} not found in PATH",
-        _alike(command.path, folders)
+        _similar_name(command.path, folders)
         or "install the program, correct its name, use its full path, or add its directory to PATH",
     )
 
@@ -117,7 +117,7 @@ def start_error(command: Command, program: str, number: int, where: str) -> Star
         return StartError(
             "NotFound",
             f"program {program!r} does not exist",
-            _alike(name, [folder]) or "correct the path, or build the program first",
+            _similar_name(name, [folder]) or "correct the path, or build the program first",
         )
     if number in (errno.EACCES, errno.EPERM):
         if os.path.isdir(program):
@@ -160,7 +160,8 @@ def _check_directory(directory: str) -> None:
     except FileNotFoundError:
         parent, name = os.path.split(directory.rstrip("/"))
         raise _bad_directory(
-            f"{directory!r} does not exist", _alike(name, [parent]) or "create the directory, or correct the path"
+            f"{directory!r} does not exist",
+            _similar_name(name, [parent]) or "create the directory, or correct the path",
         ) from None
     except OSError as error:
         raise _bad_directory(f"{directory!r} cannot be read ({error.strerror})", "check its permissions") from None
@@ -192,7 +193,7 @@ def _interpreter(program: str) -> str | None:
     return words[0].decode(errors="replace") if words else ""
 
 
-def _alike(name: str, folders: Sequence[str]) -> str:
+def _similar_name(name: str, folders: Sequence[str]) -> str:
     names: set[str] = set()
     for folder in folders:
         try:

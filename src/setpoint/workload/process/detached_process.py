@@ -40,6 +40,6 @@ def start_module(
     return start(command, environ, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, directory="/")
 
 
-def let_go(process: "subprocess.Popen[bytes]") -> None:
+def stop_tracking(process: "subprocess.Popen[bytes]") -> None:
     """Stops tracking the child process, without a warning when the object is deleted."""
     process.returncode = 0

@@ -10,7 +10,7 @@ from setpoint.workload.process.termination import pidfd
 _INTERVAL_SECONDS = 2
 
 
-async def wait_gone(identity: Identity, clock: Clock, interval: float = 0) -> None:
+async def wait_exit(identity: Identity, clock: Clock, interval: float = 0) -> None:
     """Returns when a process has ended; `interval` is the polling interval if the system has no pidfds."""
     descriptor = pidfd(identity) if hasattr(os, "pidfd_open") else None
     if descriptor is None:

@@ -84,7 +84,7 @@ class Guardian:
         self._orphaned = False
         self._poll = select.poll()
         self._polled: set[int] = set()
-        self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_pipe, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
@@ -92,10 +92,10 @@ class Guardian:
 
     def run(self) -> None:
         self._send(id=0, event="ready")
-        for descriptor in (self._connection.fileno(), self._woken):
+        for descriptor in (self._connection.fileno(), self._wake_pipe):
             self._poll.register(descriptor, select.POLLIN)
         while not (self._orphaned and not self._stops):
-            self._turn()
+            self._poll_once()
         if not self._kept:
             self._clean_up()
             if self._watcher is not None:
@@ -105,10 +105,10 @@ class Guardian:
             self._connection.close()
             see_to(self._ties)
 
-    def _turn(self) -> None:
+    def _poll_once(self) -> None:
         ready = dict(self._poll.poll(self._timeout()))
-        if self._woken in ready:
-            os.read(self._woken, 4096)
+        if self._wake_pipe in ready:
+            os.read(self._wake_pipe, 4096)
         if self._connection.fileno() in ready and not self._orphaned:
             self._receive()
         self._reap()
@@ -117,7 +117,7 @@ class Guardian:
             for descriptor in ready.keys() & stop.watched.keys():
                 stop.ended(descriptor, now + GATHER_SECONDS)
         for descriptor in ready.keys() & self._watches.keys():
-            self._gone(descriptor)
+            self._on_exit(descriptor)
         self._advance(now)
         self._follow()
 
@@ -216,12 +216,12 @@ class Guardian:
     def _do_remove(self, message: Message, _: list[int]) -> None:
         self._removals[message["key"]] = message["removal"]
         if self._watcher is not None:
-            self._watcher.tell(message["key"], message["removal"])
+            self._watcher.register(message["key"], message["removal"])
 
     def _do_forget(self, message: Message, _: list[int]) -> None:
         self._removals.pop(message["key"], None)
         if self._watcher is not None:
-            self._watcher.tell(message["key"], None)
+            self._watcher.register(message["key"], None)
 
     def _do_tie(self, message: Message, _: list[int]) -> None:
         self._ties = [Tie(*each) for each in message["ties"]]
@@ -245,7 +245,7 @@ class Guardian:
                 del self._roots[number]
                 self._send(id=number, event="exited", status=status)
 
-    def _gone(self, descriptor: int) -> None:
+    def _on_exit(self, descriptor: int) -> None:
         number = self._watches.pop(descriptor)
         os.close(descriptor)
         del self._roots[number]
@@ -290,7 +290,7 @@ class Guardian:
             )
             self._stops[0] = stray
             while self._stops:
-                self._turn()
+                self._poll_once()
             report = stray.report()
             if not report["asked"] or report["left"]:
                 break

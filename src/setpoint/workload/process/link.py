@@ -34,14 +34,14 @@ class Link:
         environment: Mapping[str, str],
         *,
         kept: bool,
-        heard: Callable[[Message], None],
-        lost: Callable[["Link"], None],
+        on_message: Callable[[Message], None],
+        on_lost: Callable[["Link"], None],
     ) -> None:
         self.kept = kept
         self.was_ready = False
-        self._heard, self._lost = heard, lost
+        self._on_message, self._on_lost = on_message, on_lost
         self._loop = asyncio.get_running_loop()
-        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self.closed: asyncio.Future[None] = self._loop.create_future()
         self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -65,9 +65,9 @@ class Link:
 
     async def close(self) -> None:
         """Closes the sending half, and waits for the end of the guardian."""
-        if not self.gone.done():
+        if not self.closed.done():
             self._socket.shutdown(socket.SHUT_WR)
-        await asyncio.shield(self.gone)
+        await asyncio.shield(self.closed)
 
     def _flush(self) -> None:
         while self._outbox:
@@ -99,7 +99,7 @@ class Link:
             if message["event"] == "ready":
                 self.was_ready = True
             else:
-                self._heard(message)
+                self._on_message(message)
 
     def _end(self) -> None:
         self._loop.remove_reader(self._socket)
@@ -110,5 +110,5 @@ class Link:
                 os.close(descriptor)
         self._outbox.clear()
         self._process.wait()  # the guardian closes its end last
-        self.gone.set_result(None)
-        self._lost(self)
+        self.closed.set_result(None)
+        self._on_lost(self)

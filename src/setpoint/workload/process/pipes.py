@@ -86,12 +86,12 @@ class Stdin:
         os.set_blocking(descriptor, False)
         self._descriptor: int | None = descriptor
         self._loop = asyncio.get_running_loop()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._ready = asyncio.Event()
 
     async def write(self, data: bytes) -> None:
         """Writes all data to the pipe. Raises BrokenPipeError if the process has closed its input."""
-        async with self._turn:
+        async with self._lock:
             view = memoryview(data)
             while view:
                 if self._descriptor is None:

@@ -38,7 +38,7 @@ class Stopped(NamedTuple):
     """The result of stopping a tree: the number of signalled processes, the killed ones, and those still running
     (blocked in the kernel, or of another user); as `pid name`."""
 
-    asked: int
+    signalled: int
     killed: tuple[str, ...]
     left: tuple[str, ...]
 
@@ -151,12 +151,12 @@ class Processes:
             return None
         running = Running(next(self._numbers), identity, None)
         self._running[running.number] = running
-        self._tell(self._link(kept=True), running)
+        self._send_tracked(self._link(kept=True), running)
         return running
 
     async def stop(
         self,
-        what: Running | Identity,
+        process: Running | Identity,
         *,
         signal: int | None = None,
         grace: float | None = None,
@@ -164,8 +164,8 @@ class Processes:
     ) -> Stopped:
         """Stops the whole tree of a process, even if the process itself has ended (see `termination.py`). Signal and
         grace period default to those of its command."""
-        running = what if isinstance(what, Running) else None
-        identity = running.identity if running is not None else what
+        running = process if isinstance(process, Running) else None
+        identity = running.identity if running is not None else process
         assert isinstance(identity, Identity)
         if signal is None:
             signal = running.stop_signal if running is not None else STOP_SIGNAL
@@ -197,7 +197,7 @@ class Processes:
         """Registers containers and networks that the guardian removes if this control plane dies; replaces an earlier
         registration with this key."""
         self._removals[key] = removal
-        self._tell_removal(self._link(kept=False), key)
+        self._send_removal(self._link(kept=False), key)
 
     def unguard(self, key: str) -> None:
         if self._removals.pop(key, None) is not None:
@@ -209,7 +209,7 @@ class Processes:
             each for each in self._ties if each.is_there and (not each.container or each.container != tie.container)
         ]
         self._ties = [*others, tie]
-        self._tell_ties(self._link(kept=True))
+        self._send_ties(self._link(kept=True))
 
     async def close(self) -> None:
         """Stops all processes except the kept ones, and waits for their end."""
@@ -264,11 +264,15 @@ class Processes:
             own = f"{name}/{sessions.GUARDIAN}"
             carried = [f"{own}-{self.session}"] if kept else [*self._inherited, own]
             self._links[kept] = Link(
-                self.session, {COOKIE: " ".join(carried)}, kept=kept, heard=self._heard, lost=self._lost
+                self.session,
+                {COOKIE: " ".join(carried)},
+                kept=kept,
+                on_message=self._on_message,
+                on_lost=self._on_link_lost,
             )
         return self._links[kept]
 
-    def _tell(self, link: Link, running: Running) -> None:
+    def _send_tracked(self, link: Link, running: Running) -> None:
         link.send(
             {
                 "do": "watch",
@@ -281,10 +285,10 @@ class Processes:
             }
         )
 
-    def _tell_removal(self, link: Link, key: str) -> None:
+    def _send_removal(self, link: Link, key: str) -> None:
         link.send({"do": "remove", "key": key, "removal": tuple(self._removals[key])})
 
-    def _tell_ties(self, link: Link) -> None:
+    def _send_ties(self, link: Link) -> None:
         link.send({"do": "tie", "ties": [each.plain() for each in self._ties]})
 
     def _stop(
@@ -313,7 +317,7 @@ class Processes:
 
     # Messages of the guardian
 
-    def _heard(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         number = message["id"]
         match message["event"]:
             case "started":
@@ -360,33 +364,33 @@ class Processes:
             at = self._clock.now()
             running.exited.set_result(Exit(code, None, at) if code is None or code >= 0 else Exit(None, -code, at))
 
-    def _lost(self, link: Link) -> None:
+    def _on_link_lost(self, link: Link) -> None:
         """Replaces a guardian that has ended, unless the guardian never became ready."""
         if self._links.get(link.kept) is link:
             del self._links[link.kept]
         interrupted = [number for number, start in self._starts.items() if start.command.keep == link.kept]
         if self._closing or not link.was_ready:
-            self._give_up(link.kept, interrupted)
+            self._abandon(link.kept, interrupted)
             return
         successor = self._link(link.kept)
         for running in self._running.values():
             if running.kept == link.kept:
-                self._tell(successor, running)
+                self._send_tracked(successor, running)
         for kept, message, _ in self._stops.values():
             if kept == link.kept:
                 successor.send(message)
         if not link.kept:
             for key in self._removals:
-                self._tell_removal(successor, key)
+                self._send_removal(successor, key)
         else:
-            self._tell_ties(successor)
+            self._send_ties(successor)
         for number in interrupted:
             start = self._starts.pop(number)
             # The guardian may have started the process: no process of the attempt may be left.
             self._stop(None, start.command.cookie, STOP_SIGNAL, 0, kept=link.kept)
             self._fail(start, StartError("Interrupted", "the guardian process was killed", "start it again"))
 
-    def _give_up(self, kept: bool, interrupted: list[int]) -> None:
+    def _abandon(self, kept: bool, interrupted: list[int]) -> None:
         error = StartError(
             "GuardianFailed",
             f"the guardian process cannot run ({sys.executable} exited immediately)",

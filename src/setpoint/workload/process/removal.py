@@ -31,19 +31,19 @@ class _Engine(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def remove(what: Removal) -> list[str]:
+def remove(removal: Removal) -> list[str]:
     """Removes all resources, containers first. Returns the errors."""
     wrong: list[str] = []
-    containers, networks, volumes = list(what.containers), list(what.networks), []
+    containers, networks, volumes = list(removal.containers), list(removal.networks), []
     for number in range(ROUNDS):
-        if what.labels:
-            containers += _labelled(what, "/containers/json?all=true&", wrong)
-            networks += _labelled(what, "/networks?", wrong)
-            volumes += _labelled(what, "/volumes?", wrong)
+        if removal.labels:
+            containers += _labelled(removal, "/containers/json?all=true&", wrong)
+            networks += _labelled(removal, "/networks?", wrong)
+            volumes += _labelled(removal, "/volumes?", wrong)
         if number and not containers and not networks and not volumes:
             break
-        _remove(what, containers, [*_paths("networks", networks), *_paths("volumes", volumes)], wrong)
-        if not what.labels:
+        _remove(removal, containers, [*_paths("networks", networks), *_paths("volumes", volumes)], wrong)
+        if not removal.labels:
             break
         # The engine may still be creating resources that were requested before.
         sleep(ROUND_SECONDS)
@@ -54,16 +54,16 @@ def remove(what: Removal) -> list[str]:
 def stop_container(path: str, container: str, seconds: float) -> None:
     """Stops a container, if the engine at a socket still has the container."""
     with suppress(OSError, http.client.HTTPException):
-        _ask(path, "POST", f"/containers/{quote(container)}/stop?t={int(seconds)}", seconds + SECONDS)
+        _request(path, "POST", f"/containers/{quote(container)}/stop?t={int(seconds)}", seconds + SECONDS)
 
 
-def _labelled(what: Removal, path: str, wrong: list[str]) -> list[str]:
+def _labelled(removal: Removal, path: str, wrong: list[str]) -> list[str]:
     """Returns the ids of all resources with one of the labels."""
     found: dict[str, None] = {}
-    for label in what.labels:
+    for label in removal.labels:
         filters = quote(json.dumps({"label": [label]}))
         try:
-            found |= dict.fromkeys(_ids(_ask(what.socket, "GET", f"{path}filters={filters}")))
+            found |= dict.fromkeys(_ids(_request(removal.socket, "GET", f"{path}filters={filters}")))
         except (OSError, ValueError, http.client.HTTPException) as error:
             wrong.append(f"{path}{label}: {error}")
     return list(found)
@@ -73,12 +73,12 @@ def _paths(kind: str, names: Sequence[str]) -> list[str]:
     return [f"/{kind}/{quote(name)}" for name in names]
 
 
-def _remove(what: Removal, containers: Sequence[str], others: Sequence[str], wrong: list[str]) -> None:
+def _remove(removal: Removal, containers: Sequence[str], others: Sequence[str], wrong: list[str]) -> None:
     """Removes containers concurrently, because each may take time to end, and then the other resources."""
 
     def delete(path: str) -> None:
         try:
-            _ask(what.socket, "DELETE", path)
+            _request(removal.socket, "DELETE", path)
         except (OSError, http.client.HTTPException) as error:
             wrong.append(f"{path}: {error}")
 
@@ -98,7 +98,7 @@ def _ids(body: bytes) -> Iterator[str]:
         yield item.get("Id") or item["Name"]
 
 
-def _ask(path: str, method: str, target: str, seconds: float = SECONDS) -> bytes:
+def _request(path: str, method: str, target: str, seconds: float = SECONDS) -> bytes:
     connection = _Engine(path, seconds)
     try:
         connection.request(method, target)

@@ -38,7 +38,7 @@ class Stopping:
         self._root, self._cookie, self._signal, self._spare = root, cookie, number, spare
         self._deadline = now if number == signal.SIGKILL else now + grace
         self._known = set(known)
-        self._asked: set[Identity] = set()
+        self._signalled: set[Identity] = set()
         self._killed: dict[Identity, str] = {}
         self._left: dict[Identity, str] = {}
         self.due = now
@@ -49,7 +49,7 @@ class Stopping:
     def report(self) -> dict[str, list[tuple[int, str]] | int]:
         """Returns the number of signalled processes, the killed ones, and those still running, with pid and name."""
         return {
-            "asked": len(self._asked),
+            "asked": len(self._signalled),
             "killed": [(identity.pid, name) for identity, name in self._killed.items() if identity not in self._left],
             "left": [(identity.pid, name) for identity, name in self._left.items()],
         }
@@ -68,8 +68,8 @@ class Stopping:
         if not there:
             self._finish()
         elif now < self._deadline:
-            fresh = [found for found in there if found.identity not in self._asked]
-            self._asked.update(found.identity for found in fresh)
+            fresh = [found for found in there if found.identity not in self._signalled]
+            self._signalled.update(found.identity for found in fresh)
             self._send(self._signal, fresh, table)
             for found in fresh:
                 _signal(found.pid, signal.SIGCONT)

@@ -37,7 +37,7 @@ class Watcher:
         self.pid = pid
         self._connection = connection
 
-    def tell(self, key: str, removal: tuple[Any, ...] | None) -> None:
+    def register(self, key: str, removal: tuple[Any, ...] | None) -> None:
         """Registers a removal under a key; None deletes the registration."""
         self._send((key, removal))
 

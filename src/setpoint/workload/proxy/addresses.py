@@ -41,7 +41,7 @@ def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | Non
     """Returns the addresses of a Service. An explicit address takes precedence over the mode. Raises NoAddressError."""
     resolve = resolve or resolved
     if address and not is_local_name(address):
-        return _asked_for(address, resolve)
+        return _requested_addresses(address, resolve)
     match mode if not address else AddressMode.LOCALHOST:
         case AddressMode.IPV4_ZERO_ONE:
             return ListenAddresses((IPV4,), IPV4)
@@ -61,7 +61,7 @@ def place_of(mode: AddressMode, address: str, owner: str, resolve: Resolve | Non
             return ListenAddresses(tuple(resolve(LOCALHOST)) or (IPV4, IPV6), LOCALHOST)
 
 
-def _asked_for(address: str, resolve: Resolve) -> ListenAddresses:
+def _requested_addresses(address: str, resolve: Resolve) -> ListenAddresses:
     try:
         found = ipaddress.ip_address(address.strip("[]"))
     except ValueError:

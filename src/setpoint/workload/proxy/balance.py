@@ -37,7 +37,7 @@ class Balancer:
         self.balancing = balancing
         self.backends: Sequence[Backend] = ()
         self._ids = ids
-        self._turn = 0
+        self._next = 0
 
     def choose(self, client: str, active: Mapping[str, int], passed_over: Iterable[str] = ()) -> Backend | None:
         """Returns the backend for a client's next connection; None if there is none. `active` has the number of open
@@ -53,8 +53,8 @@ class Balancer:
         match self.balancing:
             case Balancing.LEAST_CONNECTIONS:
                 # Rotates among equals, otherwise the first would get all short connections.
-                self._turn += 1
-                turn, size = self._turn, len(candidates)
+                self._next += 1
+                turn, size = self._next, len(candidates)
                 order = [candidates[(turn + index) % size] for index in range(size)]
                 return min(order, key=lambda each: active.get(each.name, 0))
             case Balancing.RANDOM:
@@ -63,8 +63,8 @@ class Balancer:
                 # Rendezvous hashing: when a backend is added or removed, only its own clients move.
                 return max(candidates, key=lambda each: _rank(client, each.name))
             case _:
-                self._turn += 1
-                return candidates[(self._turn - 1) % len(candidates)]
+                self._next += 1
+                return candidates[(self._next - 1) % len(candidates)]
 
 
 def _rank(client: str, name: str) -> bytes:

@@ -40,13 +40,13 @@ class Ports:
 
     def __init__(
         self,
-        remembered: MutableMapping[str, int] | None = None,
+        recorded: MutableMapping[str, int] | None = None,
         *,
         first: int = FIRST,
         last: int = LAST,
         holder: Callable[[int, str], str] = holder_of,
     ) -> None:
-        self._remembered = {} if remembered is None else remembered
+        self._recorded = {} if recorded is None else recorded
         self._first, self._size = first, last - first + 1
         self._holder = holder
 
@@ -62,16 +62,16 @@ class Ports:
                 if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                     raise
                 continue
-            self._remembered[owner] = port
+            self._recorded[owner] = port
             return found
         raise PortBusyError(
             errno.EADDRINUSE,
             f"no port from {self._first} to {self._first + self._size - 1} is free: stop a process, or set the port",
         )
 
-    def forget(self, owner: str) -> None:
+    def release(self, owner: str) -> None:
         """Removes the record of a deleted owner."""
-        self._remembered.pop(owner, None)
+        self._recorded.pop(owner, None)
 
     def _exactly(self, owner: str, protocol: str, addresses: Sequence[str], port: int) -> Reservation:
         try:
@@ -88,16 +88,16 @@ class Ports:
                 errno.EADDRINUSE,
                 f"port {port} is in use{f' by {who}' if who else ''}: stop that process, or use another port",
             ) from None
-        self._remembered[owner] = port
+        self._recorded[owner] = port
         return found
 
     def _candidates(self, owner: str) -> Iterable[int]:
         """Yields the previous port of the owner, then those of the range from its offset; ports of other owners come
         last."""
-        own = self._remembered.get(owner)
+        own = self._recorded.get(owner)
         if own:
             yield own
-        taken = {port for other, port in self._remembered.items() if other != owner}
+        taken = {port for other, port in self._recorded.items() if other != owner}
         start = int.from_bytes(hashlib.blake2b(owner.encode(), digest_size=4).digest(), "big") % self._size
         ports = [self._first + (start + step) % self._size for step in range(min(self._size, _ATTEMPTS))]
         yield from (port for port in ports if port not in taken)

@@ -76,8 +76,8 @@ class TCPProxy:
             for front in list(self._parked):
                 front.unpark()
 
-    def _drain_later(self, gone: set[tuple[str, int, str]]) -> None:
-        leaving = [front for front in self._fronts if front.backend is not None and front.backend[:3] in gone]
+    def _drain_later(self, removed: set[tuple[str, int, str]]) -> None:
+        leaving = [front for front in self._fronts if front.backend is not None and front.backend[:3] in removed]
         if not leaving:
             return
 

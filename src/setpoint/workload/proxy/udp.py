@@ -63,7 +63,7 @@ class UDPProxy:
         while True:
             await self._clock.sleep(IDLE_SECONDS / 4)
             for face in self._faces:
-                face.forget_before(self._clock.monotonic() - IDLE_SECONDS)
+                face.evict_idle(self._clock.monotonic() - IDLE_SECONDS)
 
 
 class _Face(asyncio.DatagramProtocol):
@@ -89,7 +89,7 @@ class _Face(asyncio.DatagramProtocol):
             if len(self._clients) >= MOST_CLIENTS:
                 self._clients.pop(next(iter(self._clients))).close()
             counters.active += 1
-        found.heard_at = self._clock.monotonic()
+        found.last_received = self._clock.monotonic()
         self._clients[addr] = found
         found.send(data)
 
@@ -98,10 +98,10 @@ class _Face(asyncio.DatagramProtocol):
         for each in list(self._clients.values()):
             each.rejoin()
 
-    def forget_before(self, moment: float) -> None:
+    def evict_idle(self, moment: float) -> None:
         """Removes clients that were idle since a time."""
         for addr, each in list(self._clients.items()):
-            if each.heard_at > moment:
+            if each.last_received > moment:
                 break
             del self._clients[addr]
             each.close()
@@ -118,7 +118,7 @@ class _Conversation(asyncio.DatagramProtocol):
     """A client, and the socket to its backend."""
 
     def __init__(self, face: _Face, client: _Client) -> None:
-        self.heard_at = 0.0
+        self.last_received = 0.0
         self._face = face
         self._client = client
         self._backend: Backend | None = None
@@ -141,7 +141,7 @@ class _Conversation(asyncio.DatagramProtocol):
         backends = self._face.proxy.balancer.backends
         if self._backend is not None and any(each[:3] == self._backend[:3] for each in backends):
             return
-        self._leave()
+        self._close()
         if self._waiting:
             self._join()
 
@@ -179,7 +179,7 @@ class _Conversation(asyncio.DatagramProtocol):
         if self._face.transport is not None:
             self._face.transport.sendto(data, self._client)
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         if self._transport is not None:
             self._transport.close()
             self._transport = None
@@ -194,7 +194,7 @@ class _Conversation(asyncio.DatagramProtocol):
         if self._waiting:
             counters.parked -= 1
             self._waiting.clear()
-        self._leave()
+        self._close()
 
 
 class _Back(asyncio.DatagramProtocol):

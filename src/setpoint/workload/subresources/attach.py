@@ -27,10 +27,10 @@ from setpoint.workload.subresources.channels import (
     ClientInput,
     Conversation,
     Said,
-    asks_for,
     chosen_protocol,
+    is_requested,
 )
-from setpoint.workload.subresources.container_exec import told
+from setpoint.workload.subresources.container_exec import client_input
 from setpoint.workload.subresources.presence import present
 from setpoint.workload.terminal.hmp import Size
 from setpoint.workload.terminal.screen import Screen
@@ -65,10 +65,10 @@ class AttachEndpoint:
             shown = Conversation([partial(_shown, screen)], typed, partial(_exit_code, run))
             return Response(200, "text/plain", shown, [(PROTOCOL, chosen)])
         stdin = run.running.stdin if run.running is not None else None
-        if asks_for(context, "stdin") and stdin is None:
+        if is_requested(context, "stdin") and stdin is None:
             raise BadRequest(f"{name} has no open standard input: set spec.stdin to true, and restart it")
         listener = ClientInput(stdin.write, stdin.close) if stdin is not None else None
-        attached = Conversation(_all_said(workloads, tree), listener, partial(_exit_code, run))
+        attached = Conversation(_all_outputs(workloads, tree), listener, partial(_exit_code, run))
         return Response(200, "text/plain", attached, [(PROTOCOL, chosen)])
 
     async def _command(self, workloads: Workloads, context: Context, tree: Object) -> Conversation:
@@ -78,18 +78,18 @@ class AttachEndpoint:
         if command is None:
             raise _not_running(name, tree)
         listens = bool(tree["spec"].get("stdin"))
-        if asks_for(context, "stdin") and not listens:
+        if is_requested(context, "stdin") and not listens:
             raise BadRequest(f"{name} has no open standard input: create one with spec.stdin set to true")
-        listener = told(command.started, tty=False) if listens else None
-        return Conversation(_all_said(workloads, tree), listener, partial(_command_code, command))
+        listener = client_input(command.started, tty=False) if listens else None
+        return Conversation(_all_outputs(workloads, tree), listener, partial(_command_code, command))
 
 
 def _not_running(name: str, tree: Object) -> BadRequest:
     return BadRequest(f"{name} is not running: {(tree.get('status') or {}).get('state') or 'it has not started'}")
 
 
-def _all_said(workloads: Workloads, tree: Object) -> Sequence[Said]:
-    return [partial(_said, workloads.world.logs, meta.uid(tree), source) for source in SOURCES]
+def _all_outputs(workloads: Workloads, tree: Object) -> Sequence[Said]:
+    return [partial(_output, workloads.machine.logs, meta.uid(tree), source) for source in SOURCES]
 
 
 async def _command_code(command: Command) -> int | None:
@@ -111,7 +111,7 @@ async def _resize(screen: Screen, size: Size) -> None:
     screen.resize(size)
 
 
-async def _said(logs: LogStore, uid: str, source: str) -> AsyncIterator[tuple[int, bytes]]:
+async def _output(logs: LogStore, uid: str, source: str) -> AsyncIterator[tuple[int, bytes]]:
     """Yields the output of a process from now on."""
     track = logs.of(uid).tracks.get(source)
     skip = track.complete() if track is not None else 0
@@ -119,7 +119,7 @@ async def _said(logs: LogStore, uid: str, source: str) -> AsyncIterator[tuple[in
         yield SOURCES[source], piece
 
 
-class _Looking:
+class _Viewer:
     """A viewer of a terminal; None in the queue is its end."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class _Looking:
 
 async def _shown(screen: Screen) -> AsyncIterator[tuple[int, bytes]]:
     """Yields the last output of a terminal, and its output from now on."""
-    looking = _Looking()
+    looking = _Viewer()
     past = screen.join(looking)
     try:
         if past:
@@ -155,4 +155,4 @@ async def _shown(screen: Screen) -> AsyncIterator[tuple[int, bytes]]:
         while (data := await looking.next()) is not None:
             yield STDOUT, data
     finally:
-        screen.leave(looking)
+        screen.detach(looking)

@@ -45,21 +45,21 @@ def chosen_protocol(context: Context, doing: str) -> str:
     return chosen
 
 
-def asks_for(context: Context, what: str) -> bool:
+def is_requested(context: Context, parameter: str) -> bool:
     """Returns True if a parameter of the request is true."""
-    return what in context.query and truth(context.query[what][-1])
+    return parameter in context.query and truth(context.query[parameter][-1])
 
 
-class Heard:
+class ClientMessages:
     """The messages of a client since the creation of this object: created before waiting for the program."""
 
     def __init__(self, sink: Sink) -> None:
         self._line = sink if isinstance(sink, DuplexSink) else None
         self._messages: asyncio.Queue[bytes] = asyncio.Queue()
         if self._line is not None:
-            self._line.listen(self._hear)
+            self._line.listen(self._on_message)
 
-    def _hear(self, message: bytes) -> None:
+    def _on_message(self, message: bytes) -> None:
         self._messages.put_nowait(message)
         if self._messages.qsize() >= _MOST_WAITING and self._line is not None:
             self._line.hold(True)
@@ -75,16 +75,16 @@ class Heard:
 class Conversation(NamedTuple):
     """The exchange between a client and a program. `ended` returns the exit code after all output; None: unknown."""
 
-    said: Sequence[Said]
+    output: Sequence[Said]
     listener: ClientInput | None
     ended: Callable[[], Awaitable[int | None]]
 
     async def run(self, sink: Sink) -> None:
-        await self.go_on(sink, Heard(sink))
+        await self.exchange(sink, ClientMessages(sink))
 
-    async def go_on(self, sink: Sink, heard: Heard) -> None:
+    async def exchange(self, sink: Sink, heard: ClientMessages) -> None:
         """Runs the exchange with the messages received so far."""
-        telling = [asyncio.ensure_future(_tell(sink, said())) for said in self.said]
+        telling = [asyncio.ensure_future(_send_output(sink, said())) for said in self.output]
         feeding = asyncio.ensure_future(self._feed(heard))
         gone = asyncio.ensure_future(sink.wait_closed())
         try:
@@ -99,7 +99,7 @@ class Conversation(NamedTuple):
                 task.cancel()
             await asyncio.gather(*telling, feeding, gone, return_exceptions=True)
 
-    async def _feed(self, heard: Heard) -> None:
+    async def _feed(self, heard: ClientMessages) -> None:
         """Forwards the input of the client to the program."""
         listener = self.listener
         while True:
@@ -118,7 +118,7 @@ class Conversation(NamedTuple):
                 listener.close()
 
 
-async def _tell(sink: Sink, said: AsyncIterator[tuple[int, bytes]]) -> None:
+async def _send_output(sink: Sink, said: AsyncIterator[tuple[int, bytes]]) -> None:
     async for channel, piece in said:
         if not (sink.write(Frame(bytes((channel,)) + piece)) and await sink.drain()):
             return

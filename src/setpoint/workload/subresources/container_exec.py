@@ -23,10 +23,10 @@ from setpoint.workload.subresources.channels import (
     ERROR,
     SOURCES,
     ClientInput,
+    ClientMessages,
     Conversation,
-    Heard,
-    asks_for,
     chosen_protocol,
+    is_requested,
 )
 from setpoint.workload.subresources.presence import present
 from setpoint.workload.terminal.hmp import Size
@@ -49,15 +49,15 @@ class ExecEndpoint:
         command = context.query.get("command") or []
         if not command:
             raise BadRequest("command: required, once for each word of the command")
-        life, engine = workloads.containers.find(meta.uid(tree)), workloads.world.engines.engine
+        life, engine = workloads.containers.find(meta.uid(tree)), workloads.machine.engines.engine
         if life is None or engine is None or life.state != "Running":
             state = (tree.get("status") or {}).get("state") or "it has not started"
             raise BadRequest(f"{resource.kind} {meta.name(tree)} is not running: {state}")
-        asked = _Asked(life.id, tuple(command), asks_for(context, "stdin"), asks_for(context, "tty"))
+        asked = _ExecRequest(life.id, tuple(command), is_requested(context, "stdin"), is_requested(context, "tty"))
         return Response(200, "text/plain", _Executed(engine, asked), [(PROTOCOL, chosen)])
 
 
-class _Asked(NamedTuple):
+class _ExecRequest(NamedTuple):
     """The request of a client."""
 
     container: str
@@ -69,16 +69,16 @@ class _Asked(NamedTuple):
 class _Executed:
     """A command that runs for a client."""
 
-    def __init__(self, engine: Engine, asked: _Asked) -> None:
-        self._engine, self._asked = engine, asked
+    def __init__(self, engine: Engine, request: _ExecRequest) -> None:
+        self._engine, self._request = engine, request
 
     async def run(self, sink: Sink) -> None:
-        container, command, stdin, tty = self._asked
-        heard = Heard(sink)
+        container, command, stdin, tty = self._request
+        heard = ClientMessages(sink)
         try:
             async with self._engine.containers.exec(container, command, stdin=stdin, tty=tty) as run:
-                listener = told(run, tty=tty) if stdin or tty else None
-                await Conversation([lambda: _said(run)], listener, run.exit_code).go_on(sink, heard)
+                listener = client_input(run, tty=tty) if stdin or tty else None
+                await Conversation([lambda: _output(run)], listener, run.exit_code).exchange(sink, heard)
         except EngineError as error:
             failed = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
             failed |= {"message": error.message, "reason": "InternalError"}
@@ -86,7 +86,7 @@ class _Executed:
             await sink.drain()
 
 
-def told(run: Exec, *, tty: bool) -> ClientInput:
+def client_input(run: Exec, *, tty: bool) -> ClientInput:
     """Returns the receiver of a client's input."""
 
     async def write(data: bytes) -> None:
@@ -103,6 +103,6 @@ def told(run: Exec, *, tty: bool) -> ClientInput:
     return ClientInput(write, run.end_input, resize if tty else None)
 
 
-async def _said(run: Exec) -> AsyncIterator[tuple[int, bytes]]:
+async def _output(run: Exec) -> AsyncIterator[tuple[int, bytes]]:
     async for source, data in run:
         yield SOURCES[source], data

@@ -33,4 +33,4 @@ class WorkloadEndpoints:
         )
 
     def _logs(self) -> LogStore | None:
-        return self.workloads.world.logs if self.workloads is not None else None
+        return self.workloads.machine.logs if self.workloads is not None else None

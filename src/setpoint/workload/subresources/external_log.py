@@ -19,18 +19,18 @@ from setpoint.server.verbs.get import read
 from setpoint.workload.kinds.api_names import GROUP
 from setpoint.workload.kinds.container import DONE
 from setpoint.workload.kinds.executable import FINAL
-from setpoint.workload.logs.external_log import LogsElsewhere
+from setpoint.workload.logs.external_log import ExternalLogs
 from setpoint.workload.logs.options import parse
 from setpoint.workload.subresources.log import NAME, SOURCES, LogStream, check
 
 _OVER = frozenset({*FINAL, *DONE})
 
 
-class LogElsewhere:
+class ExternalLogSubresource:
     """Serves the logs of all kinds with logs. Without a directory, requests fail with the remedy."""
 
     def __init__(self, folder: Path | None, clock: Clock) -> None:
-        self._logs = LogsElsewhere(folder, clock) if folder is not None else None
+        self._logs = ExternalLogs(folder, clock) if folder is not None else None
 
     @property
     def extensions(self) -> Sequence[Extension]:

@@ -127,17 +127,17 @@ class Bridge:
         try:
             viewer.begin()
             while True:
-                await self._heard(viewer, *await read_frame(reader))
+                await self._on_message(viewer, *await read_frame(reader))
         except (EOFError, FrameError, OSError):
             pass  # disconnected, or not a valid client
         finally:
-            self._screen.leave(viewer)
+            self._screen.detach(viewer)
             del self._serving[task]
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    async def _heard(self, viewer: _Viewer, kind: int, payload: bytes) -> None:
+    async def _on_message(self, viewer: _Viewer, kind: int, payload: bytes) -> None:
         if kind == Kind.INPUT:
             # If the process no longer reads, its end will be reported; the input is lost.
             with contextlib.suppress(OSError):

@@ -21,8 +21,8 @@ _LAST_SECONDS = 1.0
 class ContainerTerminal:
     """The terminal of one run of a container. Begun before the container starts, so that no output is missed."""
 
-    def __init__(self, world: Machine, engine: Engine, container: str, spec: TerminalSpec) -> None:
-        self._world, self._engine, self._container, self._spec = world, engine, container, spec
+    def __init__(self, machine: Machine, engine: Engine, container: str, spec: TerminalSpec) -> None:
+        self._machine, self._engine, self._container, self._spec = machine, engine, container, spec
         self.screen = Screen(self, size_of(spec))
         self._bridge: Bridge | None = None
         self._attached: Attached | None = None
@@ -36,9 +36,9 @@ class ContainerTerminal:
 
     async def begin(self, uid: str) -> None:
         """Opens the socket and attaches to the container. Raises StartError or EngineError."""
-        path = str(self._world.path(self._spec.uds_path)) if self._spec.uds_path else ""
-        path = path or str(self._world.directory / f"terminal-{uid}.sock")
-        self._bridge = await open_bridge(self.screen, self._spec, path, self._world.clock)
+        path = str(self._machine.path(self._spec.uds_path)) if self._spec.uds_path else ""
+        path = path or str(self._machine.directory / f"terminal-{uid}.sock")
+        self._bridge = await open_bridge(self.screen, self._spec, path, self._machine.clock)
         attached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reading = asyncio.ensure_future(self._read(attached))
         await asyncio.wait((attached, self._reading), return_when=asyncio.FIRST_COMPLETED)
@@ -53,7 +53,7 @@ class ContainerTerminal:
         """Shows the remaining output and the exit code, and closes the socket, after the end of the container."""
         if self._reading is not None:
             with suppress(TimeoutError):
-                async with timeout(self._world.clock, _LAST_SECONDS):
+                async with timeout(self._machine.clock, _LAST_SECONDS):
                     await asyncio.wait((self._reading,))
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
@@ -86,5 +86,5 @@ class ContainerTerminal:
             attached.set_result(None)
             with suppress(EngineError):
                 async for _, data in self._attached:
-                    self.screen.said(data)
+                    self.screen.on_output(data)
         self._attached = None

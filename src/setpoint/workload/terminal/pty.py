@@ -21,13 +21,13 @@ class Pty:
         os.set_blocking(self._master, False)
         self._loop = asyncio.get_running_loop()
         self._typed = Stdin(os.dup(self._master))
-        self._said: Callable[[bytes], None] | None = None
+        self._on_output: Callable[[bytes], None] | None = None
         self.resize(size)
 
-    def begin(self, said: Callable[[bytes], None]) -> None:
+    def begin(self, on_output: Callable[[bytes], None]) -> None:
         """Starts to pass on the output of the process that has opened the device. Closes our own descriptor of the
         device, so that the end of the process is detected."""
-        self._said = said
+        self._on_output = on_output
         os.close(self._device)
         self._device = -1
         self._loop.add_reader(self._master, self._read)
@@ -49,7 +49,7 @@ class Pty:
         """Passes on the remaining output, and closes the terminal."""
         if self._master < 0:
             return
-        if self._said is not None:
+        if self._on_output is not None:
             while self._read():
                 pass
             self._loop.remove_reader(self._master)
@@ -61,7 +61,7 @@ class Pty:
 
     def _read(self) -> bool:
         """Reads output. Returns True if there was any."""
-        assert self._said is not None
+        assert self._on_output is not None
         try:
             data = os.read(self._master, _CHUNK_BYTES)
         except BlockingIOError:
@@ -71,5 +71,5 @@ class Pty:
             self._loop.remove_reader(self._master)
             return False
         if data:
-            self._said(data)
+            self._on_output(data)
         return bool(data)

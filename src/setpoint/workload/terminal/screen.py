@@ -50,7 +50,7 @@ class Screen:
             viewer.ended(self.code)
         return b"".join(self._past)
 
-    def leave(self, viewer: Viewer) -> None:
+    def detach(self, viewer: Viewer) -> None:
         if viewer in self._viewers:
             self._viewers.remove(viewer)
 
@@ -70,7 +70,7 @@ class Screen:
 
     # Called by the source
 
-    def said(self, data: bytes) -> None:
+    def on_output(self, data: bytes) -> None:
         """Handles output of the source."""
         self._past.append(data)
         self._past_bytes += len(data)

@@ -24,7 +24,7 @@ _COLUMNS, _ROWS = 80, 24
 _SIGNALLED = 128
 
 
-class _Nothing:
+class _NullSink:
     """A sink without output: all output is written to the terminal."""
 
     def write(self, data: bytes) -> None:
@@ -59,8 +59,8 @@ async def open_bridge(screen: Screen, spec: TerminalSpec, path: str, clock: Cloc
 class Terminals:
     """The terminals of a control plane."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._open: dict[Bridge, Pty] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._own: tempfile.TemporaryDirectory[str] | None = None
@@ -77,8 +77,8 @@ class Terminals:
             raise StartError("NoTerminal", f"cannot open a pseudo-terminal ({error.strerror})", remedy) from None
         screen = Screen(pty, size)
         try:
-            path = str(self._world.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
-            bridge = await open_bridge(screen, spec, path, self._world.clock)
+            path = str(self._machine.path(spec.uds_path)) if spec.uds_path else self._path(execution.uid)
+            bridge = await open_bridge(screen, spec, path, self._machine.clock)
         except BaseException:
             pty.close()
             raise
@@ -87,16 +87,16 @@ class Terminals:
             if env.get("TERM") in (None, "", "dumb"):
                 env["TERM"] = "xterm-256color"
             placed = command._replace(terminal=Terminal(pty.device), env=env, stdin=False)
-            running = await self._world.processes.start(placed, _Nothing(), _Nothing())
+            running = await self._machine.processes.start(placed, _NullSink(), _NullSink())
         except BaseException:
             pty.close()
             await bridge.close()
             raise
-        pty.begin(screen.said)
+        pty.begin(screen.on_output)
         self._open[bridge] = pty
         execution.terminal = bridge.path
         running.exited.add_done_callback(lambda exited: self._ended(bridge, screen, exited))
-        return ProcessRun(self._world.processes, running, screen)
+        return ProcessRun(self._machine.processes, running, screen)
 
     async def close(self) -> None:
         """Closes all terminals."""
@@ -112,9 +112,9 @@ class Terminals:
         """Returns the default path of a terminal's socket: in the directory of the control plane, unless the path would
         be too long."""
         name = f"terminal-{uid}.sock"
-        here = self._world.directory / name
+        here = self._machine.directory / name
         if len(os.fsencode(here)) <= _LONGEST_PATH:
-            make_directory(self._world.directory)
+            make_directory(self._machine.directory)
             return str(here)
         if self._own is None:
             self._own = tempfile.TemporaryDirectory(prefix="setpoint-")

@@ -70,7 +70,7 @@ class ScriptedWire(Wire):
     async def close(self) -> None:
         pass
 
-    async def ask(
+    async def request(
         self,
         method: str,
         path: str,

@@ -15,11 +15,11 @@ from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import links
-from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
-from setpoint.workload.controllers.container.lifecycle import ContainerLife, report
+from setpoint.workload.controllers.container.engine_failure import error_text, problem_condition
+from setpoint.workload.controllers.container.lifecycle import ContainerWorkload, report
 from setpoint.workload.controllers.container.output import ContainerOutput
 from setpoint.workload.controllers.container.start_sequence import KIND, remove_ours
-from setpoint.workload.controllers.container.state_machine import AGAIN_SECONDS, ContainerConduct, restart_request
+from setpoint.workload.controllers.container.state_machine import AGAIN_SECONDS, ContainerStateMachine, restart_request
 from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.log_limits import limits_of
 from setpoint.workload.controllers.lookup import READS
@@ -43,27 +43,27 @@ _STOPPING_SECONDS = 60.0
 class Containers:
     """The controller, and the known state of every Container."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._channel = Channel("containers")
-        self._known: dict[str, ContainerLife] = {}
-        self._conduct = ContainerConduct(world, self.wake)
+        self._states: dict[str, ContainerWorkload] = {}
+        self._conduct = ContainerStateMachine(machine, self.wake)
         self.controller = Controller(
             "container",
             self._reconcile,
             kind=Container,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             reads=READS,
             watches=(self._channel,),
             concurrency=16,
             condition_events=(),  # events are recorded by the state machine, in more detail
         )
-        world.engines.subscribe(self._hear)
+        machine.engines.subscribe(self._on_engine_event)
 
-    def find(self, uid: str) -> ContainerLife | None:
+    def find(self, uid: str) -> ContainerWorkload | None:
         """Returns the state of the container of an object, by uid."""
-        return next((each for each in self._known.values() if each.uid == uid), None)
+        return next((each for each in self._states.values() if each.uid == uid), None)
 
     def wake(self, name: str) -> None:
         """Enqueues a reconcile of a Container."""
@@ -72,7 +72,7 @@ class Containers:
     def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
         """Restarts a Container for a reason outside of its object, even if the container has ended or failed to start.
         With `rebuild`, builds a new image first."""
-        found = self._known.get(name)
+        found = self._states.get(name)
         if found is None or found.restarting:
             return
         if (found.seen is not None and found.seen.is_running) or found.is_over or found.due is not None:
@@ -81,64 +81,68 @@ class Containers:
 
     async def close(self) -> None:
         """Stops and removes the containers of this session, concurrently, and stops tracking the others."""
-        for each in self._known.values():
+        for each in self._states.values():
             each.close_probing()
             if each.work is not None:
                 each.work.cancel()
-        await asyncio.gather(*(each.work for each in self._known.values() if each.work), return_exceptions=True)
-        engine = self._world.engines.current
+        await asyncio.gather(*(each.work for each in self._states.values() if each.work), return_exceptions=True)
+        engine = self._machine.engines.current
         if isinstance(engine, Engine):
-            gone = (self._end(engine, each) for each in self._known.values() if each.ends_with_us)
+            gone = (self._end(engine, each) for each in self._states.values() if each.ends_with_us)
             await asyncio.gather(*gone, return_exceptions=True)
-        for each in self._known.values():
+        for each in self._states.values():
             each.output.close()
             await each.end_terminal()
 
-    async def _end(self, engine: Engine, life: ContainerLife) -> None:
-        await engine.containers.stop(life.id, seconds=life.stop_seconds)
-        await life.output.settle()
-        await engine.containers.remove(life.id)
+    async def _end(self, engine: Engine, workload: ContainerWorkload) -> None:
+        await engine.containers.stop(workload.id, seconds=workload.stop_seconds)
+        await workload.output.wait_end()
+        await engine.containers.remove(workload.id)
 
-    def _hear(self, told: Told | None) -> None:
+    def _on_engine_event(self, event: Told | None) -> None:
         """Handles an event of the engine, or a change of the engine's availability."""
-        if isinstance(told, Event) and (told.kind != "container" or told.action not in _NEWS):
+        if isinstance(event, Event) and (event.kind != "container" or event.action not in _NEWS):
             return
-        for name, life in self._known.items():
-            if not isinstance(told, Event) or told.id == life.id or (not life.id and told.name == life.awaits):
-                life.stale = True
+        for name, workload in self._states.items():
+            if (
+                not isinstance(event, Event)
+                or event.id == workload.id
+                or (not workload.id and event.name == workload.awaits)
+            ):
+                workload.stale = True
                 self.wake(name)
 
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: Container | None = await ctx.object()
         if obj is None:
-            await self._forget(request.name)
+            await self._discard(request.name)
             return None
-        before = self._known.get(request.name)
+        before = self._states.get(request.name)
         if before is not None and before.uid != obj.metadata.uid:
-            await self._forget(request.name)
-        life = self._life(obj)
+            await self._discard(request.name)
+        workload = self._state_of(obj)
         await ctx.load_status()
-        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, life)):
-            await self._forget(request.name)
+        if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, workload)):
+            await self._discard(request.name)
             return None
         tree = links.tree_with_kind(obj)
-        after = await self._conduct.advance(ctx, obj, tree, life)
+        after = await self._conduct.advance(ctx, obj, tree, workload)
         if obj.spec.networks is not None:
-            await links.connect(ctx, obj, life.id)
-            life.networks = links.joined(ctx, obj.spec, life.seen if life.id else None)
-        await self._serve(ctx, tree, life)
-        report(ctx, life)
-        if (watched := self._world.watched("Container", life.name)) is not None:
+            await links.connect(ctx, obj, workload.id)
+            workload.networks = links.joined(ctx, obj.spec, workload.seen if workload.id else None)
+        await self._serve(ctx, tree, workload)
+        report(ctx, workload)
+        if (watched := self._machine.watched("Container", workload.name)) is not None:
             ctx.status.condition("Watching", *watched)
         return Result(requeue_after=after)
 
-    def _life(self, obj: Container) -> ContainerLife:
+    def _state_of(self, obj: Container) -> ContainerWorkload:
         uid, name = obj.metadata.uid or "", obj.metadata.name or ""
-        found = self._known.get(name)
+        found = self._states.get(name)
         if found is None or found.uid != uid:
-            output = ContainerOutput(self._world.logs, uid, self._world.clock)
-            found = self._known[name] = ContainerLife(uid, name, output=output, obeyed=restart_request(obj))
-            found.remember(obj.status)
+            output = ContainerOutput(self._machine.logs, uid, self._machine.clock)
+            found = self._states[name] = ContainerWorkload(uid, name, output=output, obeyed=restart_request(obj))
+            found.restore(obj.status)
             if not found.is_over:
                 # Containers that an earlier control plane ran in this session were removed with that control plane.
                 found.state = ""
@@ -148,85 +152,85 @@ class Containers:
         found.output.limits = limits_of(obj.spec.logs)
         return found
 
-    async def _forget(self, name: str) -> None:
-        found = self._known.pop(name, None)
+    async def _discard(self, name: str) -> None:
+        found = self._states.pop(name, None)
         if found is not None:
             found.close_probing()
             found.output.close()
             await found.end_terminal()
             if found.work is not None:
                 found.work.cancel()
-            engine = self._world.engines.current
+            engine = self._machine.engines.current
             # A container is left only if our finalizer was removed by another client.
             if found.ends_with_us and isinstance(engine, Engine):
                 with suppress(EngineError):
                     await engine.containers.remove(found.id)
-            self._world.logs.remove(found.uid)
+            self._machine.logs.remove(found.uid)
 
     # Deletion
 
-    async def _clean_up(self, ctx: Context, obj: Container, life: ContainerLife) -> None:
+    async def _clean_up(self, ctx: Context, obj: Container, workload: ContainerWorkload) -> None:
         """Removes the container before the object is deleted, unless the container is persistent."""
         mode = obj.spec.effective_mode
-        life.close_probing()
-        if life.work is not None and not life.work.done():
-            if life.starting:
-                life.work.cancel()
-            self._conduct.tell(life, "Stopping", "Deleting", "the object is being deleted")
-            report(ctx, life)
+        workload.close_probing()
+        if workload.work is not None and not workload.work.done():
+            if workload.starting:
+                workload.work.cancel()
+            self._conduct.set_state(workload, "Stopping", "Deleting", "the object is being deleted")
+            report(ctx, workload)
             raise Requeue(_STOPPING_SECONDS, "the container is being stopped")
-        if life.work is not None:
-            life.work = None
-            life.stale = True
-        await serve(ctx, links.tree_with_kind(obj), {}, life.served)
+        if workload.work is not None:
+            workload.work = None
+            workload.stale = True
+        await serve(ctx, links.tree_with_kind(obj), {}, workload.served)
         if ends_with_object(mode):
-            await self._remove(ctx, obj, life)
+            await self._remove(ctx, obj, workload)
         # Disconnected last: Podman leaves the port rules of a container that is disconnected from its network while
         # running.
         if obj.spec.networks is not None:
             await links.connect(ctx, obj, "")
         if mode != "session":
-            self._world.records.give_back(KIND, obj.spec.container_name)
+            self._machine.records.release(KIND, obj.spec.container_name)
 
-    async def _remove(self, ctx: Context, obj: Container, life: ContainerLife) -> None:
-        engine = self._world.engines.current
+    async def _remove(self, ctx: Context, obj: Container, workload: ContainerWorkload) -> None:
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            if life.id or life.attempted:
-                self._conduct.without_engine(life, told_trouble(engine))
-                report(ctx, life)
+            if workload.id or workload.attempted:
+                self._conduct.without_engine(workload, problem_condition(engine))
+                report(ctx, workload)
                 raise Requeue(AGAIN_SECONDS, "no container engine is available to remove the container")
             return
         try:
-            if life.id and life.stale:
-                seen = await engine.containers.find(life.id)
-                life.seen, life.stale = seen, False
-            if life.id and life.seen is not None and life.seen.is_running:
-                self._conduct.stop(engine, life, "Deleting", "the object is being deleted")
-                report(ctx, life)
+            if workload.id and workload.stale:
+                seen = await engine.containers.find(workload.id)
+                workload.seen, workload.stale = seen, False
+            if workload.id and workload.seen is not None and workload.seen.is_running:
+                self._conduct.stop(engine, workload, "Deleting", "the object is being deleted")
+                report(ctx, workload)
                 raise Requeue(_STOPPING_SECONDS, "the container is being stopped")
-            if life.id:
-                await engine.containers.remove(life.id)
-            if life.attempted:
-                await remove_ours(engine, life.attempted, life.uid)
+            if workload.id:
+                await engine.containers.remove(workload.id)
+            if workload.attempted:
+                await remove_ours(engine, workload.attempted, workload.uid)
         except EngineError as error:
-            self._conduct.tell(life, "Stopping", "RemoveFailed", words_of(error))
-            report(ctx, life)
+            self._conduct.set_state(workload, "Stopping", "RemoveFailed", error_text(error))
+            report(ctx, workload)
             raise Requeue(AGAIN_SECONDS, error.message) from None
-        life.id, life.seen = "", None
+        workload.id, workload.seen = "", None
         if obj.spec.effective_mode == "cleanup":
-            self._world.records.drop(KIND, obj.spec.container_name)
+            self._machine.records.drop(KIND, obj.spec.container_name)
 
     # Status
 
-    async def _serve(self, ctx: Context, tree: Object, life: ContainerLife) -> None:
+    async def _serve(self, ctx: Context, tree: Object, workload: ContainerWorkload) -> None:
         """Creates an Endpoint for each Service that the container serves while the container runs."""
-        engine, found = self._world.engines.engine, dict[str, ServiceAddress]()
+        engine, found = self._machine.engines.engine, dict[str, ServiceAddress]()
         # An engine that does not respond does not end the containers in the engine.
-        if life.seen is not None and engine is not None and life.state in ("Running", "RuntimeUnhealthy"):
+        if workload.seen is not None and engine is not None and workload.state in ("Running", "RuntimeUnhealthy"):
             with suppress(ValueError):
-                found = links.served(tree, life.seen, engine)
-        life.served |= found.keys()
-        await serve(ctx, tree, found, life.served)
+                found = links.served(tree, workload.seen, engine)
+        workload.served |= found.keys()
+        await serve(ctx, tree, found, workload.served)
 
 
 def _whole_seconds(spec: ContainerSpec) -> int:

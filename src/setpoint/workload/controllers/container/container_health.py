@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from setpoint.workload.controllers.container.lifecycle import ContainerLife
+from setpoint.workload.controllers.container.lifecycle import ContainerWorkload
 from setpoint.workload.controllers.container.links import tree_with_kind
 from setpoint.workload.controllers.probe_runner import Probes
 from setpoint.workload.engine.engine import Engine
@@ -27,33 +27,33 @@ _NANOSECONDS = 1_000_000_000
 class ContainerHealth:
     """Runs the probes and health checks of all containers. `wake` triggers a reconcile."""
 
-    def __init__(self, world: Machine, wake: Callable[[str], None]) -> None:
-        self._world, self._wake = world, wake
+    def __init__(self, machine: Machine, wake: Callable[[str], None]) -> None:
+        self._machine, self._wake = machine, wake
 
-    def attend(self, engine: Engine, obj: Container, life: ContainerLife) -> None:
+    def start_probes(self, engine: Engine, obj: Container, workload: ContainerWorkload) -> None:
         """Starts the probes of a container, once per start of the container."""
-        assert life.seen is not None
-        now = (life.id, life.seen.started_at)
-        if life.probed == now:
+        assert workload.seen is not None
+        now = (workload.id, workload.seen.started_at)
+        if workload.probed == now:
             return
-        life.close_probing()
-        life.probed, life.probing = now, None
+        workload.close_probing()
+        workload.probed, workload.probing = now, None
         if obj.spec.health_probes:
-            execute = partial(execute_in, engine, life.id)
-            before = partial(life.output.lines_before, engine, life.seen)
-            lookup = partial(self._world.lookup, {})
-            probes = Probes(self._world, life.uid, tree_with_kind(obj), lookup, execute, before)
-            wake = partial(self._wake, life.name)
-            life.probing = Probing(obj.spec.health_probes, probes.run, wake, self._world.clock)
-        if engine.version.name == "podman" and life.seen.health.status:
-            life.checking = asyncio.ensure_future(self._check(engine, life))
+            execute = partial(execute_in, engine, workload.id)
+            before = partial(workload.output.lines_before, engine, workload.seen)
+            lookup = partial(self._machine.lookup, {})
+            probes = Probes(self._machine, workload.uid, tree_with_kind(obj), lookup, execute, before)
+            wake = partial(self._wake, workload.name)
+            workload.probing = Probing(obj.spec.health_probes, probes.run, wake, self._machine.clock)
+        if engine.version.name == "podman" and workload.seen.health.status:
+            workload.checking = asyncio.ensure_future(self._check(engine, workload))
 
-    async def _check(self, engine: Engine, life: ContainerLife) -> None:
+    async def _check(self, engine: Engine, workload: ContainerWorkload) -> None:
         """Runs the health check of a container periodically."""
-        assert life.seen is not None
-        check = (life.seen.raw.get("Config") or {}).get("Healthcheck") or {}
+        assert workload.seen is not None
+        check = (workload.seen.raw.get("Config") or {}).get("Healthcheck") or {}
         interval = max((check.get("Interval") or 0) / _NANOSECONDS or _INTERVAL_SECONDS, _SHORTEST_SECONDS)
-        container, status = life.id, life.seen.health.status
+        container, status = workload.id, workload.seen.health.status
         while True:
             try:
                 found = await engine.containers.check_health(container)
@@ -61,9 +61,9 @@ class ContainerHealth:
                 found = status  # stopped, or no engine: both are reported elsewhere
             if found != status or status == "starting":
                 status = found
-                life.stale = True
-                self._wake(life.name)
-            await self._world.clock.sleep(interval)
+                workload.stale = True
+                self._wake(workload.name)
+            await self._machine.clock.sleep(interval)
 
 
 async def execute_in(engine: Engine, container: str, command: Sequence[str], directory: str) -> tuple[int | None, str]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from setpoint.controller.context import Context
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import links
-from setpoint.workload.controllers.container.lifecycle import ContainerLife
+from setpoint.workload.controllers.container.lifecycle import ContainerWorkload
 from setpoint.workload.controllers.container.start_sequence import KIND, DesiredContainer
 from setpoint.workload.controllers.lookup import Lookup
 from setpoint.workload.dependencies import waiting_for
@@ -30,25 +30,25 @@ class Blocked(NamedTuple):
 
 
 async def wanted(
-    ctx: Context, world: Machine, obj: Container, tree: Object, life: ContainerLife
+    ctx: Context, machine: Machine, obj: Container, tree: Object, workload: ContainerWorkload
 ) -> DesiredContainer | Blocked:
     """Returns the desired container of an object, or Blocked. Stores the environment and arguments in `life`."""
     spec, lookup = obj.spec, Lookup(ctx.lookup)
     waiting = [*map(str, waiting_for(tree, lookup.object)), *await _volumes(ctx, spec)]
     if waiting:
-        state: ContainerState = "Starting" if life.restarts else "Pending"
+        state: ContainerState = "Starting" if workload.restarts else "Pending"
         return Blocked(state, "WaitingForDependencies", f"waits for {'; '.join(waiting)}")
     mode = spec.effective_mode
-    if mode != "session" and (holder := world.records.take(KIND, spec.container_name)):
+    if mode != "session" and (holder := machine.records.acquire(KIND, spec.container_name)):
         return Blocked("Pending", "HeldElsewhere", f"{holder} manages this container: stop it, or wait", _HELD_SECONDS)
     try:
-        env = environment(tree, ambient={}, read=world.read, lookup=lookup)
+        env = environment(tree, ambient={}, read=machine.read, lookup=lookup)
         args = arguments(spec.args, tree, lookup)
     except NotYet as needs:
         return Blocked("Starting", "WaitingForValues", str(needs))
     except EnvironmentProblem as problem:
         return Blocked("FailedToStart", problem.reason, str(problem))
-    life.environment, life.args = env, [each.shown for each in args]
+    workload.environment, workload.args = env, [each.shown for each in args]
     if hosts := await links.tunnel_hosts(ctx, spec):
         own = tree["spec"].get("extraHosts") or ()
         tree = {**tree, "spec": {**tree["spec"], "extraHosts": [*own, *hosts]}}

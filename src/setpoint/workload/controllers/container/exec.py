@@ -21,9 +21,9 @@ from setpoint.controller.timers import Channel
 from setpoint.objects.clock import timeout
 from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container.container_health import execute_in
-from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.controllers.container.engine_failure import error_text, problem_condition
 from setpoint.workload.controllers.lookup import READS, Lookup
-from setpoint.workload.controllers.workload_state import Life, moment
+from setpoint.workload.controllers.workload_state import WorkloadState, moment
 from setpoint.workload.engine.attachment import Exec
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost
@@ -45,7 +45,7 @@ _ENDING_SECONDS = 30.0
 
 
 @dataclass
-class _Run(Life):
+class _Run(WorkloadState):
     """The state of one command."""
 
     state: ExecutableState = ""
@@ -79,26 +79,26 @@ class Command(NamedTuple):
 class ContainerExecs:
     """The controller, and the running commands."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._channel = Channel("commands")
-        self._known: dict[str, _Run] = {}
+        self._runs: dict[str, _Run] = {}
         self.controller = Controller(
             "containerexec",
             self._reconcile,
             kind=ContainerExec,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             reads=READS,
             watches=(self._channel,),
             concurrency=16,
-            condition_events=(),  # events are recorded in `_tell`, in more detail
+            condition_events=(),  # events are recorded in `_set_state`, in more detail
         )
-        world.engines.subscribe(self._hear)
+        machine.engines.subscribe(self._on_engine_event)
 
     async def find(self, uid: str) -> Command | None:
         """Returns the command of an object if it runs, and waits for a command that is starting."""
-        run = next((each for each in self._known.values() if each.uid == uid), None)
+        run = next((each for each in self._runs.values() if each.uid == uid), None)
         if run is None or run.work is None:
             return None
         await asyncio.wait((run.started, run.work), return_when=asyncio.FIRST_COMPLETED)
@@ -106,24 +106,24 @@ class ContainerExecs:
 
     async def close(self) -> None:
         """Terminates all running commands."""
-        ending = [self._end(each) for each in self._known.values() if each.work is not None and not each.work.done()]
+        ending = [self._end(each) for each in self._runs.values() if each.work is not None and not each.work.done()]
         await asyncio.gather(*ending, return_exceptions=True)
 
-    def _hear(self, told: Told | None) -> None:
-        if not isinstance(told, Event):
-            for name, run in self._known.items():
+    def _on_engine_event(self, event: Told | None) -> None:
+        if not isinstance(event, Event):
+            for name, run in self._runs.items():
                 if run.work is None:
                     self._channel.send(Request(name))
 
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: ContainerExec | None = await ctx.object()
         if obj is None:
-            self._forget(request.name)
+            self._discard(request.name)
             return None
         run = self._of(obj)
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, run)):
-            self._forget(request.name)
+            self._discard(request.name)
             return None
         if run.state not in FINAL:
             await self._advance(ctx, obj, run)
@@ -132,16 +132,16 @@ class ContainerExecs:
 
     def _of(self, obj: ContainerExec) -> _Run:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
-        found = self._known.get(name)
+        found = self._runs.get(name)
         if found is None or found.uid != uid:
-            found = self._known[name] = _Run(uid, name)
+            found = self._runs[name] = _Run(uid, name)
             if (status := obj.status) is not None and status.state:
                 found.exit_code = status.exit_code
                 found.started_at, found.finished_at = status.startup_timestamp, status.finish_timestamp
                 found.state = status.state
                 if status.state == "Running":
                     # The command of an earlier control plane: its output and exit code are lost.
-                    found.becomes(
+                    found.set_state(
                         "Unknown", "Lost", "the control plane that ran the command ended before the command did"
                     )
                 elif status.state not in FINAL:
@@ -152,16 +152,16 @@ class ContainerExecs:
                         found.reason, found.message = said.reason, said.message
         return found
 
-    def _forget(self, name: str) -> None:
-        found = self._known.pop(name, None)
+    def _discard(self, name: str) -> None:
+        found = self._runs.pop(name, None)
         if found is not None:
-            self._world.logs.remove(found.uid)
+            self._machine.logs.remove(found.uid)
 
     async def _advance(self, ctx: Context, obj: ContainerExec, run: _Run) -> None:
         """Takes the next step; changes of the awaited objects trigger another reconcile."""
         if run.work is not None:
             if run.work.done():
-                await self._take_end(run)
+                await self._handle_exit(run)
             return
         lookup = Lookup(ctx.lookup)
         container = lookup.object("Container", obj.spec.container_name)
@@ -169,22 +169,24 @@ class ContainerExecs:
         state: ContainerState = status.get("state", "")
         if container is None or (state != "Running" and state not in DONE):
             why = f"it is {state}" if state else "it has not started" if container is not None else "it does not exist"
-            self._tell(run, "", "WaitingForContainer", f"waits for Container {obj.spec.container_name} to run: {why}")
+            self._set_state(
+                run, "", "WaitingForContainer", f"waits for Container {obj.spec.container_name} to run: {why}"
+            )
             return
         if state in DONE:
             message = f"Container {obj.spec.container_name} is no longer running: its state is {state}"
             self._fails(run, "ContainerNotRunning", message)
             return
-        engine = self._world.engines.current
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            self._tell(run, "", *told_trouble(engine))
+            self._set_state(run, "", *problem_condition(engine))
             return
         tree: Object = {**tree_of(obj), "kind": "ContainerExec"}
         try:
-            env = environment(tree, ambient={}, read=self._world.read, lookup=lookup, context=container)
+            env = environment(tree, ambient={}, read=self._machine.read, lookup=lookup, context=container)
             args = arguments(obj.spec.args, container, lookup)
         except NotYet as needs:
-            self._tell(run, "", "WaitingForValues", str(needs))
+            self._set_state(run, "", "WaitingForValues", str(needs))
             return
         except EnvironmentProblem as problem:
             self._fails(run, problem.reason, str(problem))
@@ -193,16 +195,16 @@ class ContainerExecs:
         self._begin(engine, obj.spec, run, [each.text for each in args])
 
     def _begin(self, engine: Engine, spec: ContainerExecSpec, run: _Run, args: list[str]) -> None:
-        directory = self._world.logs.of(run.uid).directory
+        directory = self._machine.logs.of(run.uid).directory
         run.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
-        run.started_at = self._world.clock.now()
+        run.started_at = self._machine.clock.now()
         run.work = asyncio.ensure_future(self._run(engine, spec, run, args))
         run.work.add_done_callback(lambda _: self._channel.send(Request(run.name)))
-        self._tell(run, "Running", "Running", f"the command runs in container {run.container[:12]}")
+        self._set_state(run, "Running", "Running", f"the command runs in container {run.container[:12]}")
 
     async def _run(self, engine: Engine, spec: ContainerExecSpec, run: _Run, args: list[str]) -> int | None:
         """Runs the command to its end and captures its output. Raises EngineError."""
-        sinks = {source: self._world.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
+        sinks = {source: self._machine.logs.capture(run.uid, source) for source in ("stdout", "stderr")}
         values = run.environment.values if run.environment is not None else {}
         env = [f"{name}={value}" for name, value in values.items()]
         command, where = [spec.command, *args], spec.working_directory
@@ -223,20 +225,20 @@ class ContainerExecs:
                 pid = await started.pid()
                 run.identity = identity_of(pid) if pid else None
 
-    async def _take_end(self, run: _Run) -> None:
+    async def _handle_exit(self, run: _Run) -> None:
         work = run.work
         assert work is not None
-        run.finished_at = self._world.clock.now()
-        self._world.logs.end(run.uid)
+        run.finished_at = self._machine.clock.now()
+        self._machine.logs.end(run.uid)
         if work.cancelled():
-            self._tell(run, "Finished", "Ended", "the command was terminated")
+            self._set_state(run, "Finished", "Ended", "the command was terminated")
             return
         error = work.exception()
         if isinstance(error, EngineLost):
-            message = f"the exit code is unknown, because the connection to the engine was lost: {words_of(error)}"
-            self._tell(run, "Unknown", "EngineLost", message)
+            message = f"the exit code is unknown, because the connection to the engine was lost: {error_text(error)}"
+            self._set_state(run, "Unknown", "EngineLost", message)
         elif isinstance(error, EngineError):
-            self._fails(run, type(error).__name__, words_of(error))
+            self._fails(run, type(error).__name__, error_text(error))
         elif error is not None:
             raise error
         else:
@@ -244,15 +246,15 @@ class ContainerExecs:
             reason = "Completed" if run.exit_code == 0 else "Failed"
             said = f"the command ended with exit code {run.exit_code}"
             if run.exit_code:
-                logs = self._world.logs
+                logs = self._machine.logs
                 tail = await logs.tail(run.uid, "stderr", _LINES) or await logs.tail(run.uid, "stdout", _LINES)
                 said += f"; last output: {tail}" if tail else ""
-            self._tell(run, "Finished", reason, said)
+            self._set_state(run, "Finished", reason, said)
 
     def _fails(self, run: _Run, reason: str, message: str) -> None:
-        run.finished_at = self._world.clock.now()
-        self._tell(run, "FailedToStart", reason, message)
-        self._world.logs.end(run.uid)
+        run.finished_at = self._machine.clock.now()
+        self._set_state(run, "FailedToStart", reason, message)
+        self._machine.logs.end(run.uid)
 
     # Termination
 
@@ -262,7 +264,7 @@ class ContainerExecs:
             return
         if run.ending is None:
             run.ending = asyncio.ensure_future(self._end(run))
-        self._tell(run, "Stopping", "Deleting", "the object is being deleted")
+        self._set_state(run, "Stopping", "Deleting", "the object is being deleted")
         self._report(ctx, run)
         raise Requeue(_ENDING_SECONDS, "the command is being terminated")
 
@@ -274,7 +276,7 @@ class ContainerExecs:
             if run.identity is None or not await self._signal(run, run.identity, number):
                 break
             with suppress(TimeoutError):
-                async with timeout(self._world.clock, _GRACE_SECONDS):
+                async with timeout(self._machine.clock, _GRACE_SECONDS):
                     await asyncio.wait((work,))
             if work.done():
                 return
@@ -294,7 +296,7 @@ class ContainerExecs:
         except ProcessLookupError:
             return False
         except PermissionError:
-            engine, inside = self._world.engines.engine, _pid_inside(identity.pid)
+            engine, inside = self._machine.engines.engine, _pid_inside(identity.pid)
             if engine is None or inside is None:
                 return False
             try:
@@ -312,9 +314,9 @@ class ContainerExecs:
         succeeded = run.exit_code == 0 if run.state in FINAL else None
         ctx.status.condition("Succeeded", succeeded, run.reason, run.message)
 
-    def _tell(self, run: _Run, state: ExecutableState, reason: str, message: str) -> None:
-        if run.becomes(state, reason, message):
-            self._world.telling.tell("ContainerExec", run, state, reason, message)
+    def _set_state(self, run: _Run, state: ExecutableState, reason: str, message: str) -> None:
+        if run.set_state(state, reason, message):
+            self._machine.reporter.report("ContainerExec", run, state, reason, message)
 
 
 def _pid_inside(pid: int) -> int | None:

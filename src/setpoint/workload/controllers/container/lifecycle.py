@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from setpoint.controller.context import Context
 from setpoint.schema.types import MicroTime
 from setpoint.workload.controllers.container.output import ContainerOutput
-from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
+from setpoint.workload.controllers.workload_state import SUSPENDED, WorkloadState, moment
 from setpoint.workload.engine.results import Container as Seen
 from setpoint.workload.kinds.container import DONE, ContainerSpec, ContainerState, ContainerStatus
 from setpoint.workload.kinds.health_probes import HealthProbeResult, Outcome
@@ -28,7 +28,7 @@ _OUTCOMES: dict[str, Outcome] = {"healthy": "Success", "unhealthy": "Failure"}
 
 
 @dataclass
-class ContainerLife(Life):
+class ContainerWorkload(WorkloadState):
     """One Container object and its container."""
 
     output: ContainerOutput = field(kw_only=True)
@@ -75,7 +75,7 @@ class ContainerLife(Life):
     def ends_with_us(self) -> bool:
         return self.is_session and bool(self.id)
 
-    def looks_like(self, seen: Seen, now: datetime) -> None:
+    def observe(self, seen: Seen, now: datetime) -> None:
         """Takes over the observed state of the container."""
         self.seen, self.stale = seen, False
         self.container_name = seen.name
@@ -163,22 +163,22 @@ class ContainerLife(Life):
             pull_progress=self.progress,
         )
 
-    def remember(self, status: ContainerStatus | None) -> None:
+    def restore(self, status: ContainerStatus | None) -> None:
         """Takes over the status that an earlier control plane reported."""
         if status is not None:
-            self.take_over(status)
+            self.restore_status(status)
             self.container_name = status.container_name
 
 
 def should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
     """Returns True if the controller restarts the ended container: the spec has a backoff or a limit. Otherwise the
     engine does."""
-    return _is_ours(spec) and _says_restart(spec, exit_code)
+    return _is_ours(spec) and _should_restart(spec, exit_code)
 
 
 def restarted_by_engine(spec: ContainerSpec, exit_code: int | None) -> bool:
     """Returns True if the engine restarts the ended container."""
-    return not _is_ours(spec) and _says_restart(spec, exit_code)
+    return not _is_ours(spec) and _should_restart(spec, exit_code)
 
 
 def _is_ours(spec: ContainerSpec) -> bool:
@@ -186,7 +186,7 @@ def _is_ours(spec: ContainerSpec) -> bool:
     return spec.restart_backoff is not None or spec.max_restarts is not None
 
 
-def _says_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
+def _should_restart(spec: ContainerSpec, exit_code: int | None) -> bool:
     policy = spec.restart_policy
     return policy in ("always", "unless-stopped") or (policy == "on-failure" and exit_code != 0)
 
@@ -199,18 +199,18 @@ def ended(seen: Seen) -> tuple[str, str]:
     return ("Completed" if seen.exit_code == 0 else "Failed"), said
 
 
-def report(ctx: Context, life: ContainerLife) -> None:
+def report(ctx: Context, workload: ContainerWorkload) -> None:
     """Writes the state to the status of the object."""
-    health = life.health
-    ctx.status.put(life.status())
-    running = life.state == "Running"
-    ctx.status.condition("Started", running or life.state == "Paused", life.reason, life.message)
+    health = workload.health
+    ctx.status.put(workload.status())
+    running = workload.state == "Running"
+    ctx.status.condition("Started", running or workload.state == "Paused", workload.reason, workload.message)
     if not running:
-        ctx.status.condition("Ready", False, life.reason, life.message)
+        ctx.status.condition("Ready", False, workload.reason, workload.message)
     elif health == "Healthy":
         ctx.status.condition("Ready", True, "Healthy", "the container is running and all probes succeed")
     else:
-        unwell = [each for each in life.results if each.outcome != "Success"]
+        unwell = [each for each in workload.results if each.outcome != "Success"]
         message = "; ".join(f"{each.probe_name}: {each.reason or each.outcome}" for each in unwell)
         reason = "ProbeFailed" if health == "Unhealthy" else "Probing"
         ctx.status.condition("Ready", False, reason, message or "the probes have no results yet")

@@ -14,7 +14,7 @@ from setpoint.controller.handler import mapped
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
 from setpoint.controller.watch import Watch
-from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.controllers.container.engine_failure import error_text, problem_condition
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import BadRequest, EngineError, EngineLost, InUse, NameTaken, NotFound
@@ -57,34 +57,34 @@ class _NetworkState:
     reason: str = "Pending"
     message: str = ""
 
-    def becomes(self, state: ContainerNetworkState, reason: str, message: str) -> None:
+    def set_state(self, state: ContainerNetworkState, reason: str, message: str) -> None:
         self.state, self.reason, self.message = state, reason, message
 
 
 class ContainerNetworks:
     """The controller, and the state of every network."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._channel = Channel("networks")
-        self._known: dict[str, _NetworkState] = {}
+        self._states: dict[str, _NetworkState] = {}
         by_network = mapped(lambda each: [Request(tree_of(each)["spec"]["containerNetworkName"])])
         self.controller = Controller(
             "containernetwork",
             self._reconcile,
             kind=ContainerNetwork,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             reads=(ContainerNetworkConnection,),
             watches=(self._channel, Watch(ContainerNetworkConnection, handler=by_network)),
             concurrency=8,
         )
-        world.engines.subscribe(self._hear)
+        machine.engines.subscribe(self._on_engine_event)
 
     async def close(self) -> None:
         """Removes the networks of this session; their containers are already removed."""
-        engine = self._world.engines.current
-        for known in self._known.values():
+        engine = self._machine.engines.current
+        for known in self._states.values():
             if isinstance(engine, Engine) and known.seen is not None and self._is_ours(known.seen):
                 try:
                     await engine.networks.remove(known.seen.id)
@@ -92,25 +92,25 @@ class ContainerNetworks:
                     continue  # the guardian tries once more
 
     def _is_ours(self, network: Network) -> bool:
-        return network.labels.get(labels.SESSION) == self._world.processes.session
+        return network.labels.get(labels.SESSION) == self._machine.processes.session
 
-    def _hear(self, told: Told | None) -> None:
-        if isinstance(told, Event) and told.kind != "network":
+    def _on_engine_event(self, event: Told | None) -> None:
+        if isinstance(event, Event) and event.kind != "network":
             return
-        for name, known in self._known.items():
-            is_other = isinstance(told, Event) and told.name != known.network_name
-            if not is_other or (known.seen is not None and isinstance(told, Event) and told.id == known.seen.id):
+        for name, known in self._states.items():
+            is_other = isinstance(event, Event) and event.name != known.network_name
+            if not is_other or (known.seen is not None and isinstance(event, Event) and event.id == known.seen.id):
                 self._channel.send(Request(name))
 
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: ContainerNetwork | None = await ctx.object()
         if obj is None:
-            self._known.pop(request.name, None)
+            self._states.pop(request.name, None)
             return None
         known = self._of(obj)
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, known)):
-            self._known.pop(request.name, None)
+            self._states.pop(request.name, None)
             return None
         after = await self._advance(ctx, obj, known)
         self._report(ctx, known)
@@ -118,43 +118,43 @@ class ContainerNetworks:
 
     def _of(self, obj: ContainerNetwork) -> _NetworkState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
-        found = self._known.get(name)
+        found = self._states.get(name)
         if found is None or found.uid != uid:
-            given = obj.spec.network_name or f"{name}-{self._world.ids.suffix()}"
-            found = self._known[name] = _NetworkState(uid, given)
+            given = obj.spec.network_name or f"{name}-{self._machine.ids.suffix()}"
+            found = self._states[name] = _NetworkState(uid, given)
         return found
 
     async def _advance(self, ctx: Context, obj: ContainerNetwork, known: _NetworkState) -> float | None:
         """Takes the next step. Returns the delay in seconds before the next one, or None."""
-        engine = self._world.engines.current
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            known.becomes("Pending", *told_trouble(engine))
+            known.set_state("Pending", *problem_condition(engine))
             return None
         mode = obj.spec.effective_mode
-        if mode == "persistent" and (holder := self._world.records.take(KIND, known.network_name)):
-            known.becomes("Pending", "HeldElsewhere", f"{holder} manages this network: stop it, or wait")
+        if mode == "persistent" and (holder := self._machine.records.acquire(KIND, known.network_name)):
+            known.set_state("Pending", "HeldElsewhere", f"{holder} manages this network: stop it, or wait")
             return _AGAIN_SECONDS
         try:
-            found = await self._found(engine, obj, known)
+            found = await self._find_or_create(engine, obj, known)
             if found is None:
                 message = f"network {known.network_name} does not exist: create it, or use another mode"
-                known.becomes("NotFound", "NotFound", message)
+                known.set_state("NotFound", "NotFound", message)
                 return _AGAIN_SECONDS
             trouble = await self._connect(ctx, engine, obj.metadata.name or "", known, found)
             known.seen = await engine.networks.inspect(found.id)
         except EngineLost as error:
-            known.becomes("Pending", "EngineLost", words_of(error))
+            known.set_state("Pending", "EngineLost", error_text(error))
             return _AGAIN_SECONDS
         except BadRequest as error:
-            known.becomes("FailedToStart", "Refused", f"{error.message}; delete the object and create it again")
+            known.set_state("FailedToStart", "Refused", f"{error.message}; delete the object and create it again")
             return None
         except EngineError as error:
-            known.becomes("Pending", type(error).__name__, words_of(error))
+            known.set_state("Pending", type(error).__name__, error_text(error))
             return _AGAIN_SECONDS
-        known.becomes("Running", "Running", trouble or _difference(obj.spec, known.seen))
+        known.set_state("Running", "Running", trouble or _difference(obj.spec, known.seen))
         return _AGAIN_SECONDS if trouble else None
 
-    async def _found(self, engine: Engine, obj: ContainerNetwork, known: _NetworkState) -> Network | None:
+    async def _find_or_create(self, engine: Engine, obj: ContainerNetwork, known: _NetworkState) -> Network | None:
         """Returns the network in the engine, and creates it if its mode says so. Raises EngineError."""
         spec = obj.spec
         mode = spec.effective_mode
@@ -171,9 +171,9 @@ class ContainerNetworks:
             return None
         persistent = mode == "persistent"
         ours = {
-            **labels.thing(group_version=f"{GROUP}/{VERSION}", name=obj.metadata.name or "", uid=known.uid),
+            **labels.resource_labels(group_version=f"{GROUP}/{VERSION}", name=obj.metadata.name or "", uid=known.uid),
             **{each.key: each.value for each in spec.labels},
-            **self._world.engines.made_by_us(persistent=persistent),
+            **self._machine.engines.made_by_us(persistent=persistent),
         }
         try:
             made = await engine.networks.create(
@@ -191,7 +191,7 @@ class ContainerNetworks:
                 raise
             return found
         if persistent:
-            self._world.records.keep(KIND, known.network_name, {"id": made}, self._world.workload_id)
+            self._machine.records.keep(KIND, known.network_name, {"id": made}, self._machine.workload_id)
         return await engine.networks.inspect(made)
 
     async def _connect(self, ctx: Context, engine: Engine, name: str, known: _NetworkState, found: Network) -> str:
@@ -214,34 +214,34 @@ class ContainerNetworks:
             except NotFound:
                 continue  # the container is removed, and its connection will be
             except EngineError as error:
-                trouble.append(f"container {container[:12]} cannot be connected: {words_of(error)}")
+                trouble.append(f"container {container[:12]} cannot be connected: {error_text(error)}")
                 continue
             known.connected[container] = aliases
         for container in known.connected.keys() - wanted.keys():
-            await _take_out(engine, found.id, container)
+            await _disconnect(engine, found.id, container)
             del known.connected[container]
         return "; ".join(trouble)
 
     async def _clean_up(self, ctx: Context, obj: ContainerNetwork, known: _NetworkState) -> None:
         """Disconnects the containers, and removes the network if the network ends with its object."""
         if obj.spec.effective_mode == "persistent":
-            self._world.records.give_back(KIND, known.network_name)
+            self._machine.records.release(KIND, known.network_name)
         if known.seen is None:
             return
-        engine = self._world.engines.current
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            known.becomes("Pending", *told_trouble(engine))
+            known.set_state("Pending", *problem_condition(engine))
             self._report(ctx, known)
             raise Requeue(_AGAIN_SECONDS, "no container engine is available to remove the network")
         goes = ends_with_object(obj.spec.effective_mode)
         try:
             for container in known.connected if not goes else {*known.connected, *known.seen.container_ids}:
-                await _take_out(engine, known.seen.id, container, even_ended=known.was_in_use)
+                await _disconnect(engine, known.seen.id, container, even_ended=known.was_in_use)
             if goes:
                 await engine.networks.remove(known.seen.id)
-                self._world.records.drop(KIND, known.network_name)
+                self._machine.records.drop(KIND, known.network_name)
         except EngineError as error:
-            known.becomes("Pending", "RemoveFailed", words_of(error))
+            known.set_state("Pending", "RemoveFailed", error_text(error))
             self._report(ctx, known)
             known.was_in_use = isinstance(error, InUse)
             seconds = _IN_USE_SECONDS if known.was_in_use else _AGAIN_SECONDS
@@ -265,7 +265,7 @@ class ContainerNetworks:
         ctx.status.condition("Ready", is_running, known.reason, known.message)
 
 
-async def _take_out(engine: Engine, network: str, container: str, *, even_ended: bool = False) -> None:
+async def _disconnect(engine: Engine, network: str, container: str, *, even_ended: bool = False) -> None:
     """Disconnects a container from a network. An ended container stays connected: the container is about to be removed,
     and Podman cleans up by the networks of the container; otherwise the rules for its ports would stay forever."""
     found = await engine.containers.find(container)

@@ -32,8 +32,8 @@ class ContainerOutput:
         self._sinks: dict[str, Capture] = {}
         # The container, the start time of its run, and the number of bytes copied from each source.
         self._of = ""
-        self._life: datetime | None = None
-        self._taken: dict[str, int] = {}
+        self._workload: datetime | None = None
+        self._copied: dict[str, int] = {}
         # The number of lines in the log, by source, of earlier containers.
         self._before: dict[str, int] = {}
         self._fetching = asyncio.Lock()
@@ -52,19 +52,19 @@ class ContainerOutput:
         async with self._fetching:
             if self._begin(container):
                 with suppress(EngineError):
-                    await self._take(engine, container.id, container.tty, follow=False)
+                    await self._copy(engine, container.id, container.tty, follow=False)
                 self.follow(engine, container)
 
     def _begin(self, container: Container) -> bool:
         """Prepares the log for a container. Returns True if the output is not already followed."""
         if container.id != self._of:
             self.close()
-            self._of, self._taken, self._life, self._before = container.id, {}, None, {}
+            self._of, self._copied, self._workload, self._before = container.id, {}, None, {}
         if self.is_followed:
             return False
-        if self._life != container.started_at or not self._sinks:
+        if self._workload != container.started_at or not self._sinks:
             # Another run begins on a line of its own.
-            self._life = container.started_at
+            self._workload = container.started_at
             self._sinks = {
                 source: self._logs.capture(self._uid, source, self.limits) for source in ("stdout", "stderr")
             }
@@ -87,7 +87,7 @@ class ContainerOutput:
             counts[source] = counts.get(source, 0) + sum(_printed_by(line, ended) for line in lines)
         return counts
 
-    async def settle(self) -> None:
+    async def wait_end(self) -> None:
         """Waits for the end of the output, for a limited time."""
         if self._task is not None:
             try:
@@ -109,25 +109,25 @@ class ContainerOutput:
     async def _run(self, engine: Engine, container: str, tty: bool) -> None:
         wait = _FIRST_WAIT
         while True:
-            before = dict(self._taken)
+            before = dict(self._copied)
             try:
-                await self._take(engine, container, tty, follow=True)
+                await self._copy(engine, container, tty, follow=True)
                 return
             except NotFound:
                 return
             except EngineError:
-                wait = min(2 * wait, _LONGEST_WAIT) if before == self._taken else _FIRST_WAIT
+                wait = min(2 * wait, _LONGEST_WAIT) if before == self._copied else _FIRST_WAIT
                 await self._clock.sleep(wait)
 
-    async def _take(self, engine: Engine, container: str, tty: bool, *, follow: bool) -> None:
+    async def _copy(self, engine: Engine, container: str, tty: bool, *, follow: bool) -> None:
         """Copies the output that was not copied before. Raises EngineError."""
-        left = dict(self._taken)
+        left = dict(self._copied)
         async for source, data in engine.containers.logs(container, follow=follow, tty=tty):
             known = min(left.get(source, 0), len(data))
             if known:
                 left[source] -= known
             if len(data) > known:
-                self._taken[source] = self._taken.get(source, 0) + len(data) - known
+                self._copied[source] = self._copied.get(source, 0) + len(data) - known
                 self._sinks[source].write(data[known:])
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
 from setpoint.workload.certificates import CertificateError
-from setpoint.workload.controllers.container.engine_failure import words_of
-from setpoint.workload.controllers.container.lifecycle import ContainerLife
+from setpoint.workload.controllers.container.engine_failure import error_text
+from setpoint.workload.controllers.container.lifecycle import ContainerWorkload
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.archive import ArchiveError, certificates_archive, files_archive
 from setpoint.workload.engine.body import EngineNetwork, create_body, stop_seconds
@@ -33,7 +33,7 @@ from setpoint.workload.engine.errors import (
     NotFound,
     PullFailed,
 )
-from setpoint.workload.engine.images import BuildOptions, whole
+from setpoint.workload.engine.images import BuildOptions, single_chunk
 from setpoint.workload.engine.layers import DOCKERFILE, LayerError, layered_name, layers_archive
 from setpoint.workload.engine.progress import ImageProgress
 from setpoint.workload.engine.results import Container as Seen
@@ -88,14 +88,14 @@ class ContainerStart:
     """One start of a container."""
 
     def __init__(
-        self, world: Machine, engine: Engine, wanted: DesiredContainer, life: ContainerLife, tell: Tell
+        self, machine: Machine, engine: Engine, wanted: DesiredContainer, workload: ContainerWorkload, report: Tell
     ) -> None:
-        self._world, self._engine, self._life, self._tell = world, engine, life, tell
+        self._machine, self._engine, self._workload, self._report = machine, engine, workload, report
         self._wanted = wanted
-        self._spec: Object = absolute(thaw(wanted.tree["spec"]), world)
+        self._spec: Object = absolute(thaw(wanted.tree["spec"]), machine)
         self._out = self._capture("startup_stdout")
         self._err = self._capture("startup_stderr")
-        self._told_at = -_PROGRESS_SECONDS
+        self._reported_at = -_PROGRESS_SECONDS
 
     async def run(self) -> None:
         """Starts the container and stores its id in the life. Raises StartProblem or EngineLost."""
@@ -104,8 +104,8 @@ class ContainerStart:
         except EngineLost:
             raise
         except EngineError as error:
-            self._fails(words_of(error))
-            raise StartProblem(_reason(error), words_of(error)) from None
+            self._fails(error_text(error))
+            raise StartProblem(_reason(error), error_text(error)) from None
         except (ArchiveError, CertificateError, ContextError, LayerError, BadArgument) as error:
             self._fails(str(error))
             raise StartProblem("InvalidSpec", str(error)) from None
@@ -114,14 +114,14 @@ class ContainerStart:
             raise
 
     async def _run(self) -> None:
-        life, mode = self._life, self._wanted.mode
+        workload, mode = self._workload, self._wanted.mode
         key = await asyncio.to_thread(self._key)
         found = await self._reusable(key)
         if found is not None:
-            life.on_demand = found.id != life.id
-            life.id, life.key = found.id, key.key if _is_ours(found) else ""
+            workload.on_demand = found.id != workload.id
+            workload.id, workload.key = found.id, key.key if _is_ours(found) else ""
             if not found.is_running and mode in ("session", "persistent"):
-                self._tell("Starting", "Starting", f"restarting container {found.name}")
+                self._report("Starting", "Starting", f"restarting container {found.name}")
                 await self._start(found.id)
             return
         if not creates_if_missing(mode):
@@ -130,14 +130,14 @@ class ContainerStart:
             raise StartProblem("NotFound", message, state="NotFound", again=_AGAIN_SECONDS)
         image = await self._image()
         await self._make(image, key)
-        life.key = key.key
+        workload.key = key.key
 
     # Existing containers
 
     def _key(self) -> LifecycleKey:
         def read(path: str) -> bytes | None:
             try:
-                return self._world.read(path)
+                return self._machine.read(path)
             except OSError:
                 return None
 
@@ -146,25 +146,25 @@ class ContainerStart:
     async def _reusable(self, key: LifecycleKey) -> Seen | None:
         """Returns the existing container if it matches the desired one; removes a different container that we
         created."""
-        life, mode = self._life, self._wanted.mode
+        workload, mode = self._workload, self._wanted.mode
         if mode == "session":
-            found = await self._engine.containers.find(life.id) if life.id else None
-            if found is None or (life.key == key.key and not life.rebuild):
+            found = await self._engine.containers.find(workload.id) if workload.id else None
+            if found is None or (workload.key == key.key and not workload.rebuild):
                 return found
             await self._remove(found)
             return None
         found = await self._engine.containers.find(self._spec["containerName"])
         if found is None or mode != "persistent" or not _is_ours(found):
             return found
-        if found.labels.get(labels.LIFECYCLE_KEY) == key.key and found.status != "created" and not life.rebuild:
+        if found.labels.get(labels.LIFECYCLE_KEY) == key.key and found.status != "created" and not workload.rebuild:
             note = "was taken over" if found.is_running else "of an earlier session is restarted"
-            if found.id != life.id:
-                self._world.logs.note(life.uid, f"container {found.name} {note}")
+            if found.id != workload.id:
+                self._machine.logs.note(workload.uid, f"container {found.name} {note}")
             return found
         changed = difference(_parts(found), _short(key.parts))
         what = ", ".join(changed) or ("its key" if found.status != "created" else "it was never started; nothing")
-        self._world.logs.note(
-            life.uid, f"container {found.name} differs from the spec and is recreated: {what} changed"
+        self._machine.logs.note(
+            workload.uid, f"container {found.name} differs from the spec and is recreated: {what} changed"
         )
         await self._remove(found)
         return None
@@ -179,23 +179,23 @@ class ContainerStart:
     async def _image(self) -> str:
         build, name = self._spec.get("build"), self._spec.get("image") or ""
         if build is not None:
-            self._tell("Building", "Building", f"building the image from {build['context']}")
-            name = name or f"{self._life.name}:dev"
+            self._report("Building", "Building", f"building the image from {build['context']}")
+            name = name or f"{self._workload.name}:dev"
             context = await asyncio.to_thread(open_context, build["context"], build.get("dockerfile") or "")
-            options = await asyncio.to_thread(build_options, build, name, self._world.environ)
+            options = await asyncio.to_thread(build_options, build, name, self._machine.environ)
             made = await self._engine.images.build(context, options, watch=self._building)
         else:
-            self._tell("Starting", "PreparingImage", f"looking up the image {name}")
+            self._report("Starting", "PreparingImage", f"looking up the image {name}")
             made = await self._pulled(name)
         layers = self._spec.get("imageLayers") or ()
         if not layers:
             return name
         layered = layered_name(name, made.id, layers)
         if await self._engine.images.find(layered) is None:
-            self._tell("Building", "AddingLayers", f"adding {len(layers)} layers to {name}")
+            self._report("Building", "AddingLayers", f"adding {len(layers)} layers to {name}")
             archive = await asyncio.to_thread(layers_archive, name, layers)
             options = BuildOptions(tags=[layered])
-            await self._engine.images.build_archive(whole(archive), DOCKERFILE, options, watch=self._building)
+            await self._engine.images.build_archive(single_chunk(archive), DOCKERFILE, options, watch=self._building)
         return layered
 
     async def _pulled(self, name: str) -> Image:
@@ -208,85 +208,85 @@ class ContainerStart:
                 raise
             except (PullFailed, EngineLost) as error:
                 if attempts <= 0:
-                    if isinstance(error, EngineLost) and self._world.engines.current is self._engine:
+                    if isinstance(error, EngineLost) and self._machine.engines.current is self._engine:
                         # The engine is available: only the pull failed.
                         raise PullFailed(0, error.message) from None
                     raise
                 attempts -= 1
-                self._fails(words_of(error))
-                self._tell("Starting", "PullRetry", f"{error.message}; next attempt in {wait:g} s")
-                await self._world.clock.sleep(wait)
+                self._fails(error_text(error))
+                self._report("Starting", "PullRetry", f"{error.message}; next attempt in {wait:g} s")
+                await self._machine.clock.sleep(wait)
                 wait *= 2
             finally:
-                self._life.progress = ""
+                self._workload.progress = ""
 
     def _pulling(self, progress: ImageProgress) -> None:
-        self._says(progress.line)
+        self._report_line(progress.line)
         done, total = progress.done_bytes, progress.total_bytes
         if not total:
             return
         self._progress("Starting", "Pulling", f"{done * 100 // total}% of {total / _MIB:.1f} MiB")
 
     def _building(self, progress: ImageProgress) -> None:
-        self._says(progress.line)
+        self._report_line(progress.line)
         if progress.steps:
             self._progress("Building", "Building", f"step {progress.step} of {progress.steps}")
 
     def _progress(self, state: ContainerState, reason: str, text: str) -> None:
         """Reports the progress, at most once a second."""
-        now = self._world.clock.monotonic()
-        if now - self._told_at >= _PROGRESS_SECONDS:
-            self._told_at = now
-            self._life.progress = text
+        now = self._machine.clock.monotonic()
+        if now - self._reported_at >= _PROGRESS_SECONDS:
+            self._reported_at = now
+            self._workload.progress = text
             what = self._spec.get("image") or "the image"
-            self._tell(state, reason, f"{what}: {text}")
+            self._report(state, reason, f"{what}: {text}")
 
     # The container
 
     async def _make(self, image: str, key: LifecycleKey) -> None:
-        life, wanted = self._life, self._wanted
-        self._tell("Starting", "Creating", f"creating the container from {image}")
+        workload, wanted = self._workload, self._wanted
+        self._report("Starting", "Creating", f"creating the container from {image}")
         await asyncio.to_thread(self._make_mounted)
         persistent = wanted.mode == "persistent"
         ours = {
-            **labels.thing(
+            **labels.resource_labels(
                 group_version=f"{GROUP}/{VERSION}",
-                name=life.name,
-                uid=life.uid,
+                name=workload.name,
+                uid=workload.uid,
                 lifecycle_key=key.key,
                 build="true" if self._spec.get("build") is not None else "",
             ),
-            **self._world.engines.made_by_us(persistent=persistent),
+            **self._machine.engines.made_by_us(persistent=persistent),
             PARTS: json.dumps(_short(key.parts), separators=(",", ":")),
         }
-        name = self._spec.get("containerName") or f"{life.name}-{self._world.ids.suffix()}"
+        name = self._spec.get("containerName") or f"{workload.name}-{self._machine.ids.suffix()}"
         asked = create_body(
             self._spec, image=image, env=wanted.env, args=wanted.args, labels=ours, networks=wanted.places
         )
-        if life.attempted:
-            await remove_ours(self._engine, life.attempted, life.uid)
-        life.attempted = name
+        if workload.attempted:
+            await remove_ours(self._engine, workload.attempted, workload.uid)
+        workload.attempted = name
         try:
             made = await self._engine.containers.create(name, asked.body, platform=asked.platform)
             for warning in made.warnings:
-                self._says(f"warning: {warning}")
+                self._report_line(f"warning: {warning}")
             await self._prepare(made.id, asked.more_networks)
-            self._tell("Starting", "Starting", f"starting container {name}")
+            self._report("Starting", "Starting", f"starting container {name}")
             await self._start(made.id)
         except NameTaken as error:
-            life.attempted = ""
-            raise StartProblem("NameTaken", words_of(error)) from None
+            workload.attempted = ""
+            raise StartProblem("NameTaken", error_text(error)) from None
         except BaseException:
             await self._undo(name)
             raise
-        life.id, life.attempted, life.on_demand = made.id, "", False
+        workload.id, workload.attempted, workload.on_demand = made.id, "", False
         if persistent:
             record = {"id": made.id, "key": key.key}
-            self._world.records.keep(KIND, name, record, self._world.workload_id)
+            self._machine.records.keep(KIND, name, record, self._machine.workload_id)
 
     async def _prepare(self, container: str, places: Sequence[EngineNetwork]) -> None:
         """Connects networks and copies files before the start."""
-        engine, spec, now = self._engine, self._spec, self._world.clock.now()
+        engine, spec, now = self._engine, self._spec, self._machine.clock.now()
         for place in places:
             await engine.networks.connect(place.network, container, place.aliases)
         if self._wanted.managed and not self._wanted.places:
@@ -306,17 +306,19 @@ class ContainerStart:
         if self._wanted.terminal is None:
             await self._engine.containers.start(container)
             return
-        terminal = self._life.screen = ContainerTerminal(self._world, self._engine, container, self._wanted.terminal)
+        terminal = self._workload.screen = ContainerTerminal(
+            self._machine, self._engine, container, self._wanted.terminal
+        )
         try:
-            await terminal.begin(self._life.uid)
+            await terminal.begin(self._workload.uid)
             await self._engine.containers.start(container)
         except StartError as error:
-            await self._life.end_terminal()
+            await self._workload.end_terminal()
             raise StartProblem(error.reason, str(error)) from None
         except BaseException:
-            await self._life.end_terminal()
+            await self._workload.end_terminal()
             raise
-        self._life.terminal = terminal.path
+        self._workload.terminal = terminal.path
         await terminal.started()
 
     async def _put(self, container: str, archive: bytes, skipped: Sequence[str]) -> None:
@@ -327,8 +329,8 @@ class ContainerStart:
     async def _undo(self, name: str) -> None:
         """Removes the container created so far, also if the engine's response to the creation was lost."""
         with suppress(EngineError):
-            await remove_ours(self._engine, name, self._life.uid)
-            self._life.attempted = ""
+            await remove_ours(self._engine, name, self._workload.uid)
+            self._workload.attempted = ""
 
     def _make_mounted(self) -> None:
         """Creates missing host directories of bind mounts."""
@@ -344,9 +346,9 @@ class ContainerStart:
     # Logs
 
     def _capture(self, source: str) -> Capture:
-        return self._world.logs.capture(self._life.uid, source)
+        return self._machine.logs.capture(self._workload.uid, source)
 
-    def _says(self, line: str) -> None:
+    def _report_line(self, line: str) -> None:
         if line:
             self._out.write(line.encode() + b"\n")
 
@@ -361,33 +363,33 @@ async def remove_ours(engine: Engine, name: str, uid: str) -> None:
         await engine.containers.remove(found.id)
 
 
-def absolute(spec: Object, world: Machine) -> Object:
+def absolute(spec: Object, machine: Machine) -> Object:
     """Returns the spec with absolute paths of this machine."""
 
-    def whole_path(text: str) -> str:
-        return str(world.path(text))
+    def absolute_path(text: str) -> str:
+        return str(machine.path(text))
 
     for mount in spec.get("volumeMounts") or ():
         if mount["type"] == "bind":
-            mount["source"] = whole_path(mount["source"])
+            mount["source"] = absolute_path(mount["source"])
     if build := spec.get("build"):
-        build["context"] = whole_path(build["context"])
+        build["context"] = absolute_path(build["context"])
         for secret in build.get("secrets") or ():
             if secret.get("type", "file") == "file":
-                secret["source"] = whole_path(secret["source"])
+                secret["source"] = absolute_path(secret["source"])
     for files in spec.get("createFiles") or ():
-        _absolute_entries(files.get("entries") or (), whole_path)
+        _absolute_entries(files.get("entries") or (), absolute_path)
     for layer in spec.get("imageLayers") or ():
         if layer.get("source"):
-            layer["source"] = whole_path(layer["source"])
+            layer["source"] = absolute_path(layer["source"])
     return spec
 
 
-def _absolute_entries(entries: Sequence[Object], whole_path: Callable[[str], str]) -> None:
+def _absolute_entries(entries: Sequence[Object], absolute_path: Callable[[str], str]) -> None:
     for entry in entries:
         if entry.get("source"):
-            entry["source"] = whole_path(entry["source"])
-        _absolute_entries(entry.get("entries") or (), whole_path)
+            entry["source"] = absolute_path(entry["source"])
+        _absolute_entries(entry.get("entries") or (), absolute_path)
 
 
 def _is_ours(found: Seen) -> bool:

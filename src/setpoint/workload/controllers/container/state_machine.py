@@ -15,8 +15,13 @@ from setpoint.objects.tree import Object
 from setpoint.workload.controllers.container import links
 from setpoint.workload.controllers.container.container_health import ContainerHealth
 from setpoint.workload.controllers.container.desired_state import Blocked, wanted
-from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
-from setpoint.workload.controllers.container.lifecycle import ContainerLife, ended, restarted_by_engine, should_restart
+from setpoint.workload.controllers.container.engine_failure import error_text, problem_condition
+from setpoint.workload.controllers.container.lifecycle import (
+    ContainerWorkload,
+    ended,
+    restarted_by_engine,
+    should_restart,
+)
 from setpoint.workload.controllers.container.start_sequence import KIND, ContainerStart, StartProblem
 from setpoint.workload.controllers.workload_state import SUSPENDED, SUSPENDING, TOO_MANY
 from setpoint.workload.engine.engine import Engine
@@ -37,293 +42,301 @@ _LINES = 5
 _log = logging.getLogger(__name__)
 
 
-class ContainerConduct:
+class ContainerStateMachine:
     """Takes the next step for any container. `wake` triggers a reconcile."""
 
-    def __init__(self, world: Machine, wake: Callable[[str], None]) -> None:
-        self._world, self._wake = world, wake
-        self._health = ContainerHealth(world, wake)
+    def __init__(self, machine: Machine, wake: Callable[[str], None]) -> None:
+        self._machine, self._wake = machine, wake
+        self._health = ContainerHealth(machine, wake)
 
-    async def advance(self, ctx: Context, obj: Container, tree: Object, life: ContainerLife) -> float | None:
+    async def advance(self, ctx: Context, obj: Container, tree: Object, workload: ContainerWorkload) -> float | None:
         """Takes the next step. Returns the delay in seconds before the next one, or None."""
         spec = obj.spec
-        if life.work is not None:
-            if not life.work.done():
-                if life.starting and (spec.stop or spec.suspend):
-                    life.work.cancel()
+        if workload.work is not None:
+            if not workload.work.done():
+                if workload.starting and (spec.stop or spec.suspend):
+                    workload.work.cancel()
                 return None
-            if (after := self._take_work(spec, life)) is not None:
+            if (after := self._handle_finished_work(spec, workload)) is not None:
                 return after
-        if not spec.start and not life.id:
-            self.tell(life, "Pending", "NotStarted", "start is false: set start to true to start the container")
+        if not spec.start and not workload.id:
+            self.set_state(
+                workload, "Pending", "NotStarted", "start is false: set start to true to start the container"
+            )
             return None
-        if spec.suspend and not spec.stop and not life.id:
-            self._rest(life)
+        if spec.suspend and not spec.stop and not workload.id:
+            self._suspend(workload)
             return None
-        engine = self._world.engines.current
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            self.without_engine(life, told_trouble(engine) if engine else None)
+            self.without_engine(workload, problem_condition(engine) if engine else None)
             return None
         try:
-            if life.id and life.stale and (after := await self._look(engine, obj, life)) is not None:
+            if workload.id and workload.stale and (after := await self._inspect(engine, obj, workload)) is not None:
                 return after
         except EngineError as error:
-            self.without_engine(life, (type(error).__name__, words_of(error)))
+            self.without_engine(workload, (type(error).__name__, error_text(error)))
             return AGAIN_SECONDS
-        if life.id and life.seen is not None and life.seen.is_running:
-            self._tend(engine, obj, life)
+        if workload.id and workload.seen is not None and workload.seen.is_running:
+            self._reconcile_running(engine, obj, workload)
             return None
         if spec.suspend and not spec.stop:
-            self._ends(life)
-            self._rest(life)
+            self._close_logs(workload)
+            self._suspend(workload)
             return None
-        if life.is_over:
-            resumes = life.restarting or life.reason == SUSPENDED
-            if not self._asked_to_restart(obj, life) and (spec.stop or not resumes):
+        if workload.is_over:
+            resumes = workload.restarting or workload.reason == SUSPENDED
+            if not self._is_restart_requested(obj, workload) and (spec.stop or not resumes):
                 return None
-            life.starts_anew(asked=True)
+            workload.start_run(is_requested=True)
         if spec.stop:
-            self.tell(life, "FailedToStart", "Stopped", "stop was set before the container was started")
+            self.set_state(workload, "FailedToStart", "Stopped", "stop was set before the container was started")
             return None
-        if life.due is not None:
-            left = life.due - self._world.clock.monotonic()
-            asked = self._asked_to_restart(obj, life) or bool(life.restarting)
+        if workload.due is not None:
+            left = workload.due - self._machine.clock.monotonic()
+            asked = self._is_restart_requested(obj, workload) or bool(workload.restarting)
             if left > 0 and not asked:
                 return left
-            life.starts_anew(asked=asked)
-        return await self._begin(ctx, engine, obj, tree, life)
+            workload.start_run(is_requested=asked)
+        return await self._begin(ctx, engine, obj, tree, workload)
 
-    def without_engine(self, life: ContainerLife, trouble: tuple[str, str] | None) -> None:
+    def without_engine(self, workload: ContainerWorkload, problem: tuple[str, str] | None) -> None:
         """Reports that no engine is available. The engine's return triggers a reconcile."""
-        if trouble is None:
-            self.tell(life, life.state or "Pending", *told_trouble(None))
-        elif not life.is_over:
-            self.tell(life, "RuntimeUnhealthy", *trouble)
-            life.stale = True
+        if problem is None:
+            self.set_state(workload, workload.state or "Pending", *problem_condition(None))
+        elif not workload.is_over:
+            self.set_state(workload, "RuntimeUnhealthy", *problem)
+            workload.stale = True
 
-    async def _look(self, engine: Engine, obj: Container, life: ContainerLife) -> float | None:
+    async def _inspect(self, engine: Engine, obj: Container, workload: ContainerWorkload) -> float | None:
         """Inspects the container and takes over its state. Returns the delay in seconds before the next inspection, or
         None. Raises EngineError."""
         # Reset before the inspection: later events make the state stale again.
-        life.stale = False
+        workload.stale = False
         try:
-            seen = await engine.containers.find(life.id)
+            seen = await engine.containers.find(workload.id)
         except EngineError:
-            life.stale = True
+            workload.stale = True
             raise
         if seen is None:
-            await self._removed(life)
+            await self._removed(workload)
             return None
-        before = life.seen
+        before = workload.seen
         is_other = before is None or before.is_running or before.started_at != seen.started_at
-        life.looks_like(seen, self._world.clock.now())
-        if life.on_demand:
-            self._world.logs.of(life.uid).demand = partial(life.output.fetch, engine, seen)
+        workload.observe(seen, self._machine.clock.now())
+        if workload.on_demand:
+            self._machine.logs.of(workload.uid).demand = partial(workload.output.fetch, engine, seen)
         elif seen.status != "created" and obj.spec.terminal is None:
-            life.output.follow(engine, seen)
+            workload.output.follow(engine, seen)
         if seen.is_running:
-            await self._monitor(engine, obj.spec, life)
-            self._health.attend(engine, obj, life)
-            life.ended_at = None
-            self.tell(life, *_state_of(seen))
-        elif seen.status in ("exited", "dead") and (is_other or not life.is_over):
-            if self._is_restarted_soon(obj.spec, life, seen):
+            await self._monitor(engine, obj.spec, workload)
+            self._health.start_probes(engine, obj, workload)
+            workload.ended_at = None
+            self.set_state(workload, *_state_of(seen))
+        elif seen.status in ("exited", "dead") and (is_other or not workload.is_over):
+            if self._is_restarted_soon(obj.spec, workload, seen):
                 return _RESTART_SECONDS
-            await self._take_end(obj.spec, life, seen)
+            await self._handle_exit(obj.spec, workload, seen)
         return None
 
-    def _is_restarted_soon(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> bool:
+    def _is_restarted_soon(self, spec: ContainerSpec, workload: ContainerWorkload, seen: Seen) -> bool:
         """Returns True if the engine is about to restart an ended container: the restart takes a moment and may not
         happen."""
-        now = self._world.clock.monotonic()
-        asked = spec.stop or spec.suspend or life.restarting or life.stopped
+        now = self._machine.clock.monotonic()
+        asked = spec.stop or spec.suspend or workload.restarting or workload.stopped
         if asked or not restarted_by_engine(spec, seen.exit_code):
             return False
-        if life.ended_at is None:
-            life.ended_at = now
-        if now - life.ended_at >= _RESTART_SECONDS:
+        if workload.ended_at is None:
+            workload.ended_at = now
+        if now - workload.ended_at >= _RESTART_SECONDS:
             return False
-        life.stale = True
-        life.close_probing()
-        self.tell(life, "Starting", "Restarting", f"{ended(seen)[1]}; the engine restarts the container")
+        workload.stale = True
+        workload.close_probing()
+        self.set_state(workload, "Starting", "Restarting", f"{ended(seen)[1]}; the engine restarts the container")
         return True
 
-    async def _monitor(self, engine: Engine, spec: ContainerSpec, life: ContainerLife) -> None:
+    async def _monitor(self, engine: Engine, spec: ContainerSpec, workload: ContainerWorkload) -> None:
         """Watches the process whose end stops the container."""
-        if life.monitored is None:
+        if workload.monitored is None:
             monitor = spec.monitor_pid, spec.monitor_timestamp
-            wake, socket = partial(self._wake, life.name), engine.endpoint.unix
-            tie = Tie((0, 0), 0, life.stop_seconds, socket=socket, container=life.id) if socket else None
-            life.monitored = await end_of(self._world.processes, *monitor, wake, tie)
+            wake, socket = partial(self._wake, workload.name), engine.endpoint.unix
+            tie = Tie((0, 0), 0, workload.stop_seconds, socket=socket, container=workload.id) if socket else None
+            workload.monitored = await end_of(self._machine.processes, *monitor, wake, tie)
 
-    async def _removed(self, life: ContainerLife) -> None:
-        life.close_probing()
-        await life.end_terminal()
-        await life.output.settle()
-        life.id, life.seen = "", None
-        life.finished_at = life.finished_at or self._world.clock.now()
-        self._ends(life)
+    async def _removed(self, workload: ContainerWorkload) -> None:
+        workload.close_probing()
+        await workload.end_terminal()
+        await workload.output.wait_end()
+        workload.id, workload.seen = "", None
+        workload.finished_at = workload.finished_at or self._machine.clock.now()
+        self._close_logs(workload)
         message = "the container was removed by another client: request a restart, or create the object again"
-        self.tell(life, "Unknown", "Removed", message)
+        self.set_state(workload, "Unknown", "Removed", message)
 
-    def _tend(self, engine: Engine, obj: Container, life: ContainerLife) -> None:
+    def _reconcile_running(self, engine: Engine, obj: Container, workload: ContainerWorkload) -> None:
         """Stops or restarts the running container if the spec, a probe or the monitored process requires so."""
         if obj.spec.stop:
-            self.stop(engine, life, "Stopping", "stop was set")
+            self.stop(engine, workload, "Stopping", "stop was set")
         elif obj.spec.suspend:
-            self.stop(engine, life, SUSPENDING, "suspend was set")
-        elif life.monitored is not None and life.monitored.done():
-            self.stop(engine, life, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
-        elif self._asked_to_restart(obj, life) or life.restarting:
-            self.stop(engine, life, "Restarting", life.restarting)
-        elif life.probing is not None and (dead := life.probing.dead) is not None:
-            life.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
-            life.restart_waits = True
-            self.stop(engine, life, "LivenessProbeFailed", life.restarting)
+            self.stop(engine, workload, SUSPENDING, "suspend was set")
+        elif workload.monitored is not None and workload.monitored.done():
+            self.stop(engine, workload, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
+        elif self._is_restart_requested(obj, workload) or workload.restarting:
+            self.stop(engine, workload, "Restarting", workload.restarting)
+        elif workload.probing is not None and (dead := workload.probing.failed_liveness) is not None:
+            workload.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
+            workload.restart_waits = True
+            self.stop(engine, workload, "LivenessProbeFailed", workload.restarting)
 
-    def _asked_to_restart(self, obj: Container, life: ContainerLife) -> bool:
+    def _is_restart_requested(self, obj: Container, workload: ContainerWorkload) -> bool:
         request = restart_request(obj)
-        if not request or request == life.obeyed or obj.spec.stop:
+        if not request or request == workload.obeyed or obj.spec.stop:
             return False
-        life.obeyed, life.restarting = request, "a restart was requested"
+        workload.obeyed, workload.restarting = request, "a restart was requested"
         return True
 
-    def _take_work(self, spec: ContainerSpec, life: ContainerLife) -> float | None:
+    def _handle_finished_work(self, spec: ContainerSpec, workload: ContainerWorkload) -> float | None:
         """Takes over the result of a start or a stop. Returns the delay in seconds before another attempt, or None."""
-        work, life.work = life.work, None
+        work, workload.work = workload.work, None
         assert work is not None
-        life.stale = True
-        if life.starting:
-            life.rebuild = False
+        workload.stale = True
+        if workload.starting:
+            workload.rebuild = False
         if work.cancelled():
             if spec.stop:
-                self.tell(life, "FailedToStart", "Stopped", "stop was set before the container had started")
+                self.set_state(workload, "FailedToStart", "Stopped", "stop was set before the container had started")
             else:
-                self._rest(life)
+                self._suspend(workload)
             return None
         error = work.exception()
         if error is None:
             return None
         if isinstance(error, StartProblem):
-            life.close_probing()
-            life.finished_at = None if error.again else self._world.clock.now()
+            workload.close_probing()
+            workload.finished_at = None if error.again else self._machine.clock.now()
             if error.again is None and should_restart(spec, None):
-                life.began = self._world.clock.monotonic()  # the container never ran
-                self._later(spec, life, error.message, "FailedToStart")
+                workload.began = self._machine.clock.monotonic()  # the container never ran
+                self._schedule_restart(spec, workload, error.message, "FailedToStart")
                 return None
-            self.tell(life, error.state, error.reason, error.message)
+            self.set_state(workload, error.state, error.reason, error.message)
             if error.again is None:
-                self._ends(life)
+                self._close_logs(workload)
             return error.again
         if isinstance(error, EngineLost):
-            self.without_engine(life, ("EngineLost", words_of(error)))
+            self.without_engine(workload, ("EngineLost", error_text(error)))
             return AGAIN_SECONDS
         if isinstance(error, EngineError):
-            self.tell(life, "Stopping", "StopFailed", words_of(error))
+            self.set_state(workload, "Stopping", "StopFailed", error_text(error))
             return AGAIN_SECONDS
         raise error
 
-    async def _take_end(self, spec: ContainerSpec, life: ContainerLife, seen: Seen) -> None:
+    async def _handle_exit(self, spec: ContainerSpec, workload: ContainerWorkload, seen: Seen) -> None:
         """Handles the end of the container: final, or before a restart."""
-        life.close_probing()
-        await life.end_terminal()
-        await life.output.settle()
+        workload.close_probing()
+        await workload.end_terminal()
+        await workload.output.wait_end()
         reason, said = ended(seen)
-        if life.reason == SUSPENDING and not spec.stop:
-            self._note(life, said)
-            self._ends(life)
-            self._rest(life)
+        if workload.reason == SUSPENDING and not spec.stop:
+            self._note(workload, said)
+            self._close_logs(workload)
+            self._suspend(workload)
             return
-        if life.restarting and not life.restart_waits:
-            self._note(life, f"{said}; {life.restarting}")
-            life.starts_anew(asked=True)
+        if workload.restarting and not workload.restart_waits:
+            self._note(workload, f"{said}; {workload.restarting}")
+            workload.start_run(is_requested=True)
             return
-        must_stop = spec.stop or (life.monitored is not None and life.monitored.done())
-        if not must_stop and (life.restarting or should_restart(spec, seen.exit_code)):
-            why = f"{life.restarting}; {said}" if life.restarting else said
-            self._later(spec, life, await self._with_output(life, why), "Exited")
+        must_stop = spec.stop or (workload.monitored is not None and workload.monitored.done())
+        if not must_stop and (workload.restarting or should_restart(spec, seen.exit_code)):
+            why = f"{workload.restarting}; {said}" if workload.restarting else said
+            self._schedule_restart(spec, workload, await self._with_output(workload, why), "Exited")
             return
-        self._ends(life)
+        self._close_logs(workload)
         if must_stop:
-            self.tell(
-                life,
+            self.set_state(
+                workload,
                 "Exited",
                 "Stopped" if spec.stop else "MonitoredProcessEnded",
                 f"{said} after a stop was requested",
             )
         else:
-            self.tell(life, "Exited", reason, await self._with_output(life, said))
+            self.set_state(workload, "Exited", reason, await self._with_output(workload, said))
 
-    def _later(self, spec: ContainerSpec, life: ContainerLife, why: str, over: ContainerState) -> None:
+    def _schedule_restart(
+        self, spec: ContainerSpec, workload: ContainerWorkload, why: str, over: ContainerState
+    ) -> None:
         """Schedules a restart after the backoff, unless the restarts exceed the limit: then the state becomes
         `over`."""
-        if when := life.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
-            self.tell(life, "Starting", "BackOff", f"{why}; {when}")
+        if when := workload.schedule_restart(self._machine.clock, spec.restart_backoff, spec.max_restarts):
+            self.set_state(workload, "Starting", "BackOff", f"{why}; {when}")
         else:
-            self._ends(life)
-            self.tell(life, over, TOO_MANY, f"{why}; {life.gives_up()}")
+            self._close_logs(workload)
+            self.set_state(workload, over, TOO_MANY, f"{why}; {workload.give_up_message()}")
 
-    def _rest(self, life: ContainerLife) -> None:
+    def _suspend(self, workload: ContainerWorkload) -> None:
         """Reports the container as suspended."""
-        state, reason, message = life.rests("Exited", is_over=life.is_over)
-        self.tell(life, state or "Pending", reason, message)
+        state, reason, message = workload.suspend("Exited", is_over=workload.is_over)
+        self.set_state(workload, state or "Pending", reason, message)
 
     # Starting and stopping
 
     async def _begin(
-        self, ctx: Context, engine: Engine, obj: Container, tree: Object, life: ContainerLife
+        self, ctx: Context, engine: Engine, obj: Container, tree: Object, workload: ContainerWorkload
     ) -> float | None:
-        found = await wanted(ctx, self._world, obj, tree, life)
+        found = await wanted(ctx, self._machine, obj, tree, workload)
         if isinstance(found, Blocked):
-            self.tell(life, found.state, found.reason, found.message)
-            if life.is_over:
-                self._ends(life)
+            self.set_state(workload, found.state, found.reason, found.message)
+            if workload.is_over:
+                self._close_logs(workload)
             return found.again
-        life.began, life.stopped, life.obeyed = self._world.clock.monotonic(), False, restart_request(obj)
-        life.due = life.due_at = None
-        directory = self._world.logs.of(life.uid).directory
-        life.files = str(directory / "startup_stdout.0.log"), str(directory / "startup_stderr.0.log")
-        start = ContainerStart(self._world, engine, found, life, partial(self._tell_from_start, life))
-        self._works(life, asyncio.ensure_future(start.run()), starting=True)
+        workload.began, workload.stopped, workload.obeyed = self._machine.clock.monotonic(), False, restart_request(obj)
+        workload.due = workload.due_at = None
+        directory = self._machine.logs.of(workload.uid).directory
+        workload.files = str(directory / "startup_stdout.0.log"), str(directory / "startup_stderr.0.log")
+        start = ContainerStart(self._machine, engine, found, workload, partial(self._set_state_of_start, workload))
+        self._set_work(workload, asyncio.ensure_future(start.run()), starting=True)
         return None
 
-    def _works(self, life: ContainerLife, work: "asyncio.Task[None]", *, starting: bool) -> None:
-        life.work, life.starting = work, starting
-        work.add_done_callback(lambda _: self._wake(life.name))
+    def _set_work(self, workload: ContainerWorkload, work: "asyncio.Task[None]", *, starting: bool) -> None:
+        workload.work, workload.starting = work, starting
+        work.add_done_callback(lambda _: self._wake(workload.name))
 
-    def _tell_from_start(self, life: ContainerLife, state: ContainerState, reason: str, message: str) -> None:
-        self.tell(life, state, reason, message)
-        self._wake(life.name)
+    def _set_state_of_start(
+        self, workload: ContainerWorkload, state: ContainerState, reason: str, message: str
+    ) -> None:
+        self.set_state(workload, state, reason, message)
+        self._wake(workload.name)
 
-    def stop(self, engine: Engine, life: ContainerLife, reason: str, message: str) -> None:
+    def stop(self, engine: Engine, workload: ContainerWorkload, reason: str, message: str) -> None:
         """Starts to stop the running container; its end triggers a reconcile."""
-        self.tell(life, "Stopping", reason, message)
-        life.stopped = True
-        life.close_probing()
-        stopping = asyncio.ensure_future(engine.containers.stop(life.id, seconds=life.stop_seconds))
-        self._works(life, stopping, starting=False)
+        self.set_state(workload, "Stopping", reason, message)
+        workload.stopped = True
+        workload.close_probing()
+        stopping = asyncio.ensure_future(engine.containers.stop(workload.id, seconds=workload.stop_seconds))
+        self._set_work(workload, stopping, starting=False)
 
     # Status and logs
 
-    def tell(self, life: ContainerLife, state: ContainerState, reason: str, message: str) -> None:
-        if life.becomes(state, reason, message):
-            self._world.telling.tell(KIND, life, state, reason, message, again=life.restarts > 0)
+    def set_state(self, workload: ContainerWorkload, state: ContainerState, reason: str, message: str) -> None:
+        if workload.set_state(state, reason, message):
+            self._machine.reporter.report(KIND, workload, state, reason, message, is_restart=workload.restarts > 0)
 
-    def _ends(self, life: ContainerLife) -> None:
+    def _close_logs(self, workload: ContainerWorkload) -> None:
         """Ends the logs of this run."""
-        life.output.end()
-        self._world.logs.end(life.uid)
+        workload.output.end()
+        self._machine.logs.end(workload.uid)
 
-    def _note(self, life: ContainerLife, text: str) -> None:
-        _log.debug("container %s: %s", life.name, text)
-        self._world.logs.note(life.uid, text)
+    def _note(self, workload: ContainerWorkload, text: str) -> None:
+        _log.debug("container %s: %s", workload.name, text)
+        self._machine.logs.note(workload.uid, text)
 
-    async def _with_output(self, life: ContainerLife, text: str) -> str:
+    async def _with_output(self, workload: ContainerWorkload, text: str) -> str:
         """Returns the text with the end of the container's output, if the exit code is not 0."""
-        if not life.exit_code:
+        if not workload.exit_code:
             return text
-        logs, since = self._world.logs, life.started_at
-        tail = await logs.tail(life.uid, "stderr", _LINES, since) or await logs.tail(life.uid, "stdout", _LINES, since)
+        logs, since = self._machine.logs, workload.started_at
+        tail = await logs.tail(workload.uid, "stderr", _LINES, since) or await logs.tail(
+            workload.uid, "stdout", _LINES, since
+        )
         return f"{text}; last output: {tail}" if tail else text
 
 

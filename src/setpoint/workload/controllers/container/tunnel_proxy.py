@@ -20,7 +20,7 @@ from setpoint.controller.request import Request, Result
 from setpoint.controller.timers import Channel
 from setpoint.objects.tree import Object
 from setpoint.schema.types import MicroTime
-from setpoint.workload.controllers.container.engine_failure import told_trouble
+from setpoint.workload.controllers.container.engine_failure import problem_condition
 from setpoint.workload.controllers.endpoints import ServiceAddress, serve
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.engine.engine import Engine
@@ -79,50 +79,50 @@ class _TunnelProxyState:
     served: set[str] = field(default_factory=set)
     statuses: dict[str, TunnelStatus] = field(default_factory=dict)
 
-    def becomes(self, state: TunnelProxyState, reason: str, message: str) -> None:
+    def set_state(self, state: TunnelProxyState, reason: str, message: str) -> None:
         self.state, self.reason, self.message = state, reason, message
 
 
 class TunnelProxies:
     """The controller, and the listening tunnels."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._channel = Channel("tunnels")
-        self._known: dict[str, _TunnelProxyState] = {}
+        self._states: dict[str, _TunnelProxyState] = {}
         self._numbers = 0
         self.controller = Controller(
             "containernetworktunnelproxy",
             self._reconcile,
             kind=ContainerNetworkTunnelProxy,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             reads=READS,
             watches=(self._channel,),
             concurrency=4,
         )
-        world.engines.subscribe(self._hear)
+        machine.engines.subscribe(self._on_engine_event)
 
     async def close(self) -> None:
         """Closes all tunnels."""
-        for known in self._known.values():
+        for known in self._states.values():
             await self._end(known)
 
-    def _hear(self, told: Told | None) -> None:
-        if not isinstance(told, Event):
-            for name in self._known:
+    def _on_engine_event(self, event: Told | None) -> None:
+        if not isinstance(event, Event):
+            for name in self._states:
                 self._channel.send(Request(name))
 
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: ContainerNetworkTunnelProxy | None = await ctx.object()
         if obj is None:
-            await self._forget(request.name)
+            await self._discard(request.name)
             return None
         known = await self._of(obj)
         tree: Object = {**tree_of(obj), "kind": "ContainerNetworkTunnelProxy"}
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(serve, ctx, tree, {}, known.served)):
-            await self._forget(request.name)
+            await self._discard(request.name)
             return None
         after = await self._advance(ctx, obj, known)
         ready = {
@@ -137,14 +137,14 @@ class TunnelProxies:
 
     async def _of(self, obj: ContainerNetworkTunnelProxy) -> _TunnelProxyState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
-        found = self._known.get(name)
+        found = self._states.get(name)
         if found is None or found.uid != uid:
-            await self._forget(name)
-            found = self._known[name] = _TunnelProxyState(uid)
+            await self._discard(name)
+            found = self._states[name] = _TunnelProxyState(uid)
         return found
 
-    async def _forget(self, name: str) -> None:
-        found = self._known.pop(name, None)
+    async def _discard(self, name: str) -> None:
+        found = self._states.pop(name, None)
         if found is not None:
             await self._end(found)
 
@@ -156,31 +156,31 @@ class TunnelProxies:
     async def _advance(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _TunnelProxyState) -> float | None:
         """Takes the next step. Returns the delay in seconds before another attempt, or None."""
         name = obj.spec.container_network_name
-        engine = self._world.engines.engine
+        engine = self._machine.engines.engine
         if engine is None:
-            current = self._world.engines.current
-            known.becomes("Pending", *told_trouble(current if not isinstance(current, Engine) else None))
+            current = self._machine.engines.current
+            known.set_state("Pending", *problem_condition(current if not isinstance(current, Engine) else None))
             return None
         if not engine.endpoint.unix:
-            known.becomes("Failed", "EngineElsewhere", _ELSEWHERE)
+            known.set_state("Failed", "EngineElsewhere", _ELSEWHERE)
             return None
         network: ContainerNetwork | None = ctx.lookup(ContainerNetwork, name)
         status = network.status if network is not None else None
         if status is None or status.state != "Running":
-            known.becomes("Pending", "WaitingForNetwork", f"waits for ContainerNetwork {name} to be Ready")
+            known.set_state("Pending", "WaitingForNetwork", f"waits for ContainerNetwork {name} to be Ready")
             await self._end(known)
             return None
         if not status.gateways:
             message = (
                 f"ContainerNetwork {name} has no gateway, because its driver is {status.driver}: use the driver bridge"
             )
-            known.becomes("Failed", "NoGateway", message)
+            known.set_state("Failed", "NoGateway", message)
             return None
         again = await self._listen(ctx, obj, known, status.gateways[0])
         if known.failed:
-            known.becomes("Running", "SomeFailed", "; ".join(known.failed.values()))
+            known.set_state("Running", "SomeFailed", "; ".join(known.failed.values()))
             return again
-        known.becomes("Running", "Running", f"tunnels end at {status.gateways[0]}")
+        known.set_state("Running", "Running", f"tunnels end at {status.gateways[0]}")
         return None
 
     async def _listen(
@@ -223,7 +223,7 @@ class TunnelProxies:
         """Listens at the gateway, at the port of the Service if that port is free. Raises OSError."""
         is_udp = protocol == UDP
         bound = _bound(gateway, wanted, socket.SOCK_DGRAM if is_udp else socket.SOCK_STREAM)
-        proxy = (UDPProxy if is_udp else TCPProxy)(self._world.clock, self._world.ids)
+        proxy = (UDPProxy if is_udp else TCPProxy)(self._machine.clock, self._machine.ids)
         await proxy.start([bound])
         self._numbers += 1
         return _Listening(self._numbers, protocol, proxy, gateway, bound.getsockname()[1])
@@ -233,7 +233,7 @@ class TunnelProxies:
         known = bool(address and port)
         listening.proxy.set_backends([Backend(address, port, tunnel.server_service_name)] if known else [])
         listening.state = "Ready" if known else "NotReady"
-        listening.message = "" if known else _not_known_yet(tunnel)
+        listening.message = "" if known else _pending_message(tunnel)
 
     def _report(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _TunnelProxyState) -> None:
         statuses = []
@@ -257,11 +257,11 @@ class TunnelProxies:
         ctx.status.condition("Ready", running and not known.failed, known.reason, known.message)
 
     def _status(self, tunnel: Tunnel, listening: _Listening | None, failed: Mapping[str, str]) -> TunnelStatus:
-        now = MicroTime.of(self._world.clock.now())
+        now = MicroTime.of(self._machine.clock.now())
         if tunnel.name in failed:
             return TunnelStatus(name=tunnel.name, state="Failed", error_message=failed[tunnel.name], timestamp=now)
         if listening is None:
-            waits = _not_known_yet(tunnel)
+            waits = _pending_message(tunnel)
             return TunnelStatus(name=tunnel.name, state="NotReady", error_message=waits, timestamp=now)
         return TunnelStatus(
             name=tunnel.name,
@@ -295,7 +295,7 @@ def _fault(tunnel: Tunnel, server: Service | None, client: Service | None) -> st
     return ""
 
 
-def _not_known_yet(tunnel: Tunnel) -> str:
+def _pending_message(tunnel: Tunnel) -> str:
     return f"the address of Service {tunnel.server_service_name} is not known yet"
 
 

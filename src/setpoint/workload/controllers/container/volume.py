@@ -8,7 +8,7 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.timers import Channel
-from setpoint.workload.controllers.container.engine_failure import told_trouble, words_of
+from setpoint.workload.controllers.container.engine_failure import error_text, problem_condition
 from setpoint.workload.engine import labels
 from setpoint.workload.engine.engine import Engine
 from setpoint.workload.engine.errors import EngineError, EngineLost, InUse, NameTaken
@@ -33,51 +33,51 @@ class _VolumeStatus(NamedTuple):
 class ContainerVolumes:
     """The controller of ContainerVolumes."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._channel = Channel("volumes")
         # By object, the name in the engine of volumes that we remove; empty for the others.
-        self._known: dict[str, str] = {}
+        self._states: dict[str, str] = {}
         self.controller = Controller(
             "containervolume",
             self._reconcile,
             kind=ContainerVolume,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             watches=(self._channel,),
             concurrency=8,
         )
-        world.engines.subscribe(self._hear)
+        machine.engines.subscribe(self._on_engine_event)
 
-    def _hear(self, told: Told | None) -> None:
-        if not isinstance(told, Event) or (told.kind == "volume" and told.action == "destroy"):
-            for name in self._known:
+    def _on_engine_event(self, event: Told | None) -> None:
+        if not isinstance(event, Event) or (event.kind == "volume" and event.action == "destroy"):
+            for name in self._states:
                 self._channel.send(Request(name))
 
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: ContainerVolume | None = await ctx.object()
         if obj is None:
-            self._known.pop(request.name, None)
+            self._states.pop(request.name, None)
             return None
-        self._known.setdefault(request.name, "")
+        self._states.setdefault(request.name, "")
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj)):
-            self._known.pop(request.name, None)
+            self._states.pop(request.name, None)
             return None
-        engine = self._world.engines.current
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            self._report(ctx, _VolumeStatus("RuntimeUnhealthy" if engine else "Pending", *told_trouble(engine)))
+            self._report(ctx, _VolumeStatus("RuntimeUnhealthy" if engine else "Pending", *problem_condition(engine)))
             return None
         try:
             volume = await self._ensure(engine, obj)
         except EngineLost as error:
-            self._report(ctx, _VolumeStatus("RuntimeUnhealthy", "EngineLost", words_of(error)))
+            self._report(ctx, _VolumeStatus("RuntimeUnhealthy", "EngineLost", error_text(error)))
             return Result(requeue_after=_AGAIN_SECONDS)
         except EngineError as error:
-            self._report(ctx, _VolumeStatus("Pending", "CreateFailed", words_of(error)))
+            self._report(ctx, _VolumeStatus("Pending", "CreateFailed", error_text(error)))
             return Result(requeue_after=_AGAIN_SECONDS)
         # A user's own volume is used and not removed; the label marks volumes that a control plane created.
-        self._known[request.name] = volume.name if labels.UID in volume.labels else ""
+        self._states[request.name] = volume.name if labels.UID in volume.labels else ""
         self._report(ctx, _VolumeStatus("Ready", "Ready", _difference(obj, volume)))
         return None
 
@@ -88,10 +88,10 @@ class ContainerVolumes:
             return found
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         ours = {
-            **labels.thing(group_version=f"{GROUP}/{VERSION}", name=name, uid=uid),
+            **labels.resource_labels(group_version=f"{GROUP}/{VERSION}", name=name, uid=uid),
             **{each.key: each.value for each in spec.labels},
-            **self._world.engines.made_by_us(persistent=spec.persistent),
-            **({labels.WORKLOAD: self._world.workload_id} if self._world.workload_id else {}),
+            **self._machine.engines.made_by_us(persistent=spec.persistent),
+            **({labels.WORKLOAD: self._machine.workload_id} if self._machine.workload_id else {}),
         }
         try:
             driver, options = spec.driver or "local", dict(spec.options)
@@ -101,12 +101,12 @@ class ContainerVolumes:
 
     async def _clean_up(self, ctx: Context, obj: ContainerVolume) -> None:
         """Removes the volume once no container uses the volume."""
-        if obj.spec.persistent or not self._known.get(obj.metadata.name or ""):
+        if obj.spec.persistent or not self._states.get(obj.metadata.name or ""):
             # A volume that was not reconciled yet, or that existed before, is not ours to remove.
             return
-        engine = self._world.engines.current
+        engine = self._machine.engines.current
         if not isinstance(engine, Engine):
-            self._report(ctx, _VolumeStatus("RuntimeUnhealthy", *told_trouble(engine)))
+            self._report(ctx, _VolumeStatus("RuntimeUnhealthy", *problem_condition(engine)))
             raise Requeue(_AGAIN_SECONDS, "no container engine is available to remove the volume")
         try:
             await engine.volumes.remove(obj.spec.name)
@@ -117,13 +117,13 @@ class ContainerVolumes:
             )
             raise Requeue(_IN_USE_SECONDS, "a container uses the volume") from None
         except EngineError as error:
-            self._report(ctx, _VolumeStatus("Pending", "RemoveFailed", words_of(error)))
+            self._report(ctx, _VolumeStatus("Pending", "RemoveFailed", error_text(error)))
             raise Requeue(_AGAIN_SECONDS, error.message) from None
 
-    def _report(self, ctx: Context, told: _VolumeStatus) -> None:
-        is_ready = told.state == "Ready"
-        ctx.status.put(ContainerVolumeStatus(state=told.state, message="" if is_ready else told.message))
-        ctx.status.condition("Ready", is_ready, told.reason, told.message)
+    def _report(self, ctx: Context, state: _VolumeStatus) -> None:
+        is_ready = state.state == "Ready"
+        ctx.status.put(ContainerVolumeStatus(state=state.state, message="" if is_ready else state.message))
+        ctx.status.condition("Ready", is_ready, state.reason, state.message)
 
 
 def _difference(obj: ContainerVolume, volume: Volume) -> str:

@@ -55,27 +55,27 @@ _log = logging.getLogger(__name__)
 class Executables:
     """The controller, and the known state of every Executable."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._channel = Channel("processes")
-        self._known: dict[str, Execution] = {}
-        self._kept = Persistence(world)
-        self._launch = Launch(world, self._kept)
+        self._executions: dict[str, Execution] = {}
+        self._kept = Persistence(machine)
+        self._launch = Launch(machine, self._kept)
         self.controller = Controller(
             "executable",
             self._reconcile,
             kind=Executable,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             reads=READS,
             watches=(self._channel,),
             concurrency=32,
-            condition_events=(),  # events are recorded in `_tell`, in more detail
+            condition_events=(),  # events are recorded in `_set_state`, in more detail
         )
 
     def find(self, uid: str) -> Execution | None:
         """Returns the execution of an object, by uid."""
-        return next((each for each in self._known.values() if each.uid == uid), None)
+        return next((each for each in self._executions.values() if each.uid == uid), None)
 
     def wake(self, name: str) -> None:
         """Enqueues a reconcile of an Executable."""
@@ -84,7 +84,7 @@ class Executables:
     def restart(self, name: str, why: str, *, rebuild: bool = False) -> None:
         """Restarts an Executable for a reason outside of its object, even if the process has ended. `rebuild` has no
         effect: only containers are built."""
-        found = self._known.get(name)
+        found = self._executions.get(name)
         has_begun = found is not None and (found.run is not None or found.is_over or found.due is not None)
         if found is not None and has_begun and not found.restarting:
             found.restarting = why
@@ -92,7 +92,7 @@ class Executables:
 
     def close(self) -> None:
         """Stops probes, port reservations and pending stops; `Processes` ends the processes."""
-        for each in self._known.values():
+        for each in self._executions.values():
             each.close_probing()
             each.release_ports()
             if each.stopping is not None:
@@ -101,36 +101,36 @@ class Executables:
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: Executable | None = await ctx.object()
         if obj is None:
-            self._forget(request.name)
+            self._discard(request.name)
             return None
         execution = self._execution(obj)
         await ctx.load_status()
         if await ctx.finalize(FINALIZER, partial(self._clean_up, ctx, obj, execution)):
-            self._forget(request.name)
+            self._discard(request.name)
             return None
         tree = self._tree(obj)
         after = await self._advance(ctx, obj, tree, execution)
         await self._serve(ctx, tree, execution)
-        report(ctx, self._world, execution)
+        report(ctx, self._machine, execution)
         return Result(requeue_after=after)
 
     def _execution(self, obj: Executable) -> Execution:
         uid, name = obj.metadata.uid or "", obj.metadata.name or ""
-        found = self._known.get(name)
+        found = self._executions.get(name)
         if found is None or found.uid != uid:
-            found = self._known[name] = Execution(uid, name, obeyed=_restart_request(obj))
-            found.remember(obj.status)
+            found = self._executions[name] = Execution(uid, name, obeyed=_restart_request(obj))
+            found.restore(obj.status)
             if not found.is_over:
                 # Processes that an earlier control plane ran in this session ended with that control plane.
                 found.state = ""
         return found
 
-    def _forget(self, name: str) -> None:
-        found = self._known.pop(name, None)
+    def _discard(self, name: str) -> None:
+        found = self._executions.pop(name, None)
         if found is not None:
             found.close_probing()
             found.release_ports()
-            self._world.logs.remove(found.uid)
+            self._machine.logs.remove(found.uid)
 
     # The next step
 
@@ -139,30 +139,30 @@ class Executables:
         spec = obj.spec
         if execution.run is not None:
             if not execution.run.exited.done():
-                return self._tend(obj, execution)
+                return self._reconcile_running(obj, execution)
             if execution.stopping is not None and not execution.stopping.done():
                 return None  # its child processes are still being stopped
-            await self._take_end(spec, execution)
+            await self._handle_exit(spec, execution)
         if spec.suspend and not spec.stop:
-            self._tell(execution, *execution.rests("Finished", is_over=execution.is_over))
+            self._set_state(execution, *execution.suspend("Finished", is_over=execution.is_over))
             return None
         if execution.is_over:
             resumes = execution.restarting or execution.reason == SUSPENDED
-            if not self._asked_to_restart(obj, execution) and (spec.stop or not resumes):
+            if not self._is_restart_requested(obj, execution) and (spec.stop or not resumes):
                 return None
-            execution.starts_anew(asked=True)
+            execution.start_run(is_requested=True)
         if spec.stop:
-            self._tell(execution, "FailedToStart", "Stopped", "stop was set before the process was started")
+            self._set_state(execution, "FailedToStart", "Stopped", "stop was set before the process was started")
             return None
         if execution.due is not None:
-            left = execution.due - self._world.clock.monotonic()
-            asked = self._asked_to_restart(obj, execution) or bool(execution.restarting)
+            left = execution.due - self._machine.clock.monotonic()
+            asked = self._is_restart_requested(obj, execution) or bool(execution.restarting)
             if left > 0 and not asked:
                 return left
-            execution.starts_anew(asked=asked)
+            execution.start_run(is_requested=asked)
         return await self._begin(ctx, obj, tree, execution)
 
-    def _tend(self, obj: Executable, execution: Execution) -> float | None:
+    def _reconcile_running(self, obj: Executable, execution: Execution) -> float | None:
         """Stops or restarts the running process if the spec, a probe or the monitored process requires so."""
         if execution.stopping is not None:
             return None
@@ -172,22 +172,22 @@ class Executables:
             self._stop(obj.spec, execution, SUSPENDING, "suspend was set")
         elif execution.monitored is not None and execution.monitored.done():
             self._stop(obj.spec, execution, "MonitoredProcessEnded", f"process {obj.spec.monitor_pid} has ended")
-        elif self._asked_to_restart(obj, execution) or execution.restarting:
+        elif self._is_restart_requested(obj, execution) or execution.restarting:
             self._stop(obj.spec, execution, "Restarting", execution.restarting)
-        elif execution.probing is not None and (dead := execution.probing.dead) is not None:
+        elif execution.probing is not None and (dead := execution.probing.failed_liveness) is not None:
             execution.restarting = f"the liveness probe {dead.probe.name} failed: {dead.reason}"
             execution.restart_waits = True
             self._stop(obj.spec, execution, "LivenessProbeFailed", execution.restarting)
         return None
 
-    def _asked_to_restart(self, obj: Executable, execution: Execution) -> bool:
+    def _is_restart_requested(self, obj: Executable, execution: Execution) -> bool:
         request = _restart_request(obj)
         if not request or request == execution.obeyed or obj.spec.stop:
             return False
         execution.obeyed, execution.restarting = request, "a restart was requested"
         return True
 
-    async def _take_end(self, spec: ExecutableSpec, execution: Execution) -> None:
+    async def _handle_exit(self, spec: ExecutableSpec, execution: Execution) -> None:
         """Handles the end of the process: final, or before a restart."""
         run, asked = execution.run, execution.stopping is not None
         assert run is not None
@@ -198,57 +198,59 @@ class Executables:
             execution.stopping = None
         said = execution.ended(run.exited.result())
         execution.run = None
-        self._world.logs.end(execution.uid)
+        self._machine.logs.end(execution.uid)
         if left:
-            self._tell(execution, "Unknown", "NotStopped", f"the process could not be stopped; still running: {left}")
+            self._set_state(
+                execution, "Unknown", "NotStopped", f"the process could not be stopped; still running: {left}"
+            )
             return
         if execution.reason == SUSPENDING and not spec.stop:
             self._note(execution, said)
-            self._tell(execution, *execution.rests("Finished", is_over=False))
+            self._set_state(execution, *execution.suspend("Finished", is_over=False))
             return
         if execution.restarting and not execution.restart_waits:
             self._note(execution, f"{said}; {execution.restarting}")
-            execution.starts_anew(asked=True)
+            execution.start_run(is_requested=True)
             return
         if spec.stop or (asked and not execution.restarting):
-            self._tell(execution, "Finished", "Stopped", f"{said} after a stop was requested")
+            self._set_state(execution, "Finished", "Stopped", f"{said} after a stop was requested")
             return
         if execution.restarting or should_restart(spec, execution.exit_code):
             why = f"{execution.restarting}; {said}" if execution.restarting else said
             self._later(spec, execution, await self._with_output(execution, why), "Finished")
             return
         reason = "Completed" if execution.exit_code == 0 else "Failed"
-        self._tell(execution, "Finished", reason, await self._with_output(execution, said))
+        self._set_state(execution, "Finished", reason, await self._with_output(execution, said))
 
     def _later(self, spec: ExecutableSpec, execution: Execution, why: str, over: ExecutableState) -> None:
         """Schedules a restart after the backoff, unless the restarts exceed the limit: then the state becomes
         `over`."""
-        if when := execution.begins_again_later(self._world.clock, spec.restart_backoff, spec.max_restarts):
-            self._tell(execution, "Starting", "BackOff", f"{why}; {when}")
+        if when := execution.schedule_restart(self._machine.clock, spec.restart_backoff, spec.max_restarts):
+            self._set_state(execution, "Starting", "BackOff", f"{why}; {when}")
         else:
-            self._tell(execution, over, TOO_MANY, f"{why}; {execution.gives_up()}")
+            self._set_state(execution, over, TOO_MANY, f"{why}; {execution.give_up_message()}")
 
     # Starting
 
     async def _begin(self, ctx: Context, obj: Executable, tree: Object, execution: Execution) -> float | None:
         spec = obj.spec
         if not spec.start:
-            self._tell(execution, "", "NotStarted", "start is false: set start to true to start the process")
+            self._set_state(execution, "", "NotStarted", "start is false: set start to true to start the process")
             return None
         lookup = Lookup(ctx.lookup)
         if waiting := waiting_for(tree, lookup.object):
             reason, message = self._waits(tree, waiting)
-            self._tell(execution, "Starting" if execution.restarts else "", reason, message)
+            self._set_state(execution, "Starting" if execution.restarts else "", reason, message)
             return None
         try:
             serving = producers(tree)
             self._reserve(execution, serving, lookup)
             lookup = Lookup(ctx.lookup, {service: each.port for service, each in execution.ports.items()})
-            inherited = self._world.environ if spec.inherits else {}
-            env = environment(tree, ambient=inherited, read=self._world.read, lookup=lookup)
+            inherited = self._machine.environ if spec.inherits else {}
+            env = environment(tree, ambient=inherited, read=self._machine.read, lookup=lookup)
             args = arguments(spec.args, tree, lookup)
         except NotYet as waiting:
-            self._tell(execution, "Starting", "WaitingForValues", str(waiting))
+            self._set_state(execution, "Starting", "WaitingForValues", str(waiting))
             return None
         except EnvironmentProblem as problem:
             return self._failed(spec, execution, problem.reason, str(problem))
@@ -262,7 +264,7 @@ class Executables:
     def _waits(self, tree: Object, waiting: Sequence[Waiting]) -> tuple[str, str]:
         """Returns the reason and message of the wait; reports a deadlock if the dependencies can never be ready."""
         key = "Executable", meta.name(tree)
-        circle = next((each for each in self._world.deadlocks() if key in each.keys), None)
+        circle = next((each for each in self._machine.deadlocks() if key in each.keys), None)
         if circle is not None:
             return "Deadlock", circle.message
         return "WaitingForDependencies", f"waits for {'; '.join(map(str, waiting))}"
@@ -275,13 +277,13 @@ class Executables:
             service = lookup.object("Service", producer.service)
             if service is None:
                 continue  # templates that need the port wait for the Service
-            owner = self._world.port_owner("Executable", execution.name, producer.service)
+            owner = self._machine.port_owner("Executable", execution.name, producer.service)
             protocol = service["spec"].get("protocol", TCP)
-            execution.ports[producer.service] = self._world.ports.reserve(owner, protocol, ["127.0.0.1", "::1"])
+            execution.ports[producer.service] = self._machine.ports.reserve(owner, protocol, ["127.0.0.1", "::1"])
 
     async def _start(self, obj: Executable, execution: Execution, args: list[str]) -> float | None:
         """Starts the Executable with the first execution type that succeeds."""
-        spec, clock = obj.spec, self._world.clock
+        spec, clock = obj.spec, self._machine.clock
         execution.started_at, execution.began = clock.now(), clock.monotonic()
         execution.due = execution.due_at = None
         execution.obeyed = _restart_request(obj)
@@ -299,8 +301,8 @@ class Executables:
             wake = partial(self.wake, execution.name)
             monitor = spec.monitor_pid, spec.monitor_timestamp
             tie = self._tie(spec, run)
-            execution.monitored = await end_of(self._world.processes, *monitor, wake, tie)
-            self._tell(execution, "Running", "Running", self._who_runs(spec, run))
+            execution.monitored = await end_of(self._machine.processes, *monitor, wake, tie)
+            self._set_state(execution, "Running", "Running", self._runner_text(spec, run))
             self._probe(obj, execution)
             return None
         first = problems[0]
@@ -314,8 +316,8 @@ class Executables:
         how = signal_of(spec.stop_signal), spec.stop_timeout.total_seconds()
         return Tie((0, 0), *how, root=run.running.identity, cookie=run.running.cookie)
 
-    def _who_runs(self, spec: ExecutableSpec, run: ExecutableRun) -> str:
-        records = self._world.records
+    def _runner_text(self, spec: ExecutableSpec, run: ExecutableRun) -> str:
+        records = self._machine.records
         who = f"process {run.pid}" if run.pid else f"session {run.id}"
         if spec.effective_mode == "session" or records.lasting:
             return who
@@ -323,13 +325,13 @@ class Executables:
 
     def _failed(self, spec: ExecutableSpec, execution: Execution, reason: str, message: str) -> float | None:
         """Handles a failed start."""
-        execution.finished_at = self._world.clock.now()
-        self._world.logs.end(execution.uid)
+        execution.finished_at = self._machine.clock.now()
+        self._machine.logs.end(execution.uid)
         if spec.restart_policy != "Never":
-            execution.began = self._world.clock.monotonic()  # the process never ran
+            execution.began = self._machine.clock.monotonic()  # the process never ran
             self._later(spec, execution, message, "FailedToStart")
             return execution.wait.total_seconds() if execution.due is not None and execution.wait is not None else None
-        self._tell(execution, "FailedToStart", reason, message)
+        self._set_state(execution, "FailedToStart", reason, message)
         return None
 
     # Stopping
@@ -338,7 +340,7 @@ class Executables:
         """Starts to stop the running process; its end triggers a reconcile."""
         run = execution.run
         assert run is not None
-        self._tell(execution, "Stopping", reason, message)
+        self._set_state(execution, "Stopping", reason, message)
         execution.close_probing()
         execution.stopping = asyncio.ensure_future(
             run.stop(signal_of(spec.stop_signal), spec.stop_timeout.total_seconds())
@@ -354,12 +356,12 @@ class Executables:
                 await self._kept.clean_up(execution.name)
             return
         if not ends_with_object(spec.effective_mode):
-            self._kept.let_go(execution.name)
+            self._kept.release(execution.name)
             return
         if execution.stopping is None:
             self._stop(spec, execution, "Deleting", "the object is being deleted")
         if execution.stopping is None or not execution.stopping.done():
-            report(ctx, self._world, execution)
+            report(ctx, self._machine, execution)
             raise Requeue(_STOPPING_SECONDS, "the process is being stopped")
         if spec.effective_mode == "cleanup":
             await self._kept.clean_up(execution.name)
@@ -391,29 +393,29 @@ class Executables:
 
         async def execute(command: Sequence[str], directory: str) -> tuple[int | None, str]:
             env = execution.environment.values if execution.environment is not None else {}
-            return await run_command(self._world, command, env, directory or spec.working_directory)
+            return await run_command(self._machine, command, env, directory or spec.working_directory)
 
         async def before() -> Mapping[str, int]:
             return execution.before
 
-        lookup = partial(self._world.lookup, ports)
-        probes = Probes(self._world, execution.uid, tree, lookup, execute, before)
+        lookup = partial(self._machine.lookup, ports)
+        probes = Probes(self._machine, execution.uid, tree, lookup, execute, before)
         wake = partial(self.wake, execution.name)
-        execution.probing = Probing(spec.health_probes, probes.run, wake, self._world.clock)
+        execution.probing = Probing(spec.health_probes, probes.run, wake, self._machine.clock)
 
-    def _tell(self, execution: Execution, state: Any, reason: str, message: str) -> None:
-        if execution.becomes(state, reason, message):
-            self._world.telling.tell(KIND, execution, state, reason, message, again=execution.restarts > 0)
+    def _set_state(self, execution: Execution, state: Any, reason: str, message: str) -> None:
+        if execution.set_state(state, reason, message):
+            self._machine.reporter.report(KIND, execution, state, reason, message, is_restart=execution.restarts > 0)
 
     def _note(self, execution: Execution, text: str) -> None:
         _log.debug("executable %s: %s", execution.name, text)
-        self._world.logs.note(execution.uid, text)
+        self._machine.logs.note(execution.uid, text)
 
     async def _with_output(self, execution: Execution, text: str) -> str:
         """Returns the text with the end of the process's output, if the exit code is not 0."""
         if not execution.exit_code:
             return text
-        logs, since = self._world.logs, execution.started_at
+        logs, since = self._machine.logs, execution.started_at
         tail = await logs.tail(execution.uid, STDERR, _LINES, since)
         tail = tail or await logs.tail(execution.uid, STDOUT, _LINES, since)
         return f"{text}; last output: {tail}" if tail else text

@@ -19,30 +19,30 @@ STDOUT, STDERR = "stdout", "stderr"
 class Launch:
     """Starts Executables with resolved arguments and environment."""
 
-    def __init__(self, world: Machine, kept: Persistence) -> None:
-        self._world, self._kept = world, kept
+    def __init__(self, machine: Machine, kept: Persistence) -> None:
+        self._machine, self._kept = machine, kept
 
     async def run(self, kind: str, obj: Executable, execution: Execution, args: list[str]) -> ExecutableRun | None:
         """Starts an Executable with one execution type. Returns None if the start must wait; the reason is then set.
         Raises StartError."""
         if kind == "IDE":
-            if self._world.ide is None:
+            if self._machine.ide is None:
                 remedy = "start the control plane from the IDE, or use executionType Process"
                 raise StartError("IDENotAvailable", "no IDE connection is configured", remedy)
-            return await self._world.ide.start(obj, execution, args, *self._output(obj, execution))
+            return await self._machine.ide.start(obj, execution, args, *self._output(obj, execution))
         self._write_certificates(obj, execution)
         command = self._command(obj, execution, args)
         execution.release_ports()
         if obj.spec.effective_mode != "session":
             return await self._kept.run(obj, execution, command)
-        if obj.spec.terminal is not None and self._world.terminals is not None:
-            return await self._world.terminals.start(obj, execution, command)
+        if obj.spec.terminal is not None and self._machine.terminals is not None:
+            return await self._machine.terminals.start(obj, execution, command)
         sinks = self._output(obj, execution)
-        return ProcessRun(self._world.processes, await self._world.processes.start(command, *sinks))
+        return ProcessRun(self._machine.processes, await self._machine.processes.start(command, *sinks))
 
     def _output(self, obj: Executable, execution: Execution) -> tuple[Sink, Sink]:
         """Returns the sinks for stdout and stderr."""
-        limits, logs = limits_of(obj.spec.logs), self._world.logs
+        limits, logs = limits_of(obj.spec.logs), self._machine.logs
         directory = logs.of(execution.uid).directory
         execution.files = str(directory / "stdout.0.log"), str(directory / "stderr.0.log")
         stdout, stderr = logs.capture(execution.uid, STDOUT, limits), logs.capture(execution.uid, STDERR, limits)
@@ -51,26 +51,26 @@ class Launch:
 
     def _write_certificates(self, obj: Executable, execution: Execution) -> None:
         if obj.spec.pem_certificates is not None:
-            directory = self._world.directory / execution.name / "certs"
+            directory = self._machine.directory / execution.name / "certs"
             for skipped in write_certificates(directory, obj.spec.pem_certificates.to_json()):
-                self._world.logs.note(execution.uid, f"skipped: {skipped}")
+                self._machine.logs.note(execution.uid, f"skipped: {skipped}")
 
     def _command(self, obj: Executable, execution: Execution, args: list[str]) -> Command:
-        spec, world = obj.spec, self._world
+        spec, machine = obj.spec, self._machine
         try:
             number = signal_of(spec.stop_signal)
         except ValueError as error:
             raise StartError("InvalidSpec", str(error), "change spec.stopSignal") from None
         assert execution.environment is not None
-        directory = world.path(spec.working_directory) if spec.working_directory else world.working_directory
+        directory = machine.path(spec.working_directory) if spec.working_directory else machine.working_directory
         # Without a record a process could not be found again: such a process ends with the control plane.
-        keep = spec.effective_mode == "persistent" and world.records.lasting
+        keep = spec.effective_mode == "persistent" and machine.records.lasting
         return Command(
             os.path.expanduser(spec.executable_path),
             args,
             execution.environment.values,
             str(directory),
-            world.processes.cookie(execution.uid, keep=keep),
+            machine.processes.cookie(execution.uid, keep=keep),
             stdin=spec.stdin,
             keep=keep,
             stop_signal=number,

@@ -5,7 +5,7 @@ import signal
 from dataclasses import dataclass, field
 
 from setpoint.workload.controllers.executable.process_run import ExecutableRun
-from setpoint.workload.controllers.workload_state import SUSPENDED, Life, moment
+from setpoint.workload.controllers.workload_state import SUSPENDED, WorkloadState, moment
 from setpoint.workload.kinds.executable import FINAL, ExecutableSpec, ExecutableState, ExecutableStatus
 from setpoint.workload.kinds.parts import HealthStatus
 from setpoint.workload.process.command import Exit
@@ -16,7 +16,7 @@ _SIGNALLED = 128
 
 
 @dataclass
-class Execution(Life):
+class Execution(WorkloadState):
     """One Executable object and its process."""
 
     state: ExecutableState = ""
@@ -30,8 +30,8 @@ class Execution(Life):
     def is_over(self) -> bool:
         return self.state in FINAL
 
-    def starts_anew(self, *, asked: bool = False) -> None:
-        super().starts_anew(asked=asked)
+    def start_run(self, *, is_requested: bool = False) -> None:
+        super().start_run(is_requested=is_requested)
         self.run = None
         # Another process may have taken a port since; the same port is tried first.
         self.release_ports()
@@ -91,10 +91,10 @@ class Execution(Life):
             identity_time=run.identity if run is not None else "",
         )
 
-    def remember(self, status: ExecutableStatus | None) -> None:
+    def restore(self, status: ExecutableStatus | None) -> None:
         """Takes over the status that an earlier control plane reported."""
         if status is not None:
-            self.take_over(status)
+            self.restore_status(status)
             self.files = status.std_out_file, status.std_err_file
 
 

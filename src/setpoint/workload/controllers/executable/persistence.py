@@ -28,15 +28,15 @@ _OUTPUT = "output"
 class Persistence:
     """Runs persistent processes."""
 
-    def __init__(self, world: Machine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
 
     async def run(self, obj: Executable, execution: Execution, command: Command) -> ProcessRun | None:
         """Returns the process of an Executable in the modes persistent and cleanup, or None if the start must wait.
         Raises StartError."""
-        records, name = self._world.records, execution.name
-        if holder := records.take(KIND, name):
-            execution.becomes("Starting", "HeldElsewhere", f"{holder} manages this process: stop it, or wait")
+        records, name = self._machine.records, execution.name
+        if holder := records.acquire(KIND, name):
+            execution.set_state("Starting", "HeldElsewhere", f"{holder} manages this process: stop it, or wait")
             return None
         assert execution.environment is not None
         named = {key: command.env[key] for key in execution.environment.explicit if key in command.env}
@@ -44,22 +44,22 @@ class Persistence:
         found = records.kept(KIND, name)
         running = await self._adopted(execution, found, key) if found is not None else None
         if running is None and not creates_if_missing(obj.spec.effective_mode):
-            execution.becomes("NotFound", "NotFound", "no process of an earlier session is running")
+            execution.set_state("NotFound", "NotFound", "no process of an earlier session is running")
             return None
         if running is None:
             running = await self._started(execution, command, key)
-        return ProcessRun(self._world.processes, running)
+        return ProcessRun(self._machine.processes, running)
 
     async def clean_up(self, name: str) -> None:
         """Stops the process that an earlier session left under this name."""
-        found = self._world.records.kept(KIND, name)
+        found = self._machine.records.kept(KIND, name)
         if found is not None:
             await self._end(name, found)
-        self._world.records.give_back(KIND, name)
+        self._machine.records.release(KIND, name)
 
-    def let_go(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Leaves the process running without an object; a later object with this name takes over the process."""
-        self._world.records.give_back(KIND, name)
+        self._machine.records.release(KIND, name)
 
     async def _adopted(self, execution: Execution, found: Object, key: LifecycleKey) -> Running | None:
         """Returns the recorded process if the process runs and matches the spec."""
@@ -70,21 +70,21 @@ class Persistence:
         if found.get("key") != key.key:
             changed = difference(found.get("parts") or {}, key.parts)
             what = ", ".join(changed) or "its key"
-            self._world.logs.note(
+            self._machine.logs.note(
                 execution.uid, f"the process of an earlier session differs from the spec and is stopped: {what} changed"
             )
             await self._end(execution.name, found)
             return None
-        running = await self._world.processes.adopt(identity)
+        running = await self._machine.processes.adopt(identity)
         if running is not None:
             running.cookie = found.get("cookie", "")
             self._follow(execution, Path(found["stdout"]), Path(found["stderr"]))
-            self._world.logs.note(execution.uid, f"process {identity.pid} of an earlier session was taken over")
+            self._machine.logs.note(execution.uid, f"process {identity.pid} of an earlier session was taken over")
         return running
 
     async def _started(self, execution: Execution, command: Command, key: LifecycleKey) -> Running:
         # The output of a process without a record is in the temporary directory.
-        place = self._world.kept_directory if self._world.records.lasting else self._world.directory
+        place = self._machine.kept_directory if self._machine.records.lasting else self._machine.directory
         directory = place / _OUTPUT
         make_directory(directory)
         stdout, stderr = (directory / f"{execution.uid}.{end}" for end in ("out", "err"))
@@ -99,34 +99,34 @@ class Persistence:
         }
         # Recorded before the start, so that the cookie is known if this process is killed in between.
         self._record(execution.name, record)
-        running = await self._world.processes.start(command, stdout, stderr)
+        running = await self._machine.processes.start(command, stdout, stderr)
         try:
             self._record(execution.name, {**record, "identity": running.identity.text()})
         except StartError:
-            await self._world.processes.stop(running)
+            await self._machine.processes.stop(running)
             raise
         self._follow(execution, stdout, stderr)
         return running
 
     def _record(self, name: str, record: Object) -> None:
-        if not self._world.records.keep(KIND, name, record, self._world.workload_id):
+        if not self._machine.records.keep(KIND, name, record, self._machine.workload_id):
             remedy = "check that the file is writable, and start the Executable again"
-            raise StartError("NotRecorded", self._world.records.problem, remedy)
+            raise StartError("NotRecorded", self._machine.records.problem, remedy)
 
     def _follow(self, execution: Execution, stdout: Path, stderr: Path) -> None:
         execution.files = str(stdout), str(stderr)
         for source, path in (("stdout", stdout), ("stderr", stderr)):
-            self._world.logs.follow(execution.uid, source, path)
+            self._machine.logs.follow(execution.uid, source, path)
 
     async def _end(self, name: str, found: Object) -> None:
         identity = parse(found.get("identity", ""))
         how = {"signal": found.get("stopSignal"), "grace": found.get("stopTimeout")}
         if identity is not None and is_alive(identity):
-            await self._world.processes.stop(identity, cookie=found.get("cookie", ""), **how)
+            await self._machine.processes.stop(identity, cookie=found.get("cookie", ""), **how)
         elif cookie := found.get("cookie"):
             # The process may have started without a record of its pid, or may have left children behind.
-            await self._world.processes.stop_marked(cookie, **how)
+            await self._machine.processes.stop_marked(cookie, **how)
         for key in ("stdout", "stderr"):
             if path := found.get(key):
                 Path(path).unlink(missing_ok=True)
-        self._world.records.drop(KIND, name)
+        self._machine.records.drop(KIND, name)

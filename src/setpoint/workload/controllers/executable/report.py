@@ -5,12 +5,12 @@ from setpoint.workload.controllers.executable.lifecycle import Execution
 from setpoint.workload.runtime import Machine
 
 
-def report(ctx: Context, world: Machine, execution: Execution) -> None:
+def report(ctx: Context, machine: Machine, execution: Execution) -> None:
     """Writes the state to the object's status. Records an event when the probes begin to fail."""
     health = execution.health
     ctx.status.put(execution.status())
     running = execution.state == "Running"
-    if (watched := world.watched("Executable", execution.name)) is not None:
+    if (watched := machine.watched("Executable", execution.name)) is not None:
         ctx.status.condition("Watching", *watched)
     ctx.status.condition("Started", running, execution.reason, execution.message)
     if not running:
@@ -23,4 +23,4 @@ def report(ctx: Context, world: Machine, execution: Execution) -> None:
         message = "; ".join(failed) or "the probes have no results yet"
         news = ctx.status.condition("Ready", False, "ProbeFailed" if failed else "Probing", message)
         if news and failed:
-            world.telling.event("Executable", execution, "Unhealthy", message, is_bad=True)
+            machine.reporter.event("Executable", execution, "Unhealthy", message, is_bad=True)

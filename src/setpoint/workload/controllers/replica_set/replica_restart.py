@@ -58,16 +58,16 @@ async def restart(
     before = obj.status.observed_restart if obj.status is not None else ""
     pending = [each for each in active if request and _annotation(each, RESTARTED_WITH) != request]
     if not pending:
-        return list(active), request if all(map(_is_settled, active)) else before
+        return list(active), request if all(map(_is_restarted, active)) else before
     unwell = [each for each in pending if not is_good(each)]
     waiting = {each.metadata.uid for each in pending}
-    others_are_well = all(_is_settled(each) for each in active if each.metadata.uid not in waiting)
+    others_are_well = all(_is_restarted(each) for each in active if each.metadata.uid not in waiting)
     turn = {each.metadata.uid for each in unwell or (pending[:1] if others_are_well else [])}
     change: Object = {"metadata": {"annotations": {RESTART_REQUESTED: request, RESTARTED_WITH: request}}}
     return await _changed(ctx, active, lambda replica: change if replica.metadata.uid in turn else None), before
 
 
-def _is_settled(replica: Executable) -> bool:
+def _is_restarted(replica: Executable) -> bool:
     """Returns True if the replica has completed the requested restart and needs no waiting."""
     if replica.spec.suspend:
         return True

@@ -59,15 +59,15 @@ class _ReplicaSetState:
 class ReplicaSets:
     """The controller of ExecutableReplicaSets."""
 
-    def __init__(self, world: Machine) -> None:
-        self._clock = world.clock
-        self._known: dict[str, _ReplicaSetState] = {}
+    def __init__(self, machine: Machine) -> None:
+        self._clock = machine.clock
+        self._states: dict[str, _ReplicaSetState] = {}
         self.controller = Controller(
             "executable-replica-set",
             self._reconcile,
             kind=ExecutableReplicaSet,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             owns=(Executable,),
             concurrency=4,
         )
@@ -75,7 +75,7 @@ class ReplicaSets:
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: ExecutableReplicaSet | None = await ctx.object()
         if obj is None:
-            self._known.pop(request.name, None)
+            self._states.pop(request.name, None)
             return None
         uid = obj.metadata.uid or ""
         await ctx.load_status()
@@ -108,9 +108,9 @@ class ReplicaSets:
 
     def _knowledge(self, obj: ExecutableReplicaSet, replicas: Sequence[Executable]) -> _ReplicaSetState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
-        known = self._known.get(name)
+        known = self._states.get(name)
         if known is None or known.uid != uid:
-            known = self._known[name] = _ReplicaSetState(
+            known = self._states[name] = _ReplicaSetState(
                 uid, scaled_at=obj.status.last_scale_time if obj.status is not None else None
             )
         known.last = max(known.last, *map(_number, replicas), 0)
@@ -125,11 +125,11 @@ class ReplicaSets:
         known: _ReplicaSetState,
         active: list[Executable],
         hash_: str,
-        holds: int,
+        held_back: int,
     ) -> list[Executable]:
         """Creates the missing replicas, except `holds` whose predecessors must end first. Raises Invalid."""
         made = list(active)
-        while len(made) + holds < obj.spec.replicas:
+        while len(made) + held_back < obj.spec.replicas:
             known.last += 1
             replica = ctx.own(_replica(obj, known.last, hash_))
             try:
@@ -157,10 +157,10 @@ class ReplicaSets:
         obj: ExecutableReplicaSet,
         known: _ReplicaSetState,
         active: Sequence[Executable],
-        going: Sequence[Executable],
+        retired: Sequence[Executable],
     ) -> list[Executable]:
         """Deletes replicas, or stops and keeps them. Returns the other replicas."""
-        for each in going:
+        for each in retired:
             if not obj.spec.stop_on_scale_down:
                 await delete_child(ctx, each)
                 continue
@@ -170,7 +170,7 @@ class ReplicaSets:
             except NotFound:
                 continue
         known.scaled_at = self._clock.now()
-        gone = {each.metadata.uid for each in going}
+        gone = {each.metadata.uid for each in retired}
         return [each for each in active if each.metadata.uid not in gone]
 
     async def _replace_failed(

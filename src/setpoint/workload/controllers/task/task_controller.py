@@ -69,7 +69,7 @@ class _TaskState:
 
 
 @dataclass
-class _Said:
+class _TaskReport:
     """The reason and message of a reconcile that do not follow from the runs."""
 
     reason: str = ""
@@ -81,15 +81,15 @@ class _Said:
 class Tasks:
     """The controller of Tasks."""
 
-    def __init__(self, world: Machine) -> None:
-        self._clock = world.clock
-        self._known: dict[str, _TaskState] = {}
+    def __init__(self, machine: Machine) -> None:
+        self._clock = machine.clock
+        self._states: dict[str, _TaskState] = {}
         self.controller = Controller(
             "task",
             self._reconcile,
             kind=Task,
-            clock=world.clock,
-            ids=world.ids,
+            clock=machine.clock,
+            ids=machine.ids,
             owns=(Executable, Container),
             reads=READS,
             concurrency=4,
@@ -98,7 +98,7 @@ class Tasks:
     async def _reconcile(self, ctx: Context, request: Request) -> Result | None:
         obj: Task | None = await ctx.object()
         if obj is None:
-            self._known.pop(request.name, None)
+            self._states.pop(request.name, None)
             return None
         uid = obj.metadata.uid or ""
         await ctx.load_status()
@@ -107,9 +107,9 @@ class Tasks:
         now = self._clock.now()
         known = self._knowledge(obj)
         runs = runs_of(await _attempts(ctx, uid), obj.status.runs if obj.status is not None else [])
-        said = _Said(last=obj.status.last_schedule_time if obj.status is not None else None)
+        said = _TaskReport(last=obj.status.last_schedule_time if obj.status is not None else None)
         try:
-            await self._tend(ctx, obj, runs, now)
+            await self._reconcile_runs(ctx, obj, runs, now)
             await self._begin(ctx, obj, known, runs, now, said)
         except Invalid as error:
             said.reason, said.message = "InvalidTemplate", f"{error}; correct spec.template"
@@ -128,10 +128,10 @@ class Tasks:
     def _knowledge(self, obj: Task) -> _TaskState:
         name, uid = obj.metadata.name or "", obj.metadata.uid or ""
         request = (obj.metadata.annotations or {}).get(RESTART_REQUESTED, "")
-        known = self._known.get(name)
+        known = self._states.get(name)
         if known is None or known.uid != uid:
             obeyed = obj.status.observed_restart if obj.status is not None else ""
-            known = self._known[name] = _TaskState(uid, obeyed, obeyed)
+            known = self._states[name] = _TaskState(uid, obeyed, obeyed)
         if not request and known.requested is not None:
             known.requested = None  # the request was withdrawn
         if request and request != known.seen:
@@ -145,7 +145,7 @@ class Tasks:
 
     # Active runs
 
-    async def _tend(self, ctx: Context, obj: Task, runs: Sequence[RunAttempts], now: datetime) -> None:
+    async def _reconcile_runs(self, ctx: Context, obj: Task, runs: Sequence[RunAttempts], now: datetime) -> None:
         """Retries failed runs, and stops runs that exceed their deadline. Raises Invalid."""
         for run in runs:
             if run.ending(obj.spec, now) is not None:
@@ -163,7 +163,7 @@ class Tasks:
     # The next run
 
     async def _begin(
-        self, ctx: Context, obj: Task, known: _TaskState, runs: list[RunAttempts], now: datetime, said: _Said
+        self, ctx: Context, obj: Task, known: _TaskState, runs: list[RunAttempts], now: datetime, said: _TaskReport
     ) -> None:
         """Starts a run that is due, or sets the reason why the run does not start. Raises Invalid."""
         found = self._due(obj, known, runs, now, said)
@@ -199,7 +199,9 @@ class Tasks:
         elif obj.spec.schedule:
             said.last = found.at
 
-    def _due(self, obj: Task, known: _TaskState, runs: Sequence[RunAttempts], now: datetime, said: _Said) -> Due | None:
+    def _due(
+        self, obj: Task, known: _TaskState, runs: Sequence[RunAttempts], now: datetime, said: _TaskReport
+    ) -> Due | None:
         """Returns the run that is due now, and sets the time of the next one in `said`."""
         made = obj.metadata.creation_timestamp or now
         found = None
@@ -319,7 +321,7 @@ def _kind(tree: Object) -> type[Executable] | type[Container]:
 
 
 def _report(
-    ctx: Context, obj: Task, known: _TaskState, runs: Sequence[tuple[RunAttempts, Ending | None]], said: _Said
+    ctx: Context, obj: Task, known: _TaskState, runs: Sequence[tuple[RunAttempts, Ending | None]], said: _TaskReport
 ) -> None:
     before = obj.status or TaskStatus()
     active = [run for run, ending in runs if ending is None]
@@ -344,7 +346,7 @@ def _report(
             observed_restart=known.obeyed,
         )
     )
-    reason, message = _in_words(ctx, obj, state, active, last, said)
+    reason, message = _reason_and_message(ctx, obj, state, active, last, said)
     if state in ("Succeeded", "Failed"):
         ctx.status.condition("Succeeded", state == "Succeeded", *_outcome(ctx, state, last))
     else:
@@ -352,8 +354,8 @@ def _report(
     ctx.status.condition("Ready", state == "Succeeded" and said.reason not in _INVALID, reason, message)
 
 
-def _in_words(
-    ctx: Context, obj: Task, state: TaskState, active: Sequence[RunAttempts], last: Ending | None, said: _Said
+def _reason_and_message(
+    ctx: Context, obj: Task, state: TaskState, active: Sequence[RunAttempts], last: Ending | None, said: _TaskReport
 ) -> tuple[str, str]:
     """Returns the reason and message of the conditions; a reason that prevents the next run takes precedence."""
     if said.reason and not (said.reason == "Suspended" and (active or last is not None)):

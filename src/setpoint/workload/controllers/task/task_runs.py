@@ -46,7 +46,7 @@ class RunAttempts:
     scheduled: MicroTime
     attempts: int = 0
     objects: list[Object] = field(default_factory=list)
-    remembered: TaskRun | None = None
+    recorded: TaskRun | None = None
     request: str = ""
     # Arguments of the request, appended to those of the task.
     arguments: tuple[str, ...] = ()
@@ -62,14 +62,14 @@ class RunAttempts:
         """The start time of the first attempt."""
         if self.objects:
             return _moment(meta.annotations(self.objects[-1]).get(BEGAN_AT))
-        return self.remembered.start_time if self.remembered is not None else None
+        return self.recorded.start_time if self.recorded is not None else None
 
     @property
     def name(self) -> str:
         last = self.last
         if last is not None:
             return meta.name(last)
-        return self.remembered.name if self.remembered is not None else ""
+        return self.recorded.name if self.recorded is not None else ""
 
     @property
     def exit_code(self) -> int | None:
@@ -122,7 +122,7 @@ class RunAttempts:
         if self.is_stopping:
             reason, message = _why_stopped(self.last)
             return Ending("Failed", reason, message, self._failed_at)
-        said = _said(self.last) if self.last is not None else f"{self.name} was deleted while running"
+        said = _failure_message(self.last) if self.last is not None else f"{self.name} was deleted while running"
         deadline = self.deadline(spec)
         retry = self.retry_at(spec)
         if retry is None:
@@ -150,7 +150,7 @@ class RunAttempts:
         )
 
 
-def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[RunAttempts]:
+def runs_of(children: Iterable[Object], recorded: Sequence[TaskRun]) -> list[RunAttempts]:
     """Returns the runs of a task, the oldest first."""
     found: dict[MicroTime, RunAttempts] = {}
     for tree in sorted(children, key=_attempt):
@@ -163,14 +163,14 @@ def runs_of(children: Iterable[Object], remembered: Sequence[TaskRun]) -> list[R
         run.request = meta.annotations(tree).get(RUN_REQUEST, "")
         with suppress(ValueError):
             run.arguments = arguments_of(tree)
-    for each in remembered:
+    for each in recorded:
         if each.scheduled_time is None:
             continue
         known = found.get(each.scheduled_time)
         if known is None and each.state == "Running":
             known = found[each.scheduled_time] = RunAttempts(each.scheduled_time, request=each.request)
         if known is not None:
-            known.remembered = each
+            known.recorded = each
             known.attempts = max(known.attempts, each.attempts)
     return sorted(found.values(), key=lambda run: run.scheduled)
 
@@ -180,7 +180,7 @@ def surplus(runs: Sequence[tuple[RunAttempts, Ending | None]], spec: TaskSpec) -
     for state, limit in (("Succeeded", spec.successful_history_limit), ("Failed", spec.failed_history_limit)):
         ended = [run for run, ending in runs if ending is not None and ending.state == state]
         for run in ended[: max(len(ended) - limit, 0)]:
-            if run.remembered is not None and run.remembered.state == state:
+            if run.recorded is not None and run.recorded.state == state:
                 yield run
 
 
@@ -254,7 +254,7 @@ def _why_stopped(tree: Object | None) -> tuple[str, str]:
     return reason or "Stopped", message or "the run was stopped"
 
 
-def _said(tree: Object) -> str:
+def _failure_message(tree: Object) -> str:
     """Returns the failure message of an attempt."""
     said = {each["type"]: each.get("message", "") for each in _status(tree).get("conditions") or ()}
     text: str = said.get("Started") or said.get("Ready") or progress(tree).says
