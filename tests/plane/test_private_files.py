@@ -69,6 +69,9 @@ async def test_store_keys_kubeconfig_and_socket_are_private(tmp_path: Path) -> N
             await plane.listen("127.0.0.1", tls=True)
             plane.write_kubeconfig(tmp_path / "kube" / "config")
             check(tmp_path)
+            # A kube-controller-manager that starts now reads the key.
+            [key] = tmp_path.rglob("service-accounts.pem")
+            assert "PRIVATE KEY" in key.read_text()
         check(tmp_path)
         store = await open_store(f"memory:{tmp_path}/kept", SystemClock(), SystemIds())
         await store.close()

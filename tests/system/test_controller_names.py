@@ -16,6 +16,7 @@ from setpoint.system.controller_names import GARBAGE_COLLECTOR, NAMES, NAMESPACE
         ((NAMESPACE,), {NAMESPACE}),
         (("*", f"-{NAMESPACE}"), set(NAMES) - {NAMESPACE}),
         ((NAMESPACE, f"-{GARBAGE_COLLECTOR}"), {NAMESPACE}),
+        ((f"*,-{NAMESPACE}, -{GARBAGE_COLLECTOR}",), set(NAMES) - {NAMESPACE, GARBAGE_COLLECTOR}),
     ],
 )
 def test_names_say_which(given: bool | tuple[str, ...], meant: set[str]) -> None:

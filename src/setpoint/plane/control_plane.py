@@ -417,6 +417,9 @@ class ControlPlane:
         `tls` can have the paths of externally managed certificates, which are then used instead of our own authority.
         """
         url = await self._endpoint.listen(host, port, tls, names, advertised=not self._read_only)
+        if self._authenticating is not None:
+            # A kube-controller-manager beside this server reads the key, which the first token would create too late.
+            self._authenticating.issuer.keep_key()
         await self._publish_authority()
         return url
 

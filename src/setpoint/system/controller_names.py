@@ -27,10 +27,11 @@ NAMES = (
 
 
 def chosen(names: bool | Collection[str]) -> frozenset[str]:
-    """Returns the selected controllers: `*` stands for all, `-name` excludes one, and `-*` alone selects none. Raises
-    ValueError for an unknown name."""
+    """Returns the selected controllers: `*` stands for all, `-name` excludes one, and `-*` alone selects none. A name
+    may be a list with commas, as in kube-controller-manager. Raises ValueError for an unknown name."""
     if isinstance(names, bool):
         return frozenset(NAMES if names else ())
+    names = [name.strip() for each in names for name in each.split(",")]
     for name in names:
         if name.removeprefix("-") not in ("*", *NAMES):
             raise ValueError(f"unknown system controller {name!r}: expected one of {', '.join(NAMES)}")

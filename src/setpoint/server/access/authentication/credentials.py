@@ -41,7 +41,7 @@ class Credentials:
         self._others = others
         self._anonymous = anonymous
         self._services: Services | None = None
-        self._service_accounts: TokenAuthenticator | None = None
+        self._service_accounts: Sequence[TokenAuthenticator] = ()
 
     def know(self, tokens: Mapping[str, User]) -> None:
         """Replaces all static tokens."""
@@ -96,7 +96,7 @@ class Credentials:
                 raise TokenError(_INVALID)
             return Accepted(user, common)
         faults: list[str] = []
-        for authenticator in (self._accounts(self._services), *self._others):
+        for authenticator in (*self._accounts(self._services), *self._others):
             try:
                 accepted = await authenticator.authenticate(token, asked)
             except TokenError as error:
@@ -108,12 +108,13 @@ class Credentials:
             raise TokenError(_INVALID)
         raise TokenError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
 
-    def _accounts(self, services: Services) -> TokenAuthenticator:
-        if self._service_accounts is None:
+    def _accounts(self, services: Services) -> Sequence[TokenAuthenticator]:
+        if not self._service_accounts:
             # Loaded on first use, so that servers without such tokens do not import the verification code.
+            from setpoint.server.access.authentication.legacy_tokens import LegacyTokens
             from setpoint.server.access.authentication.service_account_tokens import ServiceAccountTokens
 
-            self._service_accounts = ServiceAccountTokens(services)
+            self._service_accounts = (ServiceAccountTokens(services), LegacyTokens(services))
         return self._service_accounts
 
     def _without_credentials(self, request: Request, info: RequestInfo) -> User | None:

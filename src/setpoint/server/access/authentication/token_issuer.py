@@ -1,7 +1,8 @@
 """Issues the tokens of service accounts and publishes the public keys that verify them.
 
-The signing key is generated on first use and kept in a directory, so that tokens stay valid after a restart. Without a
-directory, the key exists only as long as the server.
+The signing key is generated on first use and kept in a directory, so that tokens stay valid after a restart; a server
+that listens generates the key at once, for controllers of other processes that sign tokens. Without a directory, the
+key exists only as long as the server.
 """
 
 from collections.abc import Sequence
@@ -40,6 +41,15 @@ class Issuer:
             raise ValueError("service_accounts.issuers: at least one issuer is required")
         if self.settings.signing_key or self.settings.verification_keys:
             self.keys("")  # report invalid keys now, not at the first request
+
+    def keep_key(self) -> None:
+        """Generates the signing key and writes the key to the directory, if there is a directory without a key. Does
+        not load the code that signs. Raises OSError."""
+        if self._directory is not None and self.settings.signing_key is None:
+            path = self._directory / _FILE
+            if not path.exists():
+                make_directory(self._directory)
+                secret_files.write_once(path, _new_key())
 
     @property
     def name(self) -> str:
@@ -133,15 +143,12 @@ class Issuer:
                 return Signer(given.read_bytes())
             if directory is None:
                 return Signer(_new_key())
-            path = directory / _FILE
-            if path.exists():
-                return Signer(path.read_bytes())
-            make_directory(directory)
-            return Signer(secret_files.write_once(path, _new_key()))
+            self.keep_key()
+            return Signer((directory / _FILE).read_bytes())
         except TokenError as error:
             if given is not None:
                 raise ValueError(f"service_accounts.signing_key: {given}: {error}") from None
-            raise ValueError(f"{path}: {error}. Move the file away to generate a new key") from None
+            raise ValueError(f"{directory}/{_FILE}: {error}. Move the file away to generate a new key") from None
 
     @cached_property
     def _keys(self) -> "Sequence[Key]":
