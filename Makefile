@@ -91,9 +91,11 @@ build/peers/stages.yaml: $(ORACLE)/kwok/go.mod build/peers/kwok
 	cd $(ORACLE)/kwok && stages=$$(go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && \
 		for file in $$stages/node/fast/node-*.yaml $$stages/pod/fast/pod-*.yaml; do echo ---; cat $$file; done > $(CURDIR)/$@
 
-# Compares the answers of Setpoint with those of the real server; the same SEED sends the same requests.
+# Runs the real controller manager and scheduler on Setpoint and on the real server; then compares the answers of both
+# servers to generated requests. The same SEED sends the same requests.
 test-oracle: COUNT ?= 5000
 test-oracle: $(READY) oracle
+	$(BIN)/python -m tests.oracle.components.run
 	$(BIN)/python -m tests.oracle.compare --seed $(SEED) --count $(COUNT)
 
 check: $(READY)

@@ -32,6 +32,14 @@ class Files(NamedTuple):
     certificate: Path
     key: Path
     signing_key: Path
+    authority_key: Path
+
+
+class Etcd(NamedTuple):
+    """An etcd that serves."""
+
+    url: str
+    pid: int
 
 
 class Oracle(NamedTuple):
@@ -42,6 +50,7 @@ class Oracle(NamedTuple):
     files: Files
     kubeconfig: Path
     pid: int
+    etcd_pid: int
 
     @property
     def url(self) -> str:
@@ -55,13 +64,15 @@ def write_files(directory: Path) -> Files:
     serving = authority.issue_server(("127.0.0.1", "localhost"), now)
     key = rsa.generate_private_key(65537, 2048)
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    files = Files(*(directory / name for name in ("users.csv", "ca.pem", "server.pem", "server.key", "accounts.key")))
+    names = ("users.csv", "ca.pem", "server.pem", "server.key", "accounts.key", "ca.key")
+    files = Files(*(directory / name for name in names))
     write_token_file(files.users)
     for path, content in (
         (files.authority, authority.pair.certificate),
         (files.certificate, serving.certificate),
         (files.key, serving.key),
         (files.signing_key, pem),
+        (files.authority_key, authority.pair.key),
     ):
         path.touch(mode=0o600)
         path.write_bytes(content)
@@ -83,8 +94,8 @@ def write_kubeconfig(path: Path, url: str, authority: Path, token: str) -> None:
 
 
 @contextmanager
-def etcd(directory: Path) -> Iterator[str]:
-    """Runs etcd without fsync, because its data ends with the run; gives the URL."""
+def etcd(directory: Path) -> Iterator[Etcd]:
+    """Runs etcd without fsync, because its data ends with the run."""
     client, peer = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     program = Program(
         "etcd",
@@ -98,7 +109,7 @@ def etcd(directory: Path) -> Iterator[str]:
     )
     try:
         program.wait_until(lambda: _answers(f"{client}/health"))
-        yield client
+        yield Etcd(client, program.pid)
     finally:
         program.stop()
 
@@ -111,7 +122,7 @@ def oracle(directory: Path, files: Files, flags: Sequence[str] = ()) -> Iterator
         program = Program(
             "kube-apiserver",
             [
-                *(f"--etcd-servers={store}", "--bind-address=127.0.0.1", f"--secure-port={port}"),
+                *(f"--etcd-servers={store.url}", "--bind-address=127.0.0.1", f"--secure-port={port}"),
                 *(f"--tls-cert-file={files.certificate}", f"--tls-private-key-file={files.key}"),
                 *(f"--client-ca-file={files.authority}", f"--token-auth-file={files.users}"),
                 *("--authorization-mode=RBAC", f"--service-cluster-ip-range={SERVICE_RANGE}"),
@@ -127,7 +138,7 @@ def oracle(directory: Path, files: Files, flags: Sequence[str] = ()) -> Iterator
             program.wait_until(lambda: _answers(f"{url}/readyz", files.authority))
             kubeconfig = directory / "oracle.kubeconfig"
             write_kubeconfig(kubeconfig, url, files.authority, TOKENS[ADMIN])
-            yield Oracle(port, directory, files, kubeconfig, program.pid)
+            yield Oracle(port, directory, files, kubeconfig, program.pid, store.pid)
         finally:
             program.stop()
 

@@ -269,7 +269,7 @@ class Config(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     controllers: Annotated[
         tuple[str, ...],
         Meta(
-            description="The system controllers to run, also with commas; * for all, -NAME to exclude one, -* for none.",
+            description="The system controllers to run; with commas too; * for all, -NAME to exclude one, -* for none.",
             extra={"flag": "--controllers", "metavar": "NAME"},
         ),
     ] = ("*",)
