@@ -50,7 +50,7 @@ class _Private(msgspec.Struct):
 
 @dataclass(slots=True)
 class _Claims:
-    """The claims of a token whose signature is valid."""
+    """The claims of a token with a valid signature."""
 
     private: _Private
     audiences: Sequence[str]
@@ -131,7 +131,7 @@ class LegacyTokens:
             _check_label(secret, private)
             claims.compared, claims.used = item.revision, meta.labels(secret).get(LAST_USED, "")
         today = self._services.clock.now().strftime("%Y-%m-%d")
-        # A label of the future comes from a server whose clock is ahead; the next day overtakes the label.
+        # A label of the future comes from a server with a clock that is ahead; the next day overtakes the label.
         if claims.used < today:
             claims.used = today
             await self._record_use(key, item, today)
