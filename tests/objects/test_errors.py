@@ -56,7 +56,7 @@ WIDGET = GroupKind("ex.com", "Widget")
             {"name": "a", "group": "ex.com", "kind": "widgets"},
         ),
         (
-            Conflict.uid_precondition(CONFIG_MAPS, "a", key="/registry/configmaps/d/a", wanted="x", found="y"),
+            Conflict.precondition(CONFIG_MAPS, "a", key="/registry/configmaps/d/a", wanted="x", found="y"),
             409,
             "Conflict",
             'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '

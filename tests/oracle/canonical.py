@@ -25,7 +25,8 @@ _PATTERN = re.compile(
     r'|"(?P<token>ey[\w-]{20,}\.[\w-]+\.[\w-]+)"'
     r'|(?P<age>"\d{1,3}s"|"<invalid>")'
     # Versions in messages, and the file of a scheme, which depends on how the program was built.
-    r"|(?P<before>in the precondition \(|in record \(|, current: |ResourceVersion: )(?P<version>\d+)\b(?!-)"
+    r"|(?P<before>in the precondition \(|in record \(|, current: "
+    r"|ResourceVersion(?: in precondition| in object meta)?: )(?P<version>\d+)\b(?!-)"
     r'|in scheme \\?"(?P<scheme>[\w./:-]+)'
 )
 

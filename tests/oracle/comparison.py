@@ -119,7 +119,7 @@ def _sorted(tree: Any) -> Any:
     if isinstance(tree, dict) and tree.get("kind") == "SelfSubjectRulesReview" and isinstance(tree.get("status"), dict):
         for rules in ("resourceRules", "nonResourceRules"):
             if isinstance(tree["status"].get(rules), list):
-                tree["status"][rules].sort(key=msgspec.json.encode)
+                tree["status"][rules].sort(key=lambda rule: msgspec.json.encode(rule, order="sorted"))
     if isinstance(tree, dict) and tree.get("kind") == "APIResourceList":
         tree["resources"].sort(key=lambda resource: resource["name"])
     return tree

@@ -28,7 +28,11 @@ _RBAC = "rbac.authorization.k8s.io"
 
 def write_token_file(path: Path) -> None:
     """Writes the users as a file for `--token-auth-file`."""
-    lines = [f'{user.token},{user.name},uid-of-{user.name},"{",".join(user.groups)}"\n' for user in USERS]
+    # The real server reads an empty column as a group without a name.
+    lines = [
+        f"{user.token},{user.name},uid-of-{user.name}" + (f',"{",".join(user.groups)}"\n' if user.groups else "\n")
+        for user in USERS
+    ]
     path.touch(mode=0o600)
     path.write_text("".join(lines))
 

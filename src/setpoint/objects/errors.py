@@ -260,13 +260,16 @@ class Conflict(APIError):
         )
 
     @classmethod
-    def uid_precondition(cls, resource: GroupResource, name: str, *, key: str, wanted: str, found: str) -> Self:
-        """Returns the error for an update with a `uid` that is not the stored one; `key` is the key in the store."""
+    def precondition(
+        cls, resource: GroupResource, name: str, *, key: str, wanted: str, found: str, field: str = "UID"
+    ) -> Self:
+        """Returns the error for an update with a `uid` (or another field) that is not the stored one; `key` is the key
+        in the store."""
         return cls.of(
             resource,
             name,
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+            f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}",
         )
 
     @classmethod

@@ -17,6 +17,7 @@ from setpoint.objects.errors import (
     Forbidden,
     InternalError,
     MethodNotAllowed,
+    NotAcceptable,
     NotFound,
     ServiceUnavailable,
     Unauthorized,
@@ -30,6 +31,7 @@ from setpoint.server.access.past_access import authorize_past
 from setpoint.server.codec.compression import LEAST, compressed
 from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
 from setpoint.server.codec.protobuf_form import ProtobufForm
+from setpoint.server.codec.request_body import media_type
 from setpoint.server.codec.response import error_answer, failure_answer, wants_indents
 from setpoint.server.codec.warning_headers import warning_headers
 from setpoint.server.message import NO_CACHE, Request, Response
@@ -41,6 +43,7 @@ from setpoint.server.request.observer import Plain, RequestObserver
 from setpoint.server.requestinfo import OWN_GROUP, request_info
 from setpoint.server.routes import VERBS, HandlerRoute, Route, find
 from setpoint.server.timeouts import Timeouts
+from setpoint.server.verbs.patch import check_media_type
 from setpoint.server.verbs.read_fast_path import MOMENT, AtHand, Repeat, Standing
 from setpoint.store.contract import StoreError
 
@@ -255,7 +258,14 @@ class Pipeline:
             if _is_in_builtin_group(context):
                 raise NotFound.resource()
             return _NO_PAGE
-        route = find(context.registry, info)
+        try:
+            route = find(context.registry, info)
+        except APIError:
+            # A deprecated version of a custom resource has its warning even if the request has no handler.
+            known = context.registry.resource(info.group, info.version, info.resource)
+            if known is not None and known.is_custom and known.deprecation_warning:
+                context.warn(known.deprecation_warning)
+            raise
         if route is None:
             return _NO_PAGE
         if info.verb == "watch" and context.request.method not in _READING_METHODS:
@@ -263,6 +273,8 @@ class Pipeline:
         if isinstance(route, HandlerRoute):
             return await route.answer(context)
         resource, verb = route
+        if resource.is_custom and resource.deprecation_warning:
+            context.warn(resource.deprecation_warning)
         if self._read_only and info.verb in _WRITING and resource.verbs != CREATE_ONLY:
             raise Forbidden.of(resource.group_resource, info.name, self._read_only)
         query = context.request.query
@@ -271,15 +283,27 @@ class Pipeline:
             await self._authorize_past(context, resource)
         if context.request.method == "HEAD" and not resource.is_custom:
             raise MethodNotAllowed.method()
-        # Content negotiation fails before any work is done. Extensions answer with content of their own, which is no
-        # object.
-        below = resource.subresources.get(info.subresource)
-        if info.group == resource.group and (below is None or not below.answers):
-            accept = context.request.headers.get("accept", "")
-            context.accepted = PLAIN if accept in UNDEMANDING else negotiate(context, resource)
-        if resource.deprecation_warning:
-            context.warn(resource.deprecation_warning)
+        self._negotiate(context, resource)
         return await verb(context, resource)
+
+    def _negotiate(self, context: Context, resource: Resource) -> None:
+        """Sets the form of the answer before any work is done. Extensions answer with content of their own, which is no
+        object."""
+        info = context.info
+        if info.verb == "patch" and not resource.is_custom:
+            check_media_type(media_type(context), resource)
+        below = resource.subresources.get(info.subresource)
+        try:
+            if info.group == resource.group and (below is None or not below.answers):
+                accept = context.request.headers.get("accept", "")
+                context.accepted = PLAIN if accept in UNDEMANDING else negotiate(context, resource)
+        except NotAcceptable as error:
+            # The router of kube-apiserver refuses unknown media types before the warning is made.
+            if not error.has_details and not resource.is_custom and resource.deprecation_warning:
+                context.warn(resource.deprecation_warning)
+            raise
+        if not resource.is_custom and resource.deprecation_warning:
+            context.warn(resource.deprecation_warning)
 
 
 def _watches(context: Context) -> int:

@@ -12,12 +12,13 @@ from setpoint.server.registry.kinds.gotypes.roundtrip import OBJECT_META, SPECIA
 
 _PREFIX = "#/definitions/"
 _KINDS: dict[type, str] = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
+_HALF = 1 << 31
 _TYPE_META = ("kind", "apiVersion")
 
 
 def conversion_fault(tree: Json, definition: str) -> str:
-    """Returns the message for the first value that cannot be converted to the struct of a definition; an empty text if
-    there is none."""
+    """Converts a tree to the struct of a definition; returns the message for the first value that cannot be converted,
+    or an empty text. As in Go, an integer of more bits than its field loses the higher bits, in place."""
     try:
         _struct(tree, definition)
     except ValueError as error:
@@ -36,43 +37,48 @@ def _struct(tree: Json, definition: str) -> None:
     for name in dict.fromkeys((*(name for name in names if name in properties), *properties)):
         value = tree.get(name)
         if value is not None:
-            _value(value, properties[name], types.get(name, GoField("")).type)
+            tree[name] = _value(value, properties[name], types.get(name, GoField("")).type)
 
 
-def _value(value: Json, place: Object, go_type: str) -> None:
+def _value(value: Json, place: Object, go_type: str) -> Json:
+    """Returns the converted value."""
     reference = place.get("$ref")
     if reference is not None:
-        _referred(value, reference.removeprefix(_PREFIX), go_type)
-    elif place.get("x-kubernetes-preserve-unknown-fields"):
-        return
-    elif place.get("type") == "array":
+        return _referred(value, reference.removeprefix(_PREFIX), go_type)
+    if place.get("x-kubernetes-preserve-unknown-fields"):
+        return value
+    if place.get("type") == "array":
         if type(value) is not list:
             raise ValueError(f"cannot restore slice from {_KINDS[type(value)]}")
-        for item in value:
+        for index, item in enumerate(value):
             if item is not None:
-                _value(item, place["items"], element_type(go_type))
+                value[index] = _value(item, place["items"], element_type(go_type))
     elif "additionalProperties" in place:
         if type(value) is not dict:
             raise ValueError(f"cannot restore map from {_KINDS[type(value)]}")
-        for item in value.values():
+        for name, item in value.items():
             if item is not None:
-                _value(item, place["additionalProperties"], element_type(go_type))
+                value[name] = _value(item, place["additionalProperties"], element_type(go_type))
     elif place.get("format") == "byte":
         _bytes(value)
     elif "type" in place:
-        _simple(value, place["type"], go_type or place.get("format", ""))
+        form = go_type or place.get("format", "")
+        _simple(value, place["type"], form)
+        if place["type"] == "integer" and "int32" in (go_type, place.get("format")):
+            return (value + _HALF) % (2 * _HALF) - _HALF
+    return value
 
 
-def _referred(value: Json, name: str, go_type: str) -> None:
+def _referred(value: Json, name: str, go_type: str) -> Json:
     special = SPECIAL.get(name)
     if special is not None and name != OBJECT_META:
         special.convert(value, [])
-        return
+        return value
     schema = builtin.definition(name)
     if "properties" in schema:
         _struct(value, name)
-    else:
-        _value(value, schema, go_type)
+        return value
+    return _value(value, schema, go_type)
 
 
 def _bytes(value: Json) -> None:

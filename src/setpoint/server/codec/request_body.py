@@ -168,7 +168,9 @@ def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
         claimed = GroupVersionKind(resource.group, resource.version, claimed.kind)
     if not claimed.kind:
         claimed = GroupVersionKind(claimed.group, claimed.version, resource.kind)
-    if claimed != resource.gvk:
+    if claimed != resource.gvk and not (
+        claimed.kind == resource.kind and claimed.api_version in resource.strategy.accepted_versions
+    ):
         raise _other_kind(tree, claimed, resource)
     tree["apiVersion"], tree["kind"] = resource.api_version, resource.kind
     return tree
@@ -190,10 +192,8 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     if not tree.get("kind"):
         raise BadRequest.unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
-    if not tree.get("apiVersion"):
-        raise BadRequest.unrecognized(resource.kind, f"Object 'apiVersion' is missing in '{text}'", data)
-    if tree["apiVersion"] != resource.api_version:
-        raise _other_version(str(tree["apiVersion"]), resource)
+    if tree.get("apiVersion") != resource.api_version:
+        raise _other_version(tree.get("apiVersion") or "", resource)
 
 
 @cache

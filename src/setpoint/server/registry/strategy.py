@@ -39,6 +39,8 @@ class Strategy:
 
     # True if even a small object may take long to validate.
     is_heavy: ClassVar[bool] = False
+    # The other versions of the kind in which a body may be, if these have the same fields.
+    accepted_versions: ClassVar[Sequence[str]] = ()
     # True if metadata.generation is maintained; and True if a PUT may omit resourceVersion.
     keeps_generation: ClassVar[bool] = False
     allows_unconditional_update: ClassVar[bool] = True
@@ -52,6 +54,8 @@ class Strategy:
     orphans_by_default: ClassVar[bool] = False
     # The warning for a DELETE without a propagation policy.
     orphan_warning: ClassVar[str] = ""
+    # The beginning of the message for a failed precondition of a DELETE, for kinds with a message of their own.
+    precondition_text: ClassVar[str] = ""
     # The field of a new object in which the server stores the requesting user: username, uid, groups, extra.
     requester_field: ClassVar[str] = ""
     # True if DELETE returns the object instead of a Status.

@@ -50,16 +50,18 @@ def _list_options(context: Context, *, watch: bool) -> ListOptions:
         options = _NOTHING_SAID
     else:
         read = context.parameter
+        # As on kube-apiserver, numbers are parsed before selectors: this determines which error is reported.
+        timeout_seconds, limit = parse_number(read("timeoutSeconds")), parse_number(read("limit"))
         options = ListOptions(
             label_selector=labels.parse(read("labelSelector")),
             field_selector=fields.parse(read("fieldSelector")),
-            limit=max(0, parse_number(read("limit"))),
+            limit=max(0, limit),
             continue_token=read("continue"),
             resource_version=read("resourceVersion"),
             match=read(_MATCH),
             send_initial_events=_flag(context, "sendInitialEvents"),
             allow_bookmarks=bool(_flag(context, "allowWatchBookmarks")),
-            timeout_seconds=max(0, parse_number(read("timeoutSeconds"))),
+            timeout_seconds=max(0, timeout_seconds),
             at=at_revision(context),
         )
     if watch and options.send_initial_events is None and not options.match and options.resource_version in ("", "0"):

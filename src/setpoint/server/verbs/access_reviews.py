@@ -6,7 +6,6 @@ from setpoint.objects import fields, labels, names
 from setpoint.objects.errors import BadRequest, Invalid
 from setpoint.objects.field import FieldError, forbidden, index, invalid, required
 from setpoint.objects.gvk import GroupKind
-from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.rbac import aggregate
 from setpoint.server.codec.go_json import metadata_text
@@ -30,8 +29,6 @@ async def answer_access_review(context: Context, kind: str, tree: Object) -> Non
         # The spec is not returned, as on kube-apiserver.
         tree |= {"metadata": {}, "spec": {}, "status": status}
         return
-    if kind == _LOCAL:
-        fill_namespace(tree["metadata"], context.info.namespace)
     errors = _errors(kind, tree, spec)
     if errors:
         raise Invalid.of(_AUTHORIZATION, "", errors)

@@ -96,11 +96,20 @@ async def delete_object(
 
 def _check_preconditions(resource: Resource, name: str, options: DeleteOptions, tree: Object) -> None:
     uid, version = meta.uid(tree), meta.resource_version(tree)
+    if own := resource.strategy.precondition_text:
+        for name_of, wanted, found in (
+            ("UID", options.uid, uid),
+            ("ResourceVersion", options.resource_version, version),
+        ):
+            if wanted is not None and wanted != found:
+                why = f"{own}: {name_of} in precondition: {wanted}, {name_of} in object meta: {found}"
+                raise Conflict.of(resource.group_resource, name, why)
+        return
     if options.uid is not None and options.uid != uid:
-        raise Conflict.delete_uid(resource.group_kind, name, wanted=options.uid, found=uid)
+        raise Conflict.delete_uid(resource.stored_kind, name, wanted=options.uid, found=uid)
     if options.resource_version is not None and options.resource_version != version:
         raise Conflict.delete_resource_version(
-            resource.group_kind, name, wanted=options.resource_version, found=version
+            resource.stored_kind, name, wanted=options.resource_version, found=version
         )
 
 

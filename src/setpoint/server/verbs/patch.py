@@ -159,19 +159,26 @@ async def _patch(context: Context, resource: Resource, change: Patch, options: W
 def patched_object(context: Context, resource: Resource, change: Patch, options: WriteOptions, live: Object) -> Object:
     """Applies a patch to an object and decodes the result like a body."""
     before = codec.encode(live)
-    tree = change.apply(live)
+    tree: Object = change.apply(live)
     is_strategic = change.apply_in_order is None
     if is_strategic and type(tree) is dict:
         # The result of a strategic merge is converted to the type of the resource; the kind in the patch has no effect.
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
         tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
+    elif type(tree) is dict and not tree.get("apiVersion", "") and not resource.is_custom:
+        _refuse_versionless(context, change, options, change.text(resource, before), tree)
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         unknown = resource.shape.normalize(tree)
     except (BadRequest, ValueError) as error:
         if resource.is_custom and isinstance(error, BadRequest):
             raise
-        raise _invalid_patch(change.text(resource, before), _fault(resource, change, before, error)) from None
+        patched = change.in_order(resource, before)
+        if fault := _fault(resource, change, patched, error):
+            raise _invalid_patch(change.text(resource, before), fault) from None
+        # The conversion accepted a number of too many bits.
+        tree = {**patched, "apiVersion": resource.api_version, "kind": resource.kind}
+        unknown = resource.shape.normalize(tree)
     if is_strategic:
         unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
     elif len(unknown) > 1:
@@ -186,13 +193,27 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     return tree
 
 
-def _fault(resource: Resource, change: Patch, before: bytes, error: Exception) -> str:
-    """Returns the reason why the patched object cannot be decoded, by the first fault in the order of the keys."""
+def _refuse_versionless(context: Context, change: Patch, options: WriteOptions, text: str, tree: Object) -> None:
+    """Raises the error for a patched object without an apiVersion. kube-apiserver decodes the object as its internal
+    type, which has none of the fields of a version, not even a name."""
+    if type(tree.get("kind", "")) is not str:
+        return
+    faults = [*change.repeated, *(unknown_field(name) for name in sorted(tree.keys() - {"apiVersion", "kind"}))]
+    if options.field_validation == STRICT:
+        raise _invalid_patch(text, strict_decoding_text(faults))
+    if options.field_validation != IGNORE:
+        for fault in faults:
+            context.warn(fault)
+    refuse_name("", context.info.name)
+
+
+def _fault(resource: Resource, change: Patch, patched: Json, error: Exception) -> str:
+    """Returns the reason why the patched object cannot be decoded, by the first fault in the order of the keys; an
+    empty text if there is none for a strategic merge."""
+    if change.apply_in_order is None:
+        return conversion_fault(patched, resource.definition)
     if isinstance(error, OtherKind):
         return error.why
-    patched = change.in_order(resource, before)
-    if change.apply_in_order is None:
-        return conversion_fault(patched, resource.definition) or str(error)
     try:
         claimed_kind(patched)
         resource.shape.normalize(patched)
@@ -204,9 +225,9 @@ def _fault(resource: Resource, change: Patch, before: bytes, error: Exception) -
 def _check_place(context: Context, resource: Resource, tree: Object) -> None:
     """Raises BadRequest if a patch changes the name or the namespace."""
     info = context.info
+    fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
     if tree["metadata"].get("name") != info.name:
         refuse_name(tree["metadata"].get("name", ""), info.name)
-    fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
 
 
 def _invalid_patch(shown: str, why: str) -> Invalid:

@@ -13,20 +13,20 @@ from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.codec.delete_options import DeleteOptions, from_tree
-from setpoint.server.codec.request_body import body_size, read_body
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.ports import CONNECT, Operation
-from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
+from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, truth, write_options
-from setpoint.server.verbs.create_only import admitted
+from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
 from setpoint.server.verbs.delete import delete_object
 from setpoint.server.verbs.get import read
-from setpoint.server.verbs.write_path import update_object
+from setpoint.server.verbs.write_path import update_object, upstream_key
 from setpoint.store.contract import ExpectationFailed
 
+_BINDING, _EVICTION = GroupVersionKind("", "v1", "Binding"), GroupVersionKind("policy", "v1", "Eviction")
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 # Parameters of CONNECT that are not plain text.
@@ -34,28 +34,42 @@ _FLAGS, _LISTS = frozenset(("stdin", "stdout", "stderr", "tty")), frozenset(("co
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
+class EvictionStrategy(Strategy):
+    """The versions of an Eviction: clients of older clusters send the beta version."""
+
+    accepted_versions = ("policy/v1beta1",)
+
+
 async def bind(context: Context, resource: Resource) -> Response:
     """Answers the POST of a Binding: assigns a pod to a node. Also serves the resource `bindings`, whose body names the
     pod."""
     options = write_options(context, "CreateOptions")
-    tree = await _body(context, GroupVersionKind("", "v1", "Binding"), "io.k8s.api.core.v1.Binding")
+    is_subresource = bool(context.info.subresource)
+    # The uid and the resourceVersion of the body are preconditions, but only those of a subresource.
+    tree = await read_posted(
+        context, posted_resource(_BINDING, "bindings"), options, keeps_system_fields=is_subresource
+    )
     pods = context.registry.resource("", "v1", "pods") or resource
-    name = context.info.name or meta.name(tree)
-    if (meta.name(tree) or name) != name:
-        raise BadRequest(f"the name of the object ({meta.name(tree)}) does not match the name on the URL ({name})")
+    name = meta.name(tree)
+    if is_subresource and name != context.info.name:
+        raise BadRequest("name in URL does not match name in Binding object")
     tree = await admitted(context, resource, name, tree, options)
     metadata, target = tree.get("metadata") or {}, tree.get("target") or {}
     node = target.get("name")
     if target.get("kind", "Node") != "Node" or not isinstance(node, str) or not node:
         raise BadRequest('Binding "" is invalid: target.name: Required value: name the node the pod is to run on')
+    if not name:
+        raise BadRequest("Name parameter required.")
 
     key, store = pods.storage.key(context.info.namespace, name), context.services.store
     while True:
         item = await store.get(key)
         if item is None:
             raise NotFound.of(pods.group_resource, name)
+        pod = pods.item(item)
+        _check_preconditions(pods, key, pod, metadata, dry_run=options.dry_run)
         # The rules for updates of pods do not apply to the scheduler.
-        value = pods.encode(_bound(context, pods.item(item), node, metadata))
+        value = pods.encode(_bound(context, pod, node, metadata))
         if options.dry_run:
             break
         try:
@@ -68,6 +82,18 @@ async def bind(context: Context, resource: Resource) -> Response:
     return await json_answer(context, _SUCCESS, 201)
 
 
+def _check_preconditions(pods: Resource, key: str, pod: Object, wanted: Object, *, dry_run: bool) -> None:
+    """Raises Conflict if the metadata of a Binding is that of another pod, or of another version of the pod."""
+    found = pod["metadata"]
+    for name, field in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        given = wanted.get(name)
+        if given and given != found[name]:
+            where = upstream_key(pods, key, dry_run=dry_run)
+            raise Conflict.precondition(
+                pods.group_resource, found["name"], key=where, wanted=given, found=found[name], field=field
+            )
+
+
 def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object:
     name, spec = meta.name(pod), pod.setdefault("spec", {})
     where = GroupResource("", "pods/binding")
@@ -75,6 +101,8 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
         raise Conflict.of(where, name, f"pod {name} is being deleted, cannot be assigned to a host")
     if spec.get("nodeName"):
         raise Conflict.of(where, name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+    if spec.get("schedulingGates"):
+        raise Conflict.of(where, name, f"pod {name} has non-empty .spec.schedulingGates")
     spec["nodeName"] = node
     for field in ("annotations", "labels"):
         if isinstance(given := metadata.get(field), dict) and given:
@@ -91,9 +119,9 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
 async def evict(context: Context, resource: Resource) -> Response:
     """Answers the POST of an Eviction: deletes a pod if the disruption budgets allow the disruption."""
     write = write_options(context, "CreateOptions")
-    tree = await _body(context, GroupVersionKind("policy", "v1", "Eviction"), "io.k8s.api.policy.v1.Eviction")
-    metadata, name = tree.get("metadata") or {}, context.info.name
-    if metadata.get("name", name) != name:
+    tree = await read_posted(context, posted_resource(_EVICTION, "evictions", EvictionStrategy), write)
+    name = context.info.name
+    if meta.name(tree) != name:
         raise BadRequest("name in URL does not match name in Eviction object")
     tree = await admitted(context, resource, name, tree, write)
     pod = resource.item(await read(context, resource))
@@ -174,21 +202,3 @@ async def _need_node(context: Context, resource: Resource) -> Response:
     await read(context, resource)
     name = context.info.name
     raise BadRequest(f"{resource.singular} {name} does not have a host assigned")
-
-
-async def _body(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
-    """Returns the body of a request, which must be of the given kind."""
-    return await context.offload(lambda: _read(context, gvk, definition), body_size(context))
-
-
-def _read(context: Context, gvk: GroupVersionKind, definition: str) -> Object:
-    kind = gvk.kind
-    tree = read_body(context, gvk, custom=False, look_twice=False).tree
-    if type(tree) is not dict or tree.get("kind", kind) != kind:
-        raise BadRequest(f"the body of the request must be a {kind}")
-    tree["kind"], tree["apiVersion"] = kind, gvk.api_version
-    try:
-        shape_of(definition).normalize(tree)
-    except ValueError as error:
-        raise BadRequest.cannot_handle(kind, "v1", str(error)) from None
-    return tree

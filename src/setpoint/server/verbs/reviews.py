@@ -7,7 +7,6 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.access.authentication.token_result import TokenError
-from setpoint.server.codec.request_body import read_object
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.ports import User
@@ -15,12 +14,13 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import write_options
 from setpoint.server.verbs.access_reviews import RULE_BYTES, answer_access_review
+from setpoint.server.verbs.create_only import read_posted
 
 
 async def review(context: Context, resource: Resource) -> Response:
     """Answers the POST of any review."""
     options = write_options(context, "CreateOptions")
-    tree = await read_object(context, resource, options.field_validation)
+    tree = await read_posted(context, resource, options)
     if resource.kind == "SelfSubjectReview":
         tree["metadata"] = {"creationTimestamp": format_time(context.services.clock.now())}
         tree["status"] = {"userInfo": _user_info(context.user)}

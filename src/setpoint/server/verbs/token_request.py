@@ -4,62 +4,42 @@ The request is posted to the account's subresource `token` and never stored: the
 the token.
 """
 
-from functools import cache
-
 from setpoint.merge.fieldmanager import FieldManager
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from setpoint.objects.field import FieldError, invalid
-from setpoint.objects.gvk import GroupResource, GroupVersion
+from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
-from setpoint.server.codec.request_body import read_object
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.ports import TokenReference
-from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
-from setpoint.server.registry.storage import Storage
-from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import write_options
-from setpoint.server.verbs.create_only import admitted
+from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
 from setpoint.server.verbs.get import read
 
 _GROUP, _VERSION, _KIND = "authentication.k8s.io", "v1", "TokenRequest"
-_DEFINITION = "io.k8s.api.authentication.v1.TokenRequest"
 _HOUR, _LEAST, _MOST = 3600, 600, 1 << 32
 _KINDS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-@cache
 def _requests() -> Resource:
-    """Returns the resource that the body is decoded and answered as."""
-    api_version = str(GroupVersion(_GROUP, _VERSION))
-    return Resource(
-        group=_GROUP,
-        version=_VERSION,
-        resource="tokenrequests",
-        kind=_KIND,
-        namespaced=True,
-        storage=Storage(_GROUP, "tokenrequests", True, api_version, _KIND),
-        make_strategy=Strategy,
-        definition=_DEFINITION,
-        make_shape=lambda: shape_of(_DEFINITION),
-    )
+    return posted_resource(GroupVersionKind(_GROUP, _VERSION, _KIND), "tokenrequests")
 
 
 async def issue_token(context: Context, resource: Resource) -> Response:
     """Answers the POST of a TokenRequest."""
     requests = _requests()
     options = write_options(context, "CreateOptions")
-    tree = await read_object(context, requests, options.field_validation)
+    tree = await read_posted(context, requests, options, keeps_system_fields=True)
     spec = tree.setdefault("spec", {})
     if spec.get("expirationSeconds") is None:
         spec["expirationSeconds"] = _HOUR
     tree = _field_manager(context.services.clock).update(None, tree, options.field_manager)
-    _check_names(context, tree["metadata"])
+    _check_name(context, tree["metadata"])
     tree = await admitted(context, resource, context.info.name, tree, options)
     account = resource.item(await read(context, resource))
     now = context.services.clock.now()
@@ -87,12 +67,11 @@ async def issue_token(context: Context, resource: Resource) -> Response:
     return await object_answer(context, requests, requests.encoding.encode(tree), 201)
 
 
-def _check_names(context: Context, metadata: Object) -> None:
-    for field, own in (("name", context.info.name), ("namespace", context.info.namespace)):
-        given = metadata.get(field)
-        if given and given != own:
-            why = f"must match the service account {field} if specified"
-            raise Invalid.of(_requests().group_kind, context.info.name, [invalid(f"metadata.{field}", given, why)])
+def _check_name(context: Context, metadata: Object) -> None:
+    given = metadata.get("name")
+    if given and given != context.info.name:
+        error = invalid("metadata.name", given, "must match the service account name if specified")
+        raise Invalid.of(_requests().group_kind, context.info.name, [error])
 
 
 def _complete(context: Context, tree: Object, account: Object, now: str) -> None:

@@ -15,8 +15,8 @@ async def update(context: Context, resource: Resource) -> Response:
     info = context.info
     options = write_options(context, "UpdateOptions")
     tree = await read_object(context, resource, options.field_validation)
-    refuse_name(tree["metadata"].get("name", ""), info.name)
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
+    refuse_name(tree["metadata"].get("name", ""), info.name)
 
     def replaced(_: Object) -> Object:
         # A copy for every attempt, because later steps change the object.

@@ -14,7 +14,7 @@ from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from setpoint.objects.field import FieldError, invalid, without_repeats
-from setpoint.objects.gotext import quote
+from setpoint.objects.gotext import parse_uint, quote
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
 from setpoint.objects.times import format_time
@@ -36,6 +36,16 @@ _MANY_ATTEMPTS = 100
 # The metadata that an update of the status of a built-in kind restores.
 _METADATA_OF_STATUS = ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences")
 _NAMESPACES = GroupResource("", "namespaces")
+
+# The parts of the keys of kube-apiserver that differ from the names of the resources, which errors show.
+_PREFIXES = {
+    GroupResource("", "replicationcontrollers"): "controllers",
+    GroupResource("", "endpoints"): "services/endpoints",
+    GroupResource("", "nodes"): "minions",
+    GroupResource("", "services"): "services/specs",
+    GroupResource("networking.k8s.io", "ingresses"): "ingress",
+}
+_GROUPED = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 T = TypeVar("T")
 Transform = Callable[[Object], Object]
@@ -131,7 +141,7 @@ async def _store_new(
                 if item is not None:
                     raise ExpectationFailed(key, ABSENT, item)
                 return Written(resource.encoding.encode(tree), tree, True)
-            if "resourceVersion" in metadata:
+            if _is_revision(metadata.get("resourceVersion", "")):
                 # Checked as late as on kube-apiserver: other errors of the object come first, and a dry run does not
                 # check this.
                 raise BadRequest("resourceVersion should not be set on objects to be created")
@@ -366,7 +376,9 @@ async def update_object(
                         raise
             is_long = context.takes_long(len(item.value), resource)
             old, new = await _transformed(context, resource, item, transform, is_long)
-            _check_preconditions(resource, name, key, new, item, old, uid_is_precondition)
+            _check_preconditions(
+                resource, name, key, new, item, old, check_uid=uid_is_precondition, dry_run=options.dry_run
+            )
             new = await _changed(context, resource, name, new, old, options, subresource, managed, lens, is_long)
             value: bytes | None = None
             if not _is_finished(resource, new, old):
@@ -411,14 +423,13 @@ async def _transformed(
 
 
 def _check_preconditions(
-    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object, check_uid: bool
+    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object, *, check_uid: bool, dry_run: bool
 ) -> None:
     metadata, stored = new["metadata"], old["metadata"]
     uid = metadata.get("uid")
     if check_uid and uid and uid != stored.get("uid"):
-        raise Conflict.uid_precondition(
-            resource.group_resource, name, key=_upstream_key(resource, key), wanted=uid, found=stored.get("uid", "")
-        )
+        where = upstream_key(resource, key, dry_run=dry_run)
+        raise Conflict.precondition(resource.group_resource, name, key=where, wanted=uid, found=stored.get("uid", ""))
     wanted = metadata.get("resourceVersion", "")
     if wanted in ("", "0"):
         if not resource.strategy.allows_unconditional_update:
@@ -433,11 +444,11 @@ def _check_preconditions(
     metadata["resourceVersion"] = stored["resourceVersion"]
 
 
-def _upstream_key(resource: Resource, key: str) -> str:
-    """Returns the key in the form of kube-apiserver's etcd keys."""
-    place = key.removeprefix(resource.storage.prefix)
-    group = f"{resource.group}/" if resource.is_custom else ""
-    return f"/registry/{group}{resource.resource}/{place}"
+def upstream_key(resource: Resource, key: str, *, dry_run: bool) -> str:
+    """Returns the key in the form of kube-apiserver's etcd keys, which lack the first part in a dry run."""
+    plural = _PREFIXES.get(resource.group_resource, resource.resource)
+    group = f"{resource.group}/" if resource.is_custom or resource.group in _GROUPED else ""
+    return f"{'' if dry_run else '/registry'}/{group}{plural}/{key.removeprefix(resource.storage.prefix)}"
 
 
 async def _changed(
@@ -571,6 +582,14 @@ def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
         and not stored.get("deletionGracePeriodSeconds")
         and not resource.strategy.own_finalizers(new)
     )
+
+
+def _is_revision(text: str) -> bool:
+    """Returns True if a resourceVersion is a number other than 0. kube-apiserver ignores all others on create."""
+    try:
+        return parse_uint(text) != 0
+    except ValueError:
+        return False
 
 
 def refuse_name(found: str, wanted: str) -> None:

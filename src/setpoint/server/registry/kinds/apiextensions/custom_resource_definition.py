@@ -35,6 +35,7 @@ class DefinitionStrategy(Strategy):
     # The name of a definition follows from its resource, and its own validator covers the metadata too.
     validates_metadata = True
     returns_deleted_object = True
+    precondition_text = "precondition failed"
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
     columns = (
         NAME,

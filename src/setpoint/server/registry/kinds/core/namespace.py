@@ -21,6 +21,7 @@ class NamespaceStrategy(Strategy):
     name_on_update = "before"
     returns_deleted_object = True
     selectable_fields: ClassVar = {"status.phase": selectable("status", "phase")}
+    precondition_text = "Precondition failed"
     columns: ClassVar[Sequence[Column]] = (
         NAME,
         Column("Status", field("status", "phase")),
