@@ -4,8 +4,10 @@ A list of them makes an `Invalid` (see `errors`), with one cause each. Paths are
 built when an error is found; `child`, `index` and `key` build them for code that traverses an object.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from setpoint.objects.gotext import bad_value, quote
@@ -39,6 +41,19 @@ class _Omitted:
 
 OMITTED: Any = _Omitted()
 
+_INDEX = re.compile(r"\[\d+\]")
+_TYPE_WORDS = {
+    FieldErrorType.NOT_FOUND: "NotFound",
+    FieldErrorType.REQUIRED: "Required",
+    FieldErrorType.DUPLICATE: "Duplicate",
+    FieldErrorType.INVALID: "Invalid",
+    FieldErrorType.NOT_SUPPORTED: "NotSupported",
+    FieldErrorType.FORBIDDEN: "Forbidden",
+    FieldErrorType.TOO_LONG: "TooLong",
+    FieldErrorType.TOO_MANY: "TooMany",
+    FieldErrorType.INTERNAL: "Internal",
+    FieldErrorType.TYPE_INVALID: "TypeInvalid",
+}
 _VALUELESS = {
     FieldErrorType.REQUIRED,
     FieldErrorType.FORBIDDEN,
@@ -101,6 +116,12 @@ def too_long(field: str, limit: int) -> FieldError:
     return FieldError(FieldErrorType.TOO_LONG, field, "", f"may not be more than {limit} {unit}")
 
 
+def too_long_characters(field: str, limit: int) -> FieldError:
+    """Returns the error of a declared limit, which counts characters."""
+    unit = "character" if limit == 1 else "characters"
+    return FieldError(FieldErrorType.TOO_LONG, field, "", f"may not be more than {limit} {unit}")
+
+
 def too_many(field: str, actual: int, limit: int) -> FieldError:
     unit = "item" if limit == 1 else "items"
     return FieldError(FieldErrorType.TOO_MANY, field, actual, f"must have at most {limit} {unit}")
@@ -123,6 +144,27 @@ def index(path: str, position: int) -> str:
 def key(path: str, name: str) -> str:
     """Returns the path of a map entry."""
     return f"{path}[{name}]"
+
+
+def declared_last(errors: Iterable[FieldError], rules: Sequence[str]) -> list[FieldError]:
+    """Returns the errors with those of some rules at the end, in the order of the rules.
+
+    A rule is a path, in which `[*]` is any index, the kind of the error, and the beginning of its detail if needed:
+    `rules[*].verbs Required`.
+    """
+    first: list[FieldError] = []
+    last: list[tuple[int, FieldError]] = []
+    for error in errors:
+        place = f"{_INDEX.sub('[*]', error.field)} {_TYPE_WORDS[error.type]}"
+        text = f"{place} {error.detail}"
+        rank = next((at for at, rule in enumerate(rules) if rule == place or text.startswith(f"{rule} ")), None)
+        rank = rank if rank is not None else next((at for at, rule in enumerate(rules) if rule == text), None)
+        if rank is None:
+            first.append(error)
+        else:
+            last.append((rank, error))
+    last.sort(key=itemgetter(0))
+    return first + [error for _, error in last]
 
 
 def without_repeats(errors: Iterable[FieldError]) -> list[FieldError]:

@@ -57,6 +57,12 @@ _SUBDOMAIN_ERROR = _regex_error(
     _DNS1123_SUBDOMAIN,
     "example.com",
 )
+_CASELESS_ERROR = _regex_error(
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character",
+    _DNS1123_SUBDOMAIN,
+    "Example.com",
+)
 _DNS1035_ERROR = _regex_error(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character",
@@ -107,6 +113,14 @@ def dns1123_label(name: str, prefix: bool = False) -> tuple[str, ...]:
 def dns1123_subdomain(name: str, prefix: bool = False) -> tuple[str, ...]:
     """Validates labels joined by dots, up to 253: the rule for most kinds."""
     return _subdomain(_mask(name) if prefix else name, "characters")
+
+
+def dns1123_subdomain_caseless(name: str) -> tuple[str, ...]:
+    """Validates a subdomain in any case, by the rule that the API declares with its types."""
+    if not _match_dns1123_subdomain(name.lower()):
+        errors = (_too_long(SUBDOMAIN_LENGTH),) if byte_length(name) > SUBDOMAIN_LENGTH else ()
+        return (*errors, _CASELESS_ERROR)
+    return () if len(name) <= SUBDOMAIN_LENGTH else (_too_long(SUBDOMAIN_LENGTH),)
 
 
 def dns1035_label(name: str, prefix: bool = False) -> tuple[str, ...]:

@@ -80,6 +80,8 @@ class Strategy:
     validates_metadata: ClassVar[bool] = False
     # True if the API declares rules with the Go types of the kind; a side effect is that errors are never repeated.
     declares_rules: ClassVar[bool] = True
+    # Declared rules, as for `declared_last`; their errors come last.
+    declared_rules: ClassVar[Sequence[str]] = ()
     # The time when an update validates the name by the rule of the kind: before or after the domains of the
     # finalizers, or never. The subresources of these updates.
     name_on_update: ClassVar[Literal["", "before", "after"]] = ""

@@ -13,7 +13,7 @@ from setpoint.merge.fieldmanager import restore_times
 from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
-from setpoint.objects.field import FieldError, invalid, without_repeats
+from setpoint.objects.field import FieldError, declared_last, invalid, without_repeats
 from setpoint.objects.gotext import parse_uint, quote
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.names import generate_name
@@ -301,7 +301,7 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
     errors += _namespace_errors(context, resource, tree, None, "")
     errors += strategy.validate(tree)
     if errors and not resource.is_custom and strategy.declares_rules:
-        errors = without_repeats(errors)
+        errors = declared_last(without_repeats(errors), strategy.declared_rules)
     errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
@@ -328,8 +328,16 @@ def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
     return [invalid("kind", tree["kind"], f"must be {resource.kind}")]
 
 
-def _warn(context: Context, resource: Resource, tree: Object, old: Object | None, warnings: list[str]) -> None:
-    for text in (*warnings, *resource.strategy.warnings(tree, old)):
+def _warn(
+    context: Context,
+    resource: Resource,
+    tree: Object,
+    old: Object | None,
+    warnings: list[str],
+    subresource: str = "",
+) -> None:
+    of_kind = [] if subresource == "status" else resource.strategy.warnings(tree, old)
+    for text in (*warnings, *of_kind):
         context.warn(text)
     if resource.is_custom and "finalizers" in tree["metadata"]:
         for text in metavalidation.finalizer_warnings(tree["metadata"], old and old["metadata"]):
@@ -552,11 +560,11 @@ def _check_changed(
     errors += _namespace_errors(context, resource, new, old, subresource)
     errors += strategy.validate_update(new, old, subresource)
     if errors and not resource.is_custom and strategy.declares_rules:
-        errors = without_repeats(errors)
+        errors = declared_last(without_repeats(errors), strategy.declared_rules)
     errors, warnings = resource.shape.validate(new, old, errors, subresource, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, new), name, errors)
-    _warn(context, resource, new, old, warnings)
+    _warn(context, resource, new, old, warnings, subresource)
 
 
 def _metadata_errors(resource: Resource, new: Object, old: Object, subresource: str) -> list[FieldError]:

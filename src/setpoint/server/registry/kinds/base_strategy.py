@@ -26,17 +26,21 @@ class ValidatingStrategy(Strategy):
         """Returns the errors of an object; `old` is the stored object, None on create."""
         return []
 
+    def declared(self, tree: Object, old: Object | None) -> list[FieldError]:
+        """Returns the errors of the rules that the API declares with its types, which come last."""
+        return []
+
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         """Returns the errors of an object that is written through /status."""
         return []
 
     def validate(self, tree: Object) -> list[FieldError]:
-        return self.check(tree, None)
+        return self.check(tree, None) + self.declared(tree, None)
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         if subresource == "status":
             return self.check_status(tree, old)
-        return self.check(tree, old) + self.changes(tree, old)
+        return self.check(tree, old) + self.changes(tree, old) + self.declared(tree, old)
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
         """Returns the errors for changes of immutable fields."""
@@ -44,14 +48,28 @@ class ValidatingStrategy(Strategy):
         for path in self.immutable:
             found += immutable(lookup(tree, *path.split(".")), lookup(old, *path.split(".")), path)
         for path in self.immutable_unshown:
-            if _differ(lookup(tree, *path.split(".")), lookup(old, *path.split("."))):
-                found.append(invalid(path, None, IMMUTABLE))
+            found += immutable_unshown(tree, old, path)
         return found
+
+
+def drop_disabled(tree: Object, old: Object | None, *paths: str) -> None:
+    """Removes, in place, fields of features that are off, unless the stored object has them."""
+    for path in paths:
+        *parents, name = path.split(".")
+        parent = lookup(tree, *parents)
+        if parent and name in parent and (old is None or lookup(old, *parents, name) is None):
+            del parent[name]
 
 
 def immutable(value: Json, old: Json, path: str) -> list[FieldError]:
     """Returns an error if a field changed. An empty value equals an absent one."""
     return [invalid(path, value, IMMUTABLE)] if _differ(value, old) else []
+
+
+def immutable_unshown(tree: Object, old: Object, path: str) -> list[FieldError]:
+    """Returns an error without the rejected value if a field changed."""
+    names = path.split(".")
+    return [invalid(path, None, IMMUTABLE)] if _differ(lookup(tree, *names), lookup(old, *names)) else []
 
 
 def _differ(value: Json, old: Json) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required
@@ -255,6 +256,7 @@ def _param_ref(tree: Object, _now: datetime) -> str:
 
 
 class ValidatingAdmissionPolicyBindingStrategy(ValidatingStrategy):
+    declared_rules: ClassVar[Sequence[str]] = ("spec.policyName Required", "spec.validationActions Required")
     without_domains = ("",)
     name_on_update = "before"
     keeps_generation = True
@@ -271,6 +273,8 @@ class ValidatingAdmissionPolicyBindingStrategy(ValidatingStrategy):
 
 
 class MutatingAdmissionPolicyBindingStrategy(ValidatingAdmissionPolicyBindingStrategy):
+    declared_rules: ClassVar[Sequence[str]] = ()
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
         return _validate_binding(spec) + validate_mutable(spec.get("matchResources") or {}, "spec.matchResources")
@@ -297,11 +301,14 @@ def _validate_actions(actions: list[str]) -> list[FieldError]:
 
 def _validate_param_ref(reference: Object, path: str) -> list[FieldError]:
     name, selector = reference.get("name") or "", reference.get("selector")
+    both = name and selector is not None
     found = wrong(f"{path}.name", name, path_segment(name)) if name else []
+    if both:
+        found.append(forbidden(f"{path}.name", _EXCLUSIVE))
     if selector is not None:
         found += labels.validate_object(selector, f"{path}.selector")
-    if name and selector is not None:
-        found += [forbidden(f"{path}.{one}", _EXCLUSIVE) for one in ("name", "selector")]
+    if both:
+        found.append(forbidden(f"{path}.selector", _EXCLUSIVE))
     if not name and selector is None:
         found.append(required(path, "one of name or selector must be specified"))
     action = reference.get("parameterNotFoundAction") or ""

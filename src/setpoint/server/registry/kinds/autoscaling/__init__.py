@@ -52,6 +52,11 @@ def _count(*path: str) -> Cell:
 
 
 class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
+    declared_rules = (
+        "spec.minReplicas Invalid must be greater than or equal to",
+        "spec.maxReplicas Required",
+        "spec.maxReplicas Invalid must be greater than or equal to 1",
+    )
     keeps_generation = True
     columns = (
         NAME,

@@ -27,6 +27,7 @@ def _suspended(tree: Object, _now: object) -> str:
 
 class CronJobStrategy(ValidatingStrategy):
     without_domains = ("status",)
+    declared_rules = ("spec.schedule Required",)
     keeps_generation = True
     columns = (
         NAME,

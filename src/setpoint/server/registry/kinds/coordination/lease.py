@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from setpoint.objects.field import FieldError, child, forbidden, invalid, not_supported, required
 from setpoint.objects.names import config_key, qualified_name
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, drop_disabled
 from setpoint.server.registry.kinds.printers.cells import field
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.values import wrong
@@ -23,6 +23,13 @@ class LeaseStrategy(ValidatingStrategy):
     allows_create_on_update = True
     allows_unconditional_update = False
     columns = (NAME, Column("Holder", field("spec", "holderIdentity")), AGE)
+
+    def prepare_for_create(self, tree: Object) -> None:
+        # Coordinated leader election is a feature that is off.
+        drop_disabled(tree, None, "spec.strategy", "spec.preferredHolder")
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        drop_disabled(tree, old, "spec.strategy", "spec.preferredHolder")
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}

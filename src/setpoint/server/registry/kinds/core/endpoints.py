@@ -81,7 +81,8 @@ class EndpointsStrategy(Strategy):
 
 def _validate_address(address: Object, path: str) -> list[FieldError]:
     text = address.get("ip") or ""
-    found = malformed = ip(text, child(path, "ip"))
+    found = ip(text, child(path, "ip"))
+    malformed = bool(found)
     if address.get("hostname"):
         found += label(address["hostname"], child(path, "hostname"))
     if address.get("nodeName") is not None:

@@ -8,6 +8,7 @@ from setpoint.objects import conditions
 from setpoint.objects.field import FieldError, FieldErrorType, child, duplicate, forbidden, index, invalid, required
 from setpoint.objects.names import label_value
 from setpoint.objects.tree import Json, Object
+from setpoint.server.registry.kinds.base_strategy import drop_disabled
 from setpoint.server.registry.kinds.core.pod.defaults import round_amounts
 from setpoint.server.registry.kinds.core.pod.resources import resource_amount
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_taint_effect
@@ -95,6 +96,15 @@ class NodeStrategy(Strategy):
         for name in ("capacity", "allocatable"):
             round_amounts(status.get(name) or {})
 
+    def prepare_for_create(self, tree: Object) -> None:
+        drop_disabled(tree, None, "spec.configSource", "status.config", "spec.podPreemptionPolicy")
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        if subresource == "status":
+            drop_disabled(tree, old, "status.config")
+        else:
+            drop_disabled(tree, old, "spec.configSource", "spec.podPreemptionPolicy")
+
     def validate(self, tree: Object) -> list[FieldError]:
         spec = tree["spec"]
         found = _validate_taints(spec.get("taints") or [], "metadata.taints")
@@ -110,7 +120,8 @@ class NodeStrategy(Strategy):
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         spec, stored = tree["spec"], old.get("spec") or {}
-        found = _validate_amounts(tree.get("status") or {})
+        found = [] if subresource == "status" else self.validate(tree)
+        found += _validate_amounts(tree.get("status") or {})
         addresses = lookup(tree, "status", "addresses") or []
         for position, (address, again) in enumerate(zip(addresses, repeats(addresses), strict=True)):
             if again:

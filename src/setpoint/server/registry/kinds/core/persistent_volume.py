@@ -25,10 +25,24 @@ _SOURCES = (
     *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "azureDisk"),
     *("photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi"),
 )
+_OLD_VOLUME_ANNOTATIONS = {
+    _CLASS: 'deprecated since v1.8; use "storageClassName" attribute instead',
+    "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+_RECYCLE = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+_OLD_VOLUME_SOURCES = {
+    "cephfs": ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    "scaleIO": ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    "storageos": ("storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    "glusterfs": ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+}
 _RESIZE_STATUSES = (
     *("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizePending", "NodeResizeInProgress"),
     "NodeResizeInfeasible",
 )
+_INLINE = "in the context of inline volumes"
 _FIXED = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 
 
@@ -114,8 +128,11 @@ class PersistentVolumeStrategy(Strategy):
                 if moment:
                     status["lastPhaseTransitionTime"] = moment
 
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        return _volume_warnings(tree)
+
     def validate(self, tree: Object) -> list[FieldError]:
-        return _validate_volume(tree["spec"], "spec")
+        return validate_volume(tree["spec"], "spec")
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         if subresource == "status":
@@ -136,26 +153,35 @@ class PersistentVolumeStrategy(Strategy):
         return found
 
 
+def _volume_warnings(tree: Object) -> list[str]:
+    annotations, spec = tree["metadata"].get("annotations") or {}, tree.get("spec") or {}
+    found = [
+        f"metadata.annotations[{name}]: {why}" for name, why in _OLD_VOLUME_ANNOTATIONS.items() if name in annotations
+    ]
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        found.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
+    return found + [f"spec.{shown}: {why}" for name, (shown, why) in _OLD_VOLUME_SOURCES.items() if name in spec]
+
+
 def _sources(spec: Object) -> Object:
     return {name: spec[name] for name in _SOURCES if name in spec}
 
 
-def _validate_volume(spec: Object, path: str) -> list[FieldError]:
-    found = validate_access_modes(spec.get("accessModes") or [], path)
-    capacity = spec.get("capacity") or {}
-    place = child(path, "capacity")
-    if not capacity:
-        found.append(required(place))
-    if "storage" not in capacity or len(capacity) > 1:
-        found.append(not_supported(place, capacity, ("storage",)))
-    for name, value in capacity.items():
-        if amount(value).value() < 0:
-            found.append(invalid(key(place, name), amount(value).value(), "must be a valid resource quantity"))
-        found += positive_amount(value, key(place, name))
+def validate_volume(spec: Object, path: str, *, inline: bool = False) -> list[FieldError]:
+    """Validates the spec of a volume; `inline`: that a pod contains instead of a claim."""
+    found = _validate_inline(spec, path) if inline else []
+    found += validate_access_modes(spec.get("accessModes") or [], path)
     policy = spec.get("persistentVolumeReclaimPolicy") or ""
-    if policy and policy not in _RECLAIM:
+    if not inline:
+        found += _validate_capacity(spec.get("capacity") or {}, child(path, "capacity"))
+    if inline and policy not in ("", "Retain"):
+        place = child(path, "persistentVolumeReclaimPolicy")
+        found.append(forbidden(place, f"may only be Retain {_INLINE}"))
+    elif policy and policy not in _RECLAIM:
         found.append(not_supported(child(path, "persistentVolumeReclaimPolicy"), policy, _RECLAIM))
-    if "nodeAffinity" in spec:
+    if "nodeAffinity" in spec and inline:
+        found.append(forbidden(child(path, "nodeAffinity"), f"may not be specified {_INLINE}"))
+    elif "nodeAffinity" in spec:
         where = child(child(path, "nodeAffinity"), "required")
         wanted = spec["nodeAffinity"].get("required")
         why = "must specify required node constraints"
@@ -174,13 +200,39 @@ def _validate_volume(spec: Object, path: str) -> list[FieldError]:
     if root and not root.strip("/") and policy == "Recycle":
         why = "may not be 'recycle' for a hostPath mount of '/'"
         found.append(forbidden(child(path, "persistentVolumeReclaimPolicy"), why))
-    if spec.get("storageClassName"):
-        name = spec["storageClassName"]
+    name, mode = spec.get("storageClassName") or "", spec.get("volumeMode")
+    if inline:
+        if name:
+            found.append(forbidden(child(path, "storageClassName"), f"may not be specified {_INLINE}"))
+        if mode not in (None, "Filesystem"):
+            why = f"may not specify volumeMode other than Filesystem {_INLINE}"
+            found.append(forbidden(child(path, "volumeMode"), why))
+        return found
+    if name:
         found += wrong(child(path, "storageClassName"), name, dns1123_subdomain(name))
-    mode = spec.get("volumeMode")
     if mode is not None and mode not in VOLUME_MODES:
         found.append(not_supported(child(path, "volumeMode"), mode, VOLUME_MODES))
     return found + _validate_attributes_class(spec, path)
+
+
+def _validate_inline(spec: Object, path: str) -> list[FieldError]:
+    found = [
+        forbidden(child(path, name), f"may not be specified {_INLINE}")
+        for name, given in (("claimRef", "claimRef" in spec), ("capacity", bool(spec.get("capacity"))))
+        if given
+    ]
+    return found if "csi" in spec else [*found, required(child(path, "csi"), f"has to be specified {_INLINE}")]
+
+
+def _validate_capacity(capacity: Object, path: str) -> list[FieldError]:
+    found = [] if capacity else [required(path)]
+    if "storage" not in capacity or len(capacity) > 1:
+        found.append(not_supported(path, capacity, ("storage",)))
+    for name, value in capacity.items():
+        if amount(value).value() < 0:
+            found.append(invalid(key(path, name), amount(value).value(), "must be a valid resource quantity"))
+        found += positive_amount(value, key(path, name))
+    return found
 
 
 def _validate_attributes_class(spec: Object, path: str) -> list[FieldError]:

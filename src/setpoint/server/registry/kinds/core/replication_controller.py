@@ -42,6 +42,12 @@ def _labels(tree: Object, _now: datetime) -> Json:
 
 
 class ReplicationControllerStrategy(Strategy):
+    declared_rules: ClassVar[Sequence[str]] = (
+        "metadata.name Invalid",
+        "spec.replicas Required",
+        "spec.replicas Invalid",
+        "spec.minReadySeconds Invalid",
+    )
     keeps_generation = True
     orphans_by_default = True
     selectable_fields: ClassVar = {
@@ -99,7 +105,7 @@ def _validate_template(template: Object | None, selector: dict[str, str], path: 
     labels = lookup(template, "metadata", "labels") or {}
     if any(labels.get(name) != value for name, value in selector.items()):
         why = "`selector` does not match template `labels`"
-        found.append(invalid(child(path, "metadata.labels"), labels, why))
+        found.append(invalid(child(path, "metadata.labels"), labels or None, why))
     found += validate_pod_template(template, path)
     spec = template.get("spec") or {}
     if spec.get("restartPolicy") != "Always":

@@ -31,6 +31,13 @@ def _endpoints(tree: Object, _now: datetime) -> str:
 
 class EndpointSliceStrategy(ValidatingStrategy):
     name_on_update = "before"
+    declared_rules = (
+        "addressType Required",
+        "addressType Invalid field is immutable",
+        "addressType NotSupported",
+        "endpoints[*].addresses Required",
+        "endpoints[*].addresses TooMany",
+    )
     keeps_generation = True
     immutable_unshown = ("addressType",)
     columns = (

@@ -187,6 +187,15 @@ def _limited(*path: str) -> Cell:
 
 
 class PriorityLevelConfigurationStrategy(_Ruled):
+    declared_rules = (
+        "spec.exempt Forbidden",
+        "spec.limited Forbidden",
+        "spec.limited Required",
+        "spec.type Required",
+        "spec.limited.limitResponse.queuing Forbidden",
+        "spec.limited.limitResponse.queuing Required",
+        "spec.limited.limitResponse.type Required",
+    )
     columns = (
         NAME,
         Column("Type", field("spec", "type")),
@@ -216,13 +225,15 @@ class PriorityLevelConfigurationStrategy(_Ruled):
         found = []
         if (tree["metadata"].get("name") == _EXEMPT) != (kind == "Exempt"):
             found.append(invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
+        # The declared rules about the parts apply to unknown types too.
+        if kind != "Exempt" and exempt is not None:
+            found.append(forbidden("spec.exempt", ""))
+        if kind != "Limited" and limited is not None:
+            found.append(forbidden("spec.limited", ""))
+            found += _declared_response(lookup(limited, "limitResponse") or {}, "spec.limited.limitResponse")
         if kind == "Exempt":
-            if limited is not None:
-                found.append(forbidden("spec.limited", ""))
             found += _validate_shares(exempt or {}, "spec.exempt")
         elif kind == "Limited":
-            if exempt is not None:
-                found.append(forbidden("spec.exempt", ""))
             found += [required("spec.limited")] if limited is None else _validate_limited(limited, "spec.limited")
         elif not kind:
             found.append(required("spec.type"))
@@ -245,21 +256,24 @@ def _validate_limited(level: Object, path: str) -> list[FieldError]:
     found = _validate_shares(level, path)
     response, place = level.get("limitResponse") or {}, f"{path}.limitResponse"
     kind, queuing = response.get("type") or "", response.get("queuing")
-    if kind == "Reject":
-        if queuing is not None:
-            found.append(forbidden(f"{place}.queuing", ""))
-    elif kind == "Queue":
-        needed = [required(f"{place}.queuing")]
-        found += needed if queuing is None else _validate_queuing(queuing, f"{place}.queuing")
-    elif not kind:
-        found.append(required(f"{place}.type"))
-    else:
+    found += _declared_response(response, place)
+    if kind == "Queue" and queuing is not None:
+        found += _validate_queuing(queuing, f"{place}.queuing")
+    elif kind not in ("", "Queue", "Reject"):
         found.append(not_supported(f"{place}.type", kind, ("Queue", "Reject")))
     borrowing = level.get("borrowingLimitPercent")
     if borrowing is not None and borrowing < 0:
         why = "if specified, must be a non-negative integer"
         found.append(invalid(f"{path}.borrowingLimitPercent", borrowing, why))
     return found
+
+
+def _declared_response(response: Object, path: str) -> list[FieldError]:
+    kind, queuing = response.get("type") or "", response.get("queuing")
+    found = [] if kind else [required(f"{path}.type")]
+    if kind != "Queue" and queuing is not None:
+        found.append(forbidden(f"{path}.queuing", ""))
+    return [*found, required(f"{path}.queuing")] if kind == "Queue" and queuing is None else found
 
 
 def _validate_queuing(queuing: Object, path: str) -> list[FieldError]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, not_supported, required, too_long
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, immutable
 from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.references import (
@@ -192,7 +192,7 @@ def _parameters(tree: Object, _now: datetime) -> str:
 class IngressClassStrategy(ValidatingStrategy):
     name_on_update = "after"
     keeps_generation = True
-    immutable = ("spec.controller",)
+    declared_rules = ("spec.parameters.kind Required", "spec.parameters.name Required")
     columns = (
         Column("Name", _class_name, format="name"),
         Column("Controller", field("spec", "controller")),
@@ -208,7 +208,11 @@ class IngressClassStrategy(ValidatingStrategy):
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
         controller = spec.get("controller") or ""
-        found = [too_long("spec.controller", _MAX_CONTROLLER)] if len(controller.encode()) > _MAX_CONTROLLER else []
+        found: list[FieldError] = []
+        if old is not None:
+            found += immutable(controller, lookup(old, "spec", "controller"), "spec.controller")
+        if len(controller.encode()) > _MAX_CONTROLLER:
+            found.append(too_long("spec.controller", _MAX_CONTROLLER))
         found += domain_prefixed_path(controller, "spec.controller")
         parameters = spec.get("parameters")
         return found if parameters is None else found + _validate_parameters(parameters, "spec.parameters")

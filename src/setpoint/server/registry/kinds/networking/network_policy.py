@@ -26,6 +26,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class NetworkPolicyStrategy(ValidatingStrategy):
+    declared_rules = ("spec.ingress[*].from[*].ipBlock.cidr Required", "spec.egress[*].to[*].ipBlock.cidr Required")
     keeps_generation = True
     columns = (NAME, Column("Pod-Selector", selector("spec", "podSelector")), AGE)
 
@@ -157,14 +158,18 @@ def _parent(tree: Object, _now: datetime) -> str:
 class IPAddressStrategy(ValidatingStrategy):
     name_on_update = "before"
     immutable_unshown = ("spec.parentRef",)
+    declared_rules = (
+        "spec.parentRef Required",
+        "spec.parentRef Invalid field is immutable",
+        "spec.parentRef.resource Required",
+        "spec.parentRef.name Required",
+    )
     columns = (NAME, Column("ParentRef", _parent))
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return ip_problems(name)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        if old is not None:
-            return []
         reference = lookup(tree, "spec", "parentRef")
         if reference is None:
             return [required("spec.parentRef")]

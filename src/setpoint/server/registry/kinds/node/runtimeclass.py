@@ -21,11 +21,10 @@ class RuntimeClassStrategy(ValidatingStrategy):
     allows_create_on_update = True
     allows_unconditional_update = False
     immutable_unshown = ("handler",)
+    declared_rules = ("handler Invalid field is immutable", "handler Required", "handler Invalid")
     columns = (NAME, Column("Handler", field("handler")), AGE)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        if old is not None:
-            return []
         handler = tree.get("handler") or ""
         found = wrong("handler", handler, dns1123_label(handler)) if handler else [required("handler")]
         overhead, scheduling = tree.get("overhead"), tree.get("scheduling")

@@ -28,6 +28,7 @@ class _Named(ValidatingStrategy):
 
 
 class RoleStrategy(_Named):
+    declared_rules = ("rules[*].verbs Required",)
     columns = (NAME, CREATED_AT)
     namespaced: ClassVar[bool] = True
 
@@ -93,6 +94,7 @@ def _role(tree: Object, _now: datetime) -> str:
 
 
 class RoleBindingStrategy(_Named):
+    declared_rules = ("subjects[*].name Required", "roleRef.name Required")
     columns = (
         NAME,
         Column("Role", _role),

@@ -3,14 +3,33 @@
 from datetime import datetime
 
 from setpoint.objects import labels
-from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required, too_long
-from setpoint.objects.names import qualified_name
+from setpoint.objects.field import (
+    FieldError,
+    duplicate,
+    forbidden,
+    index,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_long_characters,
+)
+from setpoint.objects.names import dns1123_subdomain_caseless, qualified_name
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy, immutable
+from setpoint.server.registry.kinds.base_strategy import (
+    STATUS_ALONE,
+    ValidatingStrategy,
+    drop_disabled,
+    immutable,
+    immutable_unshown,
+    struct_text,
+)
+from setpoint.server.registry.kinds.core.persistent_volume import validate_volume
 from setpoint.server.registry.kinds.core.volume_sources import validate_csi_driver
 from setpoint.server.registry.kinds.printers.cells import NONE, UNSET, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, CREATED_AT, NAME, count, joined
 from setpoint.server.registry.kinds.validation.values import (
+    IMMUTABLE,
     INT32_MAX,
     non_negative,
     non_negative_amount,
@@ -28,10 +47,15 @@ _LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
+_TOKEN_WARNING = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
+)
+
+
 class StorageClassStrategy(ValidatingStrategy):
     name_on_update = "before"
     returns_deleted_object = True
-    immutable_unshown = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
     columns = (
         NAME,
         Column("Provisioner", field("provisioner")),
@@ -46,9 +70,8 @@ class StorageClassStrategy(ValidatingStrategy):
         tree.setdefault("volumeBindingMode", "Immediate")
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        if old is not None:
-            return []
-        found = _validate_provisioner(tree.get("provisioner") or "", "provisioner")
+        provisioner = tree.get("provisioner") or ""
+        found = wrong("provisioner", provisioner.lower(), qualified_name(provisioner.lower())) if provisioner else []
         found += _validate_parameters(tree.get("parameters") or {}, "parameters")
         policy, mode = tree.get("reclaimPolicy"), tree.get("volumeBindingMode")
         if policy and policy not in _RECLAIM_POLICIES:
@@ -58,6 +81,13 @@ class StorageClassStrategy(ValidatingStrategy):
         elif mode not in _BINDING_MODES:
             found.append(not_supported("volumeBindingMode", mode, _BINDING_MODES))
         return found + _validate_topologies(tree.get("allowedTopologies") or [], "allowedTopologies")
+
+    def declared(self, tree: Object, old: Object | None) -> list[FieldError]:
+        found = [] if tree.get("provisioner") else [required("provisioner")]
+        if old is not None:
+            for name in ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"):
+                found += immutable_unshown(tree, old, name)
+        return found
 
 
 def _validate_provisioner(name: str, path: str) -> list[FieldError]:
@@ -93,7 +123,8 @@ def _validate_topologies(terms: list[Object], path: str) -> list[FieldError]:
             if name in wanted:
                 found.append(duplicate(f"{where}.key", name))
             wanted[name] = frozenset(values)
-        if wanted in known:
+        # The API compares a term with zero terms too, so a term without expressions is a duplicate.
+        if not wanted or wanted in known:
             found.append(duplicate(place, ""))
         known.append(wanted)
     return found
@@ -125,8 +156,6 @@ class CSIStorageCapacityStrategy(ValidatingStrategy):
     columns = (NAME, CREATED_AT)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        if old is not None:
-            return []
         found = labels.validate_object(tree.get("nodeTopology"), "nodeTopology")
         found += subdomain(tree.get("storageClassName") or "", "storageClassName")
         return found + non_negative_amount(tree["capacity"], "capacity") if "capacity" in tree else found
@@ -139,7 +168,6 @@ class VolumeAttachmentStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
-    immutable_unshown = ("spec",)
     columns = (
         NAME,
         Column("Attacher", field("spec", "attacher"), format="name"),
@@ -152,11 +180,14 @@ class VolumeAttachmentStrategy(ValidatingStrategy):
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
         source = spec.get("source") or {}
-        found = validate_csi_driver(spec.get("attacher") or "", "spec.attacher")
-        volume = source.get("persistentVolumeName")
-        if "inlineVolumeSpec" in source:
+        # The declared rules replace this one, unless the spec changed: that error is the only declared one.
+        found = validate_csi_driver(spec.get("attacher") or "", "spec.attacher") if old is not None else []
+        volume, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+        if inline is not None:
             if volume is not None:
                 found.append(forbidden("spec.source", _ONE_SOURCE))
+            else:
+                found += validate_volume(inline, "spec.source.inlineVolumeSpec", inline=True)
         elif volume is None:
             found.append(required("spec.source", _ONE_SOURCE))
         elif not volume:
@@ -167,6 +198,15 @@ class VolumeAttachmentStrategy(ValidatingStrategy):
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         return _validate_attachment(tree.get("status") or {})
+
+    def declared(self, tree: Object, old: Object | None) -> list[FieldError]:
+        if old is not None:
+            return immutable_unshown(tree, old, "spec")
+        path, attacher = "spec.attacher", lookup(tree, "spec", "attacher") or ""
+        if not attacher:
+            return [required(path)]
+        found = wrong(path, attacher, dns1123_subdomain_caseless(attacher))
+        return [*found, too_long_characters(path, 63)] if len(attacher) > 63 else found
 
 
 def _validate_attachment(status: Object) -> list[FieldError]:
@@ -192,6 +232,10 @@ class CSINodeStrategy(ValidatingStrategy):
     reset_fields = STATUS_ALONE
     columns = (NAME, Column("Drivers", count("spec", "drivers"), "integer"), AGE)
 
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        # The health of volumes is a feature that is off.
+        drop_disabled(tree, old, "status.storageHealth")
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         found: list[FieldError] = []
         names: set[str] = set()
@@ -202,21 +246,25 @@ class CSINodeStrategy(ValidatingStrategy):
             if name in names:
                 found.append(duplicate(f"{path}.name", name))
             names.add(name)
+            found += _validate_topology_keys(driver.get("topologyKeys") or [], path)
         return found
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
         """Validates that a driver that remains on the node is unchanged, except for its allocatable count."""
-        found: list[FieldError] = []
-        before = {driver.get("name"): driver for driver in lookup(old, "spec", "drivers") or ()}
-        for driver in lookup(tree, "spec", "drivers") or ():
-            known = before.get(driver.get("name"))
-            if known is not None:
-                found += immutable(_fixed(driver), _fixed(known), "spec.drivers")
-        return found
+        drivers = lookup(tree, "spec", "drivers") or ()
+        return [
+            invalid("spec.drivers", _fixed(driver), IMMUTABLE)
+            for known in lookup(old, "spec", "drivers") or ()
+            for driver in drivers
+            if driver.get("name") == known.get("name") and _fixed(driver) != _fixed(known)
+        ]
 
 
-def _fixed(driver: Object) -> Object:
-    return {name: value for name, value in driver.items() if name != "allocatable"}
+def _fixed(driver: Object) -> str:
+    """Returns the fixed fields of a driver, as errors show them."""
+    keys = driver.get("topologyKeys") or None
+    name, node = driver.get("name") or "", driver.get("nodeID") or ""
+    return struct_text(Name=name, NodeID=node, TopologyKeys=keys, Allocatable=None)
 
 
 def _validate_driver(driver: Object, path: str) -> list[FieldError]:
@@ -226,8 +274,13 @@ def _validate_driver(driver: Object, path: str) -> list[FieldError]:
         found.append(invalid(f"{path}.nodeID", node, f"must be {_NODE_ID} characters or less"))
     if allowed is not None:
         found += non_negative(allowed, f"{path}.allocatable.count")
+    return found
+
+
+def _validate_topology_keys(names: list[str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
     keys: set[str] = set()
-    for name in driver.get("topologyKeys") or ():
+    for name in names:
         if not name:
             found.append(required(path))
         if name in keys:
@@ -293,6 +346,12 @@ class CSIDriverStrategy(ValidatingStrategy):
             why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
             found.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, why))
         return found
+
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        requests = lookup(tree, "spec", "tokenRequests") or []
+        known = None if old is None else lookup(old, "spec", "tokenRequests") or []
+        wants = bool(requests) and requests != known
+        return [_TOKEN_WARNING] if wants and lookup(tree, "spec", "serviceAccountTokenInSecrets") is None else []
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
         spec, before = tree.get("spec") or {}, old.get("spec") or {}

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from setpoint.objects import conditions
 from setpoint.objects.field import FieldError, invalid, required
+from setpoint.objects.gotext import RawJson, compact_json
 from setpoint.objects.names import dns1035_label, dns1123_subdomain
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
@@ -35,7 +36,6 @@ class StorageVersionMigrationStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
-    immutable = ("spec",)
     columns = (Column("Name", field("metadata", "name")), Column("Resource", _resource), Column("Status", _state))
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
@@ -48,6 +48,13 @@ class StorageVersionMigrationStrategy(ValidatingStrategy):
         if group and dns1123_subdomain(group):
             found.append(invalid("spec.resource.group", group, ",".join(dns1123_subdomain(group))))
         return found
+
+    def changes(self, tree: Object, old: Object) -> list[FieldError]:
+        group, resource = (lookup(tree, "spec", "resource", name) or "" for name in ("group", "resource"))
+        if lookup(tree, "spec") == lookup(old, "spec"):
+            return []
+        shown = RawJson(compact_json({"Resource": {"group": group, "resource": resource}}))
+        return [invalid("spec", shown, IMMUTABLE)]
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         status, before = tree.get("status") or {}, old.get("status") or {}
