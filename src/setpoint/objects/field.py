@@ -149,16 +149,16 @@ def key(path: str, name: str) -> str:
 def declared_last(errors: Iterable[FieldError], rules: Sequence[str]) -> list[FieldError]:
     """Returns the errors with those of some rules at the end, in the order of the rules.
 
-    A rule is a path, in which `[*]` is any index, the kind of the error, and the beginning of its detail if needed:
-    `rules[*].verbs Required`.
+    A rule is a path, in which `[*]` is any index, the kind of the error, and the detail if needed:
+    `rules[*].verbs Required`. The beginning of the detail suffices.
     """
     first: list[FieldError] = []
     last: list[tuple[int, FieldError]] = []
     for error in errors:
         place = f"{_INDEX.sub('[*]', error.field)} {_TYPE_WORDS[error.type]}"
         text = f"{place} {error.detail}"
-        rank = next((at for at, rule in enumerate(rules) if rule == place or text.startswith(f"{rule} ")), None)
-        rank = rank if rank is not None else next((at for at, rule in enumerate(rules) if rule == text), None)
+        found = (at for at, rule in enumerate(rules) if rule == place or f"{text} ".startswith(f"{rule} "))
+        rank = next(found, None)
         if rank is None:
             first.append(error)
         else:

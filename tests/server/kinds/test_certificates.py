@@ -1,5 +1,6 @@
 """Bundles of trusted certificates, and requests for certificates by and for pods."""
 
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -86,8 +87,16 @@ def test_a_bundle_keeps_its_signer_but_not_its_certificates() -> None:
     (error,) = judged.errors_of_update(renewed, stored)
     assert error.startswith("spec.trustBundle: ")
     unsigned = judged.changed(stored, {}, ["spec.signerName"])
-    (error,) = judged.errors_of_update(unsigned, stored)
-    assert error == "spec.signerName: Invalid value: null: field is immutable"
+    named, changed = judged.errors_of_update(unsigned, stored)
+    assert named.endswith('ClusterTrustBundle without signer name must not have ":" in its name')
+    assert changed == 'spec.signerName: Invalid value: "": field is immutable'
+
+
+@cache
+def request_of_pod() -> str:
+    private = ec.generate_private_key(ec.SECP256R1())
+    built = x509.CertificateSigningRequestBuilder(x509.Name([])).sign(private, hashes.SHA256())
+    return b64encode(built.public_bytes(serialization.Encoding.DER)).decode()
 
 
 def pod_request(**spec: Any) -> Object:
@@ -95,7 +104,7 @@ def pod_request(**spec: Any) -> Object:
         "signerName": "example.com/s",
         **{f"{name}Name": name.lower() for name in ("pod", "serviceAccount", "node")},
         **{f"{name}UID": judged.UID for name in ("pod", "serviceAccount", "node")},
-        "stubPKCS10Request": "eA==",
+        "stubPKCS10Request": request_of_pod(),
         **spec,
     }
     kind = {"apiVersion": "certificates.k8s.io/v1", "kind": "PodCertificateRequest"}
@@ -123,6 +132,11 @@ def test_a_pod_asks_for_a_day_unless_it_says_otherwise() -> None:
             {"stubPKCS10Request": ""},
             "spec: Invalid value: exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set",
         ),
+        ({"stubPKCS10Request": "eA=="}, "spec.stubPKCS10Request: Invalid value: must be a valid PKCS#10 CSR"),
+        (
+            {"unverifiedUserAnnotations": {"a": "b"}},
+            'spec.unverifiedUserAnnotations: Invalid value: "a": must be a domain-prefixed key (such as "acme.io/foo")',
+        ),
         (
             {"signerName": "nobody"},
             'spec.signerName: Invalid value: "nobody": must be a fully qualified domain and path of the form '
@@ -132,3 +146,26 @@ def test_a_pod_asks_for_a_day_unless_it_says_otherwise() -> None:
 )
 def test_what_a_pod_may_not_ask_for_is_refused(spec: Object, error: str) -> None:
     assert judged.errors_of(pod_request(**spec)) == [error]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (
+            {"notBefore": "2024-05-01T00:00:00Z"},
+            'status: Invalid value: status is immutable unless transitioning to "Issued", "Denied", or "Failed"',
+        ),
+        (
+            {
+                "conditions": [
+                    {"type": "Ready", "status": "True", "reason": "R", "lastTransitionTime": "2024-05-01T00:00:00Z"}
+                ]
+            },
+            'status.conditions.[0].type: Unsupported value: "Ready": supported values: "Issued", "Denied", "Failed"',
+        ),
+    ],
+)
+def test_the_status_of_a_request_of_a_pod_changes_once(status: Object, error: str) -> None:
+    stored = judged.created(pod_request())
+    changed = {**stored, "status": status}
+    assert judged.errors_of_update(changed, stored, "status") == [error]

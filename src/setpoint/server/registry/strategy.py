@@ -44,6 +44,8 @@ class Strategy:
     # True if metadata.generation is maintained; and True if a PUT may omit resourceVersion.
     keeps_generation: ClassVar[bool] = False
     allows_unconditional_update: ClassVar[bool] = True
+    # True if an empty list differs from an absent one for the generation, although storing drops both.
+    counts_empty_lists: ClassVar[bool] = False
     # True if a PUT to a name that does not exist creates the object.
     allows_create_on_update: ClassVar[bool] = False
     # True if deletion has a grace period (see `graceful_seconds`).
@@ -80,8 +82,12 @@ class Strategy:
     validates_metadata: ClassVar[bool] = False
     # True if the API declares rules with the Go types of the kind; a side effect is that errors are never repeated.
     declares_rules: ClassVar[bool] = True
-    # Declared rules, as for `declared_last`; their errors come last.
+    # Declared rules, as for `declared_last`; their errors come last. The second rules apply to new objects only: on an
+    # update, the error about a change of the field around them is the only declared one.
     declared_rules: ClassVar[Sequence[str]] = ()
+    declared_of_new: ClassVar[Sequence[str]] = ()
+    # True if the rules of the kind ignore the metadata, which are then validated only if the other fields are valid.
+    validates_metadata_last: ClassVar[bool] = False
     # The time when an update validates the name by the rule of the kind: before or after the domains of the
     # finalizers, or never. The subresources of these updates.
     name_on_update: ClassVar[Literal["", "before", "after"]] = ""

@@ -291,21 +291,28 @@ class _Check(Protocol):
 def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
     strategy, metadata = resource.strategy, tree["metadata"]
     errors = [] if tree["kind"] == resource.kind else _kind_errors(resource, tree)
-    if not strategy.validates_metadata:
-        errors += metavalidation.validate_create(
-            metadata,
-            namespaced=resource.namespaced,
-            name_rule=strategy.name_errors,
-            needs_domains=not resource.is_custom and "" not in strategy.without_domains,
-        )
+    if not strategy.validates_metadata and not strategy.validates_metadata_last:
+        errors += _new_metadata_errors(resource, metadata)
     errors += _namespace_errors(context, resource, tree, None, "")
     errors += strategy.validate(tree)
+    if strategy.validates_metadata_last and not errors:
+        errors = _new_metadata_errors(resource, metadata)
     if errors and not resource.is_custom and strategy.declares_rules:
-        errors = declared_last(without_repeats(errors), strategy.declared_rules)
+        rules = (*strategy.declared_rules, *strategy.declared_of_new)
+        errors = declared_last(without_repeats(errors), rules)
     errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
     _warn(context, resource, tree, None, warnings)
+
+
+def _new_metadata_errors(resource: Resource, metadata: Object) -> list[FieldError]:
+    return metavalidation.validate_create(
+        metadata,
+        namespaced=resource.namespaced,
+        name_rule=resource.strategy.name_errors,
+        needs_domains=not resource.is_custom and "" not in resource.strategy.without_domains,
+    )
 
 
 def _namespace_errors(
@@ -514,9 +521,11 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
             for field in strategy.status_fields:
                 _restore(new, old, field)
     strategy.prepare_for_update(new, old, subresource)
-    resource.shape.settle(new)
     counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
-    if counts and strategy.bumps_generation(new, old):
+    if strategy.counts_empty_lists:
+        counts = counts and strategy.bumps_generation(new, old)
+    resource.shape.settle(new)
+    if counts and (strategy.counts_empty_lists or strategy.bumps_generation(new, old)):
         new["metadata"]["generation"] = stored.get("generation", 0) + 1
 
 

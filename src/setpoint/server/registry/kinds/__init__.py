@@ -67,7 +67,7 @@ _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
         "CertificateSigningRequest",
     ): "certificates.signing_request:CertificateSigningRequestStrategy",
     ("certificates.k8s.io", "ClusterTrustBundle"): "certificates.signing_request:ClusterTrustBundleStrategy",
-    ("certificates.k8s.io", "PodCertificateRequest"): "certificates.signing_request:PodCertificateRequestStrategy",
+    ("certificates.k8s.io", "PodCertificateRequest"): "certificates.pod_certificates:PodCertificateRequestStrategy",
     ("coordination.k8s.io", "Lease"): "coordination.lease:LeaseStrategy",
     ("coordination.k8s.io", "LeaseCandidate"): "coordination.lease:LeaseCandidateStrategy",
     ("discovery.k8s.io", "EndpointSlice"): "discovery.endpointslice:EndpointSliceStrategy",

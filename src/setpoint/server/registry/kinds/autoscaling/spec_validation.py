@@ -106,14 +106,13 @@ def _validate_policy(policy: Object, path: str) -> list[FieldError]:
 def _validate_metric(metric: Object, path: str) -> list[FieldError]:
     kind = metric.get("type") or ""
     found = [] if kind else [required(f"{path}.type", "must specify a metric source type")]
+    expected = _SOURCES.get(kind)
+    if expected is None:
+        found.append(not_supported(f"{path}.type", kind, sorted(_SOURCES)))
     present = [name for name in _ORDER if metric.get(name) is not None]
     if present:
         found += _VALIDATORS[present[0]](metric[present[0]], f"{path}.{present[0]}")
-    expected = _SOURCES.get(kind)
-    if expected is None:
-        # The API reports this twice.
-        found += [not_supported(f"{path}.type", kind, sorted(_SOURCES))] * 2
-    elif metric.get(expected) is None:
+    if expected is not None and metric.get(expected) is None:
         found.append(required(f"{path}.{expected}", "must populate information for the given metric source"))
     if len(present) != 1:
         others = (name for name in present if name != expected)

@@ -10,7 +10,6 @@ from typing import Final
 from setpoint.objects import conditions
 from setpoint.objects.duration import human_duration
 from setpoint.objects.field import (
-    OMITTED,
     FieldError,
     duplicate,
     forbidden,
@@ -23,10 +22,9 @@ from setpoint.objects.field import (
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
-from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
-from setpoint.server.registry.kinds.printers.cells import NONE, field, label_text, lookup, selectable
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, immutable
+from setpoint.server.registry.kinds.printers.cells import NONE, field, lookup, selectable
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
-from setpoint.server.registry.kinds.validation.conditions import validate_conditions
 from setpoint.server.registry.kinds.validation.values import repeats, wrong
 from setpoint.server.registry.strategy import Column
 
@@ -42,8 +40,7 @@ _FINAL = ("Approved", "Denied", "Failed")
 _DECISIONS = ("Approved", "Denied")
 _REQUESTER = ("username", "uid", "groups", "extra")
 _MAX_BUNDLE = 1 << 20
-_HOUR, _DAY, _MAX_UID = 3_600, 86_400, 128
-_PEM: Final = re.compile(r"-----BEGIN ([^-\n]+)-----\s*(.*?)-----END \1-----", re.DOTALL)
+PEM: Final = re.compile(r"-----BEGIN ([^-\n]+)-----\s*(.*?)-----END \1-----", re.DOTALL)
 _RESET: Mapping[str, Sequence[str]] = {
     "": ("spec", "status"),
     "status": ("spec", "status.conditions"),
@@ -138,7 +135,7 @@ class CertificateSigningRequestStrategy(ValidatingStrategy):
         found = []
         problem = "" if old else _request_problem(spec.get("request") or "")
         if problem:
-            found.append(invalid("spec.request", spec.get("request") or "", problem))
+            found.append(invalid("spec.request", spec.get("request"), problem))
         usages, signer = spec.get("usages") or [], spec.get("signerName") or ""
         if not usages:
             found.append(required("spec.usages"))
@@ -234,7 +231,7 @@ def _request_problem(encoded: str) -> str:
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
-    block = _PEM.search(_text(encoded))
+    block = PEM.search(_text(encoded))
     if block is None or block[1] != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
@@ -246,7 +243,7 @@ def _request_problem(encoded: str) -> str:
 
 
 def _certificate_problem(encoded: str) -> str:
-    blocks = list(_PEM.finditer(_text(encoded)))
+    blocks = list(PEM.finditer(_text(encoded)))
     for block in blocks:
         if block[1] != "CERTIFICATE":
             return f"only CERTIFICATE PEM blocks are allowed, found {quote(block[1])}"
@@ -272,7 +269,6 @@ def _parsed(pem: str) -> bool | None:
 class ClusterTrustBundleStrategy(ValidatingStrategy):
     name_on_update = "before"
     allows_unconditional_update = False
-    immutable = ("spec.signerName",)
     selectable_fields = {"spec.signerName": selectable("spec", "signerName")}  # noqa: RUF012 - a ClassVar of the base
     columns = (NAME, Column("SignerName", field("spec", "signerName", absent=NONE)))
 
@@ -283,12 +279,14 @@ class ClusterTrustBundleStrategy(ValidatingStrategy):
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec, name = tree.get("spec") or {}, tree["metadata"].get("name") or ""
         signer = spec.get("signerName") or ""
-        found = wrong("metadata.name", name, _bundle_name_problems(name, signer)) if old is None else []
+        found = wrong("metadata.name", name, _bundle_name_problems(name, signer)) if name else []
         if signer:
             found += validate_signer_name(signer, "spec.signerName")
         bundle = spec.get("trustBundle") or ""
         if old is None or bundle != lookup(old, "spec", "trustBundle"):
             found += _validate_bundle(bundle, "spec.trustBundle")
+        if old is not None:
+            found += immutable(signer, lookup(old, "spec", "signerName"), "spec.signerName")
         return found
 
 
@@ -306,7 +304,7 @@ def _validate_bundle(bundle: str, path: str) -> list[FieldError]:
         return [too_long(path, _MAX_BUNDLE)]
     problems = []
     known: dict[str, list[int]] = {}
-    for position, block in enumerate(_PEM.finditer(bundle)):
+    for position, block in enumerate(PEM.finditer(bundle)):
         is_authority = _parsed(block[0]) if block[1] == "CERTIFICATE" else None
         if block[1] != "CERTIFICATE":
             problems.append(f"entry {position} has bad block type: {block[1]}")
@@ -321,66 +319,3 @@ def _validate_bundle(bundle: str, path: str) -> list[FieldError]:
         repeated = (positions for positions in known.values() if len(positions) > 1)
         problems += [f"duplicate trust anchor (indices [{' '.join(map(str, each))}])" for each in repeated]
     return wrong(path, "<value omitted>", problems)
-
-
-def _state(tree: Object, _now: datetime) -> str:
-    shown = "Pending"
-    for condition in lookup(tree, "status", "conditions") or ():
-        if condition.get("type") in ("Issued", "Denied", "Failed"):
-            shown = condition["type"]
-    return shown
-
-
-def _annotations(tree: Object, _now: datetime) -> str:
-    return label_text(lookup(tree, "spec", "unverifiedUserAnnotations"))
-
-
-class PodCertificateRequestStrategy(ValidatingStrategy):
-    allows_unconditional_update = False
-    status_writes_metadata = False
-    reset_fields = STATUS_ALONE
-    immutable = ("spec",)
-    selectable_fields = {  # noqa: RUF012 - a ClassVar of the base class
-        f"spec.{name}": selectable("spec", name) for name in ("signerName", "podName", "nodeName")
-    }
-    columns = (
-        NAME,
-        Column("PodName", field("spec", "podName")),
-        Column("ServiceAccountName", field("spec", "serviceAccountName")),
-        Column("NodeName", field("spec", "nodeName")),
-        Column("SignerName", field("spec", "signerName")),
-        Column("State", _state),
-        Column("UnverifiedUserAnnotations", _annotations),
-    )
-
-    def default(self, tree: Object) -> None:
-        tree.setdefault("spec", {}).setdefault("maxExpirationSeconds", _DAY)
-
-    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        if old is not None:
-            return []
-        spec = tree.get("spec") or {}
-        signer, seconds = spec.get("signerName") or "", spec.get("maxExpirationSeconds")
-        found = validate_signer_name(signer, "spec.signerName")
-        for name in ("pod", "serviceAccount", "node"):
-            value, uid, path = spec.get(f"{name}Name") or "", spec.get(f"{name}UID") or "", f"spec.{name}UID"
-            found += wrong(f"spec.{name}Name", value, dns1123_subdomain(value))
-            if not uid:
-                found.append(invalid(path, uid, "must not be empty"))
-            elif len(uid.encode()) > _MAX_UID:
-                found.append(too_long(path, _MAX_UID))
-        domain = signer.partition("/")[0]
-        most = _DAY if domain == "kubernetes.io" or domain.endswith(".kubernetes.io") else 91 * _DAY
-        if seconds is None:
-            return [*found, required("spec.maxExpirationSeconds", "must be set")]
-        if not _HOUR <= seconds <= most:
-            why = f"must be in the range [{_HOUR}, {most}]"
-            found.append(invalid("spec.maxExpirationSeconds", seconds, why))
-        given = [bool(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")]
-        if given not in ([True, False, False], [False, True, True]):
-            why = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
-            found.append(invalid("spec", OMITTED, why))
-        return found
-
-    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
-        return validate_conditions(lookup(tree, "status", "conditions") or [], "status.conditions")

@@ -8,12 +8,13 @@ from setpoint.objects import conditions
 from setpoint.objects.field import FieldError, FieldErrorType, child, duplicate, forbidden, index, invalid, required
 from setpoint.objects.names import label_value
 from setpoint.objects.tree import Json, Object
-from setpoint.server.registry.kinds.base_strategy import drop_disabled
+from setpoint.server.registry.kinds.base_strategy import drop_disabled, struct_text
 from setpoint.server.registry.kinds.core.pod.defaults import round_amounts
 from setpoint.server.registry.kinds.core.pod.resources import resource_amount
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_taint_effect
 from setpoint.server.registry.kinds.printers.cells import NONE, UNKNOWN, Cell, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
+from setpoint.server.registry.kinds.validation.address_warnings import cidr_warnings
 from setpoint.server.registry.kinds.validation.values import cidr, qualified, repeats
 from setpoint.server.registry.strategy import Column, Strategy
 
@@ -105,6 +106,15 @@ class NodeStrategy(Strategy):
         else:
             drop_disabled(tree, old, "spec.configSource", "spec.podPreemptionPolicy")
 
+    def warnings(self, tree: Object, old: Object | None) -> list[str]:
+        spec = tree.get("spec") or {}
+        found = ["spec.configSource: the feature is removed"] if "configSource" in spec else []
+        if spec.get("externalID"):
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        for position, text in enumerate(spec.get("podCIDRs") or ()):
+            found += cidr_warnings(text, index("spec.podCIDRs", position))
+        return found
+
     def validate(self, tree: Object) -> list[FieldError]:
         spec = tree["spec"]
         found = _validate_taints(spec.get("taints") or [], "metadata.taints")
@@ -152,7 +162,8 @@ def _validate_taints(taints: list[Object], path: str) -> list[FieldError]:
         found += validate_taint_effect(effect, where) if effect else [required(where)]
         if (name, effect) in seen:
             why = "taints must be unique by key and effect pair"
-            found.append(FieldError(FieldErrorType.DUPLICATE, place, taint, why))
+            shown = struct_text(Key=name, Value=value, Effect=effect, TimeAdded=taint.get("timeAdded"))
+            found.append(FieldError(FieldErrorType.DUPLICATE, place, shown, why))
         seen.add((name, effect))
     return found
 

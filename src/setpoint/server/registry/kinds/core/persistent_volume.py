@@ -191,7 +191,8 @@ def validate_volume(spec: Object, path: str, *, inline: bool = False) -> list[Fi
         found.append(required(path, "must specify a volume type"))
     for position, name in enumerate(given):
         if position:
-            found.append(forbidden(child(path, name), "may not specify more than 1 volume type"))
+            place = child(path, "cephFS" if name == "cephfs" else name)
+            found.append(forbidden(place, "may not specify more than 1 volume type"))
         else:
             found += validate_source(name, spec[name], child(path, name), persistent=True)
     if "local" in spec and "nodeAffinity" not in spec:
@@ -227,7 +228,7 @@ def _validate_inline(spec: Object, path: str) -> list[FieldError]:
 def _validate_capacity(capacity: Object, path: str) -> list[FieldError]:
     found = [] if capacity else [required(path)]
     if "storage" not in capacity or len(capacity) > 1:
-        found.append(not_supported(path, capacity, ("storage",)))
+        found.append(not_supported(path, capacity or None, ("storage",)))
     for name, value in capacity.items():
         if amount(value).value() < 0:
             found.append(invalid(key(path, name), amount(value).value(), "must be a valid resource quantity"))
@@ -292,11 +293,12 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def prepare_for_create(self, tree: Object) -> None:
         tree["status"] = {"phase": "Pending"}
-        _align_data_sources(tree["spec"])
+        _align_data_sources(tree["spec"], has_source=False)
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         if not subresource:
-            _align_data_sources(tree["spec"])
+            stored = old.get("spec") or {}
+            _align_data_sources(tree["spec"], has_source="dataSource" in stored or "dataSourceRef" in stored)
 
     def validate(self, tree: Object) -> list[FieldError]:
         return validate_claim_spec(tree["spec"], "spec")
@@ -307,15 +309,23 @@ class PersistentVolumeClaimStrategy(Strategy):
         return self.validate(tree) + _validate_claim_changes(tree, old)
 
 
-def _align_data_sources(spec: Object) -> None:
-    """Copies the data source between the older and the newer field, if the older one can express the source."""
+def _align_data_sources(spec: Object, *, has_source: bool) -> None:
+    """Copies the data source between the older and the newer field. `has_source` is True if the stored claim has one;
+    otherwise, the older field may name few kinds only, and others are dropped."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if reference is not None and reference.get("namespace") and not has_source:
+        # Sources in other namespaces are a feature that is off.
+        reference = None
+        del spec["dataSourceRef"]
+    if source is not None and reference is None and not has_source:
+        native = (source.get("apiGroup") or "", source.get("kind"))
+        if native not in _OLD_SOURCES:
+            source = None
+            del spec["dataSource"]
     if source is not None and reference is None:
         spec["dataSourceRef"] = {**source}
     elif reference is not None and source is None and not reference.get("namespace"):
-        native = (reference.get("apiGroup") or "", reference.get("kind"))
-        if native in _OLD_SOURCES:
-            spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
+        spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
 
 
 _OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))

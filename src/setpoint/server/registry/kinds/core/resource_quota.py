@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
+from uuid import UUID, uuid5
 
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, key, required
 from setpoint.objects.names import qualified_name
@@ -22,6 +23,8 @@ from setpoint.server.registry.kinds.printers.columns import AGE, CREATED_AT, NAM
 from setpoint.server.registry.kinds.validation.values import IMMUTABLE, amount, wrong
 from setpoint.server.registry.strategy import Column, Strategy
 
+# The namespace of the generated names of LimitRanges, which need no name.
+_NAMES = UUID("6f1f1c9e-0f0b-4c0a-9a55-52d9a7a2f3f1")
 _NOT_A_QUOTA = "must be a standard resource for quota"
 _SCOPES = {
     *("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass"),
@@ -172,6 +175,11 @@ class LimitRangeStrategy(Strategy):
     status_fields: ClassVar[Sequence[str]] = ()
     reset_fields: ClassVar = {}
     columns: ClassVar[Sequence[Column]] = (NAME, CREATED_AT)
+
+    def prepare_for_create(self, tree: Object) -> None:
+        metadata = tree["metadata"]
+        if not metadata.get("name"):
+            metadata["name"] = str(uuid5(_NAMES, metadata["uid"]))
 
     def default(self, tree: Object) -> None:
         for limit in lookup(tree, "spec", "limits") or ():

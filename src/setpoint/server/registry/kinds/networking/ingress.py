@@ -202,8 +202,8 @@ class IngressClassStrategy(ValidatingStrategy):
 
     def default(self, tree: Object) -> None:
         parameters = lookup(tree, "spec", "parameters")
-        if parameters is not None:
-            parameters["scope"] = parameters.get("scope") or "Cluster"
+        if parameters is not None and parameters.get("scope") is None:
+            parameters["scope"] = "Cluster"
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}

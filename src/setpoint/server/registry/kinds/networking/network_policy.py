@@ -28,6 +28,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 class NetworkPolicyStrategy(ValidatingStrategy):
     declared_rules = ("spec.ingress[*].from[*].ipBlock.cidr Required", "spec.egress[*].to[*].ipBlock.cidr Required")
     keeps_generation = True
+    counts_empty_lists = True
     columns = (NAME, Column("Pod-Selector", selector("spec", "podSelector")), AGE)
 
     def default(self, tree: Object) -> None:
@@ -161,9 +162,8 @@ class IPAddressStrategy(ValidatingStrategy):
     declared_rules = (
         "spec.parentRef Required",
         "spec.parentRef Invalid field is immutable",
-        "spec.parentRef.resource Required",
-        "spec.parentRef.name Required",
     )
+    declared_of_new = ("spec.parentRef.resource Required", "spec.parentRef.name Required")
     columns = (NAME, Column("ParentRef", _parent))
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
@@ -206,7 +206,7 @@ class ServiceCIDRStrategy(ValidatingStrategy):
         path = "spec.cidrs"
         ranges, before = lookup(tree, "spec", "cidrs") or [], lookup(old, "spec", "cidrs") or []
         if len(ranges) != len(before) and (len(before), len(ranges)) != (1, 2):
-            return [invalid(path, ranges, IMMUTABLE)]
+            return [invalid(path, ranges or None, IMMUTABLE)]
         found = [
             invalid(index(path, position), value, IMMUTABLE)
             for position, (value, known) in enumerate(zip(ranges, before, strict=False))

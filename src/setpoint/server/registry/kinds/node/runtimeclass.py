@@ -21,7 +21,8 @@ class RuntimeClassStrategy(ValidatingStrategy):
     allows_create_on_update = True
     allows_unconditional_update = False
     immutable_unshown = ("handler",)
-    declared_rules = ("handler Invalid field is immutable", "handler Required", "handler Invalid")
+    declared_rules = ("handler Invalid field is immutable", "handler Required")
+    declared_of_new = ("handler Invalid",)
     columns = (NAME, Column("Handler", field("handler")), AGE)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:

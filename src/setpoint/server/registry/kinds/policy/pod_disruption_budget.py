@@ -1,9 +1,11 @@
 """PodDisruptionBudgets, and the evictions they permit."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, invalid, not_supported
+from setpoint.objects.names import path_segment
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, struct_text
 from setpoint.server.registry.kinds.printers.cells import Cell, lookup
@@ -27,6 +29,7 @@ def _amount(name: str) -> Cell:
 
 class PodDisruptionBudgetStrategy(ValidatingStrategy):
     without_domains = ("", "status")
+    validates_metadata_last = True
     keeps_generation = True
     allows_unconditional_update = False
     columns = (
@@ -36,6 +39,9 @@ class PodDisruptionBudgetStrategy(ValidatingStrategy):
         Column("Allowed Disruptions", number("status", "disruptionsAllowed"), "integer"),
         AGE,
     )
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        return path_segment(name, prefix)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}

@@ -94,7 +94,8 @@ def _role(tree: Object, _now: datetime) -> str:
 
 
 class RoleBindingStrategy(_Named):
-    declared_rules = ("subjects[*].name Required", "roleRef.name Required")
+    declared_rules = ("subjects[*].name Required",)
+    declared_of_new = ("roleRef.name Required",)
     columns = (
         NAME,
         Column("Role", _role),

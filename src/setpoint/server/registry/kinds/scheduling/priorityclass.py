@@ -10,7 +10,7 @@ from setpoint.server.registry.strategy import Column
 
 _HIGHEST = 1_000_000_000
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
-_PREEMPTION = ("Never", "PreemptLowerPriority")
+_PREEMPTION = ("PreemptLowerPriority", "Never")
 
 
 class PriorityClassStrategy(ValidatingStrategy):

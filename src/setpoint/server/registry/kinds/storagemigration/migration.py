@@ -1,5 +1,6 @@
 """StorageVersionMigrations, and StorageVersions, which list the versions that each server writes."""
 
+import re
 from datetime import datetime
 
 from setpoint.objects import conditions
@@ -14,6 +15,7 @@ from setpoint.server.registry.kinds.validation.conditions import validate_condit
 from setpoint.server.registry.kinds.validation.values import IMMUTABLE
 from setpoint.server.registry.strategy import Column
 
+_WELL_FORMED = re.compile("[1-9][0-9]*")
 _STATES = ("Running", "Failed", "Succeeded")
 
 
@@ -59,8 +61,12 @@ class StorageVersionMigrationStrategy(ValidatingStrategy):
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         status, before = tree.get("status") or {}, old.get("status") or {}
         found, had = status.get("conditions") or [], before.get("conditions") or []
-        errors = validate_conditions(found, "status.conditions")
         version, known = status.get("resourceVersion") or "", before.get("resourceVersion") or ""
+        errors = []
+        if version and not _WELL_FORMED.fullmatch(version):
+            why = f"resource version is not well formed: {version}"
+            errors.append(invalid("status.resourceVersion", version, why))
+        errors += validate_conditions(found, "status.conditions")
         if known and version != known:
             errors.append(invalid("status.resourceVersion", version, IMMUTABLE))
         ended = {kind: conditions.is_true(found, kind) for kind in ("Succeeded", "Failed")}
