@@ -6,6 +6,7 @@ from typing import ClassVar
 from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gotext import RawJson, compact_json
 from setpoint.objects.tree import Json, Object
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.validation.values import IMMUTABLE
 from setpoint.server.registry.strategy import Strategy
@@ -19,6 +20,10 @@ class ValidatingStrategy(Strategy):
 
     # The paths of immutable fields.
     immutable: ClassVar[Sequence[str]] = ()
+    # The Go types of those fields that are structs, as `struct_value` takes them, or `""` for texts.
+    shown_as: ClassVar[Mapping[str, str]] = {}
+    # True if an update reports changes of immutable fields before other errors.
+    reports_changes_first: ClassVar[bool] = False
     # The same, for fields whose error does not show the rejected value (the API takes the rule from the type).
     immutable_unshown: ClassVar[Sequence[str]] = ()
 
@@ -40,13 +45,16 @@ class ValidatingStrategy(Strategy):
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         if subresource == "status":
             return self.check_status(tree, old)
-        return self.check(tree, old) + self.changes(tree, old) + self.declared(tree, old)
+        checked, changed = self.check(tree, old), self.changes(tree, old)
+        found = changed + checked if self.reports_changes_first else checked + changed
+        return found + self.declared(tree, old)
 
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
         """Returns the errors for changes of immutable fields."""
         found: list[FieldError] = []
         for path in self.immutable:
-            found += immutable(lookup(tree, *path.split(".")), lookup(old, *path.split(".")), path)
+            value, before = lookup(tree, *path.split(".")), lookup(old, *path.split("."))
+            found += immutable(value, before, path, self.shown_as.get(path))
         for path in self.immutable_unshown:
             found += immutable_unshown(tree, old, path)
         return found
@@ -61,9 +69,11 @@ def drop_disabled(tree: Object, old: Object | None, *paths: str) -> None:
             del parent[name]
 
 
-def immutable(value: Json, old: Json, path: str) -> list[FieldError]:
-    """Returns an error if a field changed. An empty value equals an absent one."""
-    return [invalid(path, value, IMMUTABLE)] if _differ(value, old) else []
+def immutable(value: Json, old: Json, path: str, shown_as: str | None = None) -> list[FieldError]:
+    """Returns an error if a field changed. An empty value equals an absent one. `shown_as`: see `struct_value`."""
+    if not _differ(value, old):
+        return []
+    return [invalid(path, value if shown_as is None else struct_value(shown_as, value), IMMUTABLE)]
 
 
 def immutable_unshown(tree: Object, old: Object, path: str) -> list[FieldError]:

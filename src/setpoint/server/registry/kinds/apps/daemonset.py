@@ -1,7 +1,9 @@
 """DaemonSets: a pod on every node. An annotation counts the changes of the template, as a field of an older version
 did."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import ClassVar
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, invalid, not_supported, required
@@ -44,6 +46,8 @@ def _node_selector(tree: Object, _now: datetime) -> str:
 class DaemonSetStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector",)
+    shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}
+    reports_changes_first = True
     annotations_of_whole = (_TEMPLATE_GENERATION,)
     columns = (
         NAME,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from setpoint.objects.field import FieldError, forbidden, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label
@@ -44,6 +45,7 @@ READY = Column("Ready", _ready)
 class DeploymentStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector",)
+    shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}
     reset_fields = _RESET_FIELDS
     columns = (
         NAME,
@@ -135,6 +137,7 @@ def shown_strategy(kind: str, rolling: Object | None) -> str:
 class ReplicaSetStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector",)
+    shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}
     columns = (
         NAME,
         Column("Desired", number("spec", "replicas"), "integer"),

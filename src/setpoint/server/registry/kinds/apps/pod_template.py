@@ -8,6 +8,7 @@ from setpoint.objects.field import FieldError, child, forbidden, invalid, not_su
 from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.core.pod import validate_pod_template
 from setpoint.server.registry.kinds.core.pod.warnings import pod_warnings
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.validation.values import non_negative_fields
 
@@ -58,7 +59,10 @@ def validate_replicated(spec: Object, path: str) -> list[FieldError]:
     found = validate_selector(spec.get("selector"), f"{path}.selector", "deployment")
     selector, template, place = selector_of(spec.get("selector")), spec.get("template") or {}, f"{path}.template"
     if selector is None:
-        return [*found, invalid(f"{path}.selector", spec.get("selector"), "invalid label selector")]
+        return [
+            *found,
+            invalid(f"{path}.selector", struct_value("*LabelSelector", spec.get("selector")), "invalid label selector"),
+        ]
     if not selector.is_everything:
         found += validate_match(selector, template, place)
     found += validate_pod_template(template, place)

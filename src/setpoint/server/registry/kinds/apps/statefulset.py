@@ -1,7 +1,8 @@
 """StatefulSets, whose pods have names and claims of their own; and ControllerRevisions, which store their history."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from setpoint.objects import owners
 from setpoint.objects.field import FieldError, index, invalid, required
@@ -36,6 +37,12 @@ _HISTORY_WARNING = (
 class StatefulSetStrategy(ValidatingStrategy):
     keeps_generation = True
     immutable = ("spec.selector", "spec.volumeClaimTemplates", "spec.serviceName", "spec.podManagementPolicy")
+    shown_as: ClassVar[Mapping[str, str]] = {
+        "spec.selector": "*LabelSelector",
+        "spec.volumeClaimTemplates": "[]PersistentVolumeClaim",
+        "spec.serviceName": '""',
+        "spec.podManagementPolicy": '""',
+    }
     columns = (NAME, READY, AGE, *containers("spec", "template"))
 
     def complete_bookmark(self, tree: Object) -> None:
@@ -69,7 +76,7 @@ class StatefulSetStrategy(ValidatingStrategy):
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
         found = _validate_policies(spec)
-        if old is None or spec.get("volumeClaimTemplates") != lookup(old, "spec", "volumeClaimTemplates"):
+        if old is None:
             for position, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
                 path = f"{index('spec.volumeClaimTemplates', position)}.spec"
                 found += validate_claim_spec(claim.get("spec") or {}, path)
@@ -78,7 +85,7 @@ class StatefulSetStrategy(ValidatingStrategy):
         if start is not None:
             found += non_negative(start, "spec.ordinals.start")
         service = spec.get("serviceName")
-        if service and (old is None or service != lookup(old, "spec", "serviceName")):
+        if service and old is None:
             found += wrong("spec.serviceName", service, dns1123_label(service))
         return found + _validate_pods(spec)
 

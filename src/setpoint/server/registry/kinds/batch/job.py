@@ -19,6 +19,7 @@ from setpoint.server.registry.kinds.batch.job_policies import (
 )
 from setpoint.server.registry.kinds.batch.job_status import validate_status
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, selector, since
 from setpoint.server.registry.kinds.validation.references import domain_prefixed_path
@@ -35,6 +36,7 @@ _COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"
 _INDEX_COUNTS = ("backoffLimitPerIndex", "maxFailedIndexes")
 _STATES = ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
 _FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_SHOWN_AS = {"podFailurePolicy": "*batch.PodFailurePolicy", "successPolicy": "*batch.SuccessPolicy"}
 _ORPHAN_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
@@ -132,10 +134,10 @@ class JobStrategy(ValidatingStrategy):
     def changes(self, tree: Object, old: Object) -> list[FieldError]:
         spec, before = tree.get("spec") or {}, old.get("spec") or {}
         found = _validate_completions(spec, before)
-        found += immutable(spec.get("selector"), before.get("selector"), "spec.selector")
+        found += immutable(spec.get("selector"), before.get("selector"), "spec.selector", "*LabelSelector")
         found += _validate_template_change(spec, old)
         for name in _FIXED:
-            found += immutable(spec.get(name), before.get(name), f"spec.{name}")
+            found += immutable(spec.get(name), before.get(name), f"spec.{name}", _SHOWN_AS.get(name))
         return found
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
@@ -215,7 +217,8 @@ def validate_job_spec(spec: Object, path: str) -> list[FieldError]:
         if spec.get("completionMode") == _INDEXED:
             found += validate_success_policy(spec, place)
         else:
-            found.append(invalid(place, spec["successPolicy"], "requires indexed completion mode"))
+            shown = struct_value("batch.SuccessPolicy", spec["successPolicy"])
+            found.append(invalid(place, shown, "requires indexed completion mode"))
     replacement = spec.get("podReplacementPolicy")
     if replacement is not None:
         allowed = ("Failed",) if "podFailurePolicy" in spec else ("Failed", "TerminatingOrFailed")
@@ -298,7 +301,7 @@ def _validate_template_change(spec: Object, old: Object) -> list[FieldError]:
     known = before.get("template") or {}
     if waits:
         known = _moved(copy(known), template)
-    return immutable(template, known, "spec.template")
+    return immutable(template, known, "spec.template", "PodTemplateSpec")
 
 
 def _moved(known: Json, template: Object) -> Json:

@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from setpoint.objects.field import FieldError, invalid, required
 from setpoint.objects.tree import Json, Object, copy
+from setpoint.server.registry.kinds.base_strategy import immutable
 from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 from setpoint.server.registry.kinds.printers.cells import field, lookup, selectable, text
 from setpoint.server.registry.kinds.printers.columns import since
-from setpoint.server.registry.kinds.validation.values import immutable, qualified
+from setpoint.server.registry.kinds.validation.values import qualified
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.strategy import Column, Strategy
 
@@ -170,10 +171,17 @@ class NewerEventStrategy(EventStrategy):
             found += _validate_series(event)
         for name in _KEPT:
             shown = "reportingController" if name == "reportingComponent" else name
-            found += immutable(event.get(name), before.get(name), shown)
+            found += immutable(event.get(name), before.get(name), shown, _SHOWN_AS.get(name))
         return found
 
 
+_SHOWN_AS = {
+    "involvedObject": "ObjectReference",
+    "source": "EventSource",
+    "related": "*ObjectReference",
+    "count": "0",
+    **dict.fromkeys(("reason", "message", "type", "action", "reportingComponent", "reportingInstance"), '""'),
+}
 _KEPT = (
     *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type"),
     *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),

@@ -1,4 +1,4 @@
-"""The text of a rejected change in errors: a diff of the internal Go structs.
+"""The text of a rejected value or change in errors: an internal Go struct, or a diff of two.
 
 kube-apiserver keeps pods and claims in internal structs, whose fields have other names and another order than in JSON,
 and are all written. `tools/internal_fields.py` generates the table of them, which is loaded on first use.
@@ -12,10 +12,22 @@ from functools import cache
 
 import msgspec
 
+from setpoint.objects.gotext import RawJson
 from setpoint.objects.tree import Json, Object
 
 # The maximum number of compared lines: a typical Pod has some hundred.
 _MOST_LINES = 2000
+
+
+# Structs with JSON names, which omit empty fields.
+_PUBLISHED = {
+    "LabelSelector": ("matchLabels", "matchExpressions"),
+    "ObjectMeta": (
+        *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation"),
+        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations"),
+        *("ownerReferences", "finalizers", "managedFields"),
+    ),
+}
 
 
 @cache
@@ -31,6 +43,17 @@ def difference(struct: str, old: Object, new: Object) -> str:
     return "".join(line for line in lines if not line.startswith(("--- \n", "+++ \n")))
 
 
+def struct_value(kind: str, value: Json) -> RawJson:
+    """Returns the text of a value of a kind of the table, such as `*batch.PodFailurePolicy` or `[]ObjectReference`."""
+    return RawJson(_escaped(json.dumps(_shown(kind, value), separators=(",", ":"), ensure_ascii=False)))
+
+
+def _escaped(text: str) -> str:
+    for char, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(char, escaped)
+    return text
+
+
 def _compared(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
     if max(len(old), len(new)) <= _MOST_LINES:
         return old, new
@@ -41,9 +64,7 @@ def _compared(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _lines(struct: str, tree: Object) -> list[str]:
-    text = json.dumps(_shown(struct, tree), indent=1, ensure_ascii=False)
-    for char, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
-        text = text.replace(char, escaped)
+    text = _escaped(json.dumps(_shown(struct, tree), indent=1, ensure_ascii=False))
     return [line + "\n" for line in text.split("\n")]
 
 
@@ -55,8 +76,23 @@ def _shown(kind: str, value: Json) -> Json:
         return None if value is None else [_shown(kind[2:], item) for item in value]
     if kind == "{}":
         return None if value is None else dict(sorted(value.items()))
+    if kind in _PUBLISHED:
+        tree = value or {}
+        return {name: _ordered(tree[name]) for name in _PUBLISHED[kind] if tree.get(name)}
     rows = _table().get(kind)
     if rows is not None:
         tree = value or {}
-        return {name: _shown(inner, tree.get(json_name)) for name, json_name, inner in rows}
+        found: Object = {}
+        for name, json_name, inner in rows:
+            shown = _shown(inner, tree.get(json_name))
+            # Go writes the fields of an embedded struct among those of the struct around it.
+            found |= {name: shown} if name else shown
+        return found
     return json.loads(kind) if value is None else value
+
+
+def _ordered(value: Json) -> Json:
+    """Returns a value with sorted maps."""
+    if isinstance(value, dict):
+        return {name: _ordered(inner) for name, inner in sorted(value.items())}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,8 @@
 """Devices that pods can claim: DeviceClasses, ResourceClaims, ResourceSlices, and device taints."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import ClassVar
 
 from setpoint.objects.field import (
     FieldError,
@@ -99,7 +101,7 @@ class ResourceClaimStrategy(ValidatingStrategy):
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
     reads_namespace = True
-    immutable = ("spec",)
+    immutable_unshown = ("spec",)
     columns = (NAME, Column("State", _state), AGE)
 
     def namespace_errors(
@@ -129,6 +131,7 @@ class ResourceClaimTemplateStrategy(ValidatingStrategy):
     status_fields = ()
     reads_namespace = True
     immutable = ("spec",)
+    shown_as: ClassVar[Mapping[str, str]] = {"spec": "resource.ResourceClaimTemplateSpec"}
     columns = (NAME, AGE)
 
     def namespace_errors(

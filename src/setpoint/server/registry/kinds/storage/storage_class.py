@@ -1,6 +1,8 @@
 """StorageClasses, and the objects that describe storage drivers, their nodes and their volumes."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import ClassVar
 
 from setpoint.objects import labels
 from setpoint.objects.field import (
@@ -153,6 +155,7 @@ class CSIStorageCapacityStrategy(ValidatingStrategy):
     name_on_update = "before"
     allows_unconditional_update = False
     immutable = ("nodeTopology", "storageClassName")
+    shown_as: ClassVar[Mapping[str, str]] = {"nodeTopology": "*LabelSelector", "storageClassName": '""'}
     columns = (NAME, CREATED_AT)
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
