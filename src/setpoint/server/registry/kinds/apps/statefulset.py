@@ -22,6 +22,7 @@ from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, str
 from setpoint.server.registry.kinds.core.claim_spec import validate_claim_spec
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
 from setpoint.server.registry.kinds.core.pod.defaults import default_claim_spec
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.printers.cells import NONE, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, containers, number
 from setpoint.server.registry.kinds.validation.pod_amounts import at_most_all, plain_amount, validate_amount
@@ -151,7 +152,7 @@ def _validate_pods(spec: Object) -> list[FieldError]:
     found = validate_selector(given, "spec.selector", "statefulset")
     selector = selector_of(given)
     if selector is None:
-        found.append(invalid("spec.selector", given, ""))
+        found.append(invalid("spec.selector", struct_value("*LabelSelector", given), ""))
     else:
         if not selector.is_everything:
             found += validate_match(selector, template, path)
@@ -161,7 +162,7 @@ def _validate_pods(spec: Object) -> list[FieldError]:
 
 def _completed(template: Object, spec: Object) -> Object:
     pod = {name: value for name, value in (template.get("spec") or {}).items() if name not in ("subdomain", "hostname")}
-    claims = [lookup(claim, "metadata", "name") or "" for claim in spec.get("volumeClaimTemplates") or ()]
+    claims = dict.fromkeys(lookup(claim, "metadata", "name") or "" for claim in spec.get("volumeClaimTemplates") or ())
     if claims:
         volumes: list[Object] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
         pod["volumes"] = volumes + [item for item in pod.get("volumes") or () if item.get("name") not in claims]

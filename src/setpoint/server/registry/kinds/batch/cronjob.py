@@ -16,7 +16,7 @@ from setpoint.server.registry.strategy import Column
 
 _POLICIES = ("Allow", "Forbid", "Replace")
 _MAX_NAME = 52
-_COUNTS = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+_LIMITS = ("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 _TEMPLATE = ("spec", "jobTemplate", "spec")
 
 
@@ -55,7 +55,7 @@ class CronJobStrategy(ValidatingStrategy):
         spec = tree.get("spec") or {}
         before = (old or {}).get("spec") or {}
         found = _validate_schedule(spec, before.get("schedule") or "")
-        found += non_negative_fields(spec, "spec", *_COUNTS)
+        found += non_negative_fields(spec, "spec", "startingDeadlineSeconds")
         zone = spec.get("timeZone")
         if zone is not None and (old is None or zone != before.get("timeZone")):
             found += _validate_zone(zone, "spec.timeZone")
@@ -66,6 +66,7 @@ class CronJobStrategy(ValidatingStrategy):
             found.append(invalid(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))
         if job.get("manualSelector"):
             found.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
+        found += non_negative_fields(spec, "spec", *_LIMITS)
         name = tree["metadata"].get("name") or ""
         if old is None and len(name) > _MAX_NAME:
             # The names of jobs are derived from the CronJob and the time, and the names of pods from the job.

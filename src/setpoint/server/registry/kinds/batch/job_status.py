@@ -35,7 +35,7 @@ def validate_status(tree: Object, old: Object) -> list[FieldError]:
     new, before, spec = _View(tree), _View(old), tree.get("spec") or {}
     found = non_negative_fields(new.status, "status", *_COUNTS) + _validate_uncounted(new.status)
     found += _validate_conditions(new, before, spec) + _validate_ended(new, before, spec)
-    found += _validate_indexes(new, before, spec)
+    found += _validate_indexes(new, before, spec) + _validate_pods(new, before)
     return found + _validate_transition(new, before, spec)
 
 
@@ -93,7 +93,7 @@ def _validate_ended(new: _View, before: _View, spec: Object) -> list[FieldError]
     timed = _changed(new, before, "startTime", "completionTime")
     if start and completion and timed and parse_time(completion) < parse_time(start):
         found.append(invalid("status.completionTime", completion, "must be equal to or after `startTime`"))
-    active, ready, terminating = (status.get(name) or 0 for name in ("active", "ready", "terminating"))
+    active = status.get("active") or 0
     if new.finished and (ended or _changed(new, before, "active")) and active > 0:
         found.append(invalid("status.active", active, "active>0 is invalid for finished job"))
     idle = spec.get("suspend") is True and spec.get("completions") == 0
@@ -102,6 +102,13 @@ def _validate_ended(new: _View, before: _View, spec: Object) -> list[FieldError]
     uncounted = status.get("uncountedTerminatedPods") or {}
     if new.finished and (ended or _changed(new, before, "uncountedTerminatedPods")) and any(uncounted.values()):
         found.append(invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job"))
+    return found
+
+
+def _validate_pods(new: _View, before: _View) -> list[FieldError]:
+    found = []
+    status, ended = new.status, new.finished != before.finished
+    active, ready, terminating = (status.get(name) or 0 for name in ("active", "ready", "terminating"))
     if new.finished and (ended or _changed(new, before, "terminating")) and terminating > 0:
         found.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
     if _changed(new, before, "ready", "active") and ready > active:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, invalid, required
+from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.server.registry.kinds.base_strategy import immutable
 from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
@@ -120,6 +121,7 @@ class EventStrategy(Strategy):
     """Events of the core group."""
 
     without_domains: ClassVar[Sequence[str]] = ("",)
+    validates_metadata_last: ClassVar[bool] = True
     allows_create_on_update = True
     has_dependents = False
     status_fields: ClassVar[Sequence[str]] = ()
@@ -128,6 +130,9 @@ class EventStrategy(Strategy):
     columns: ClassVar[Sequence[Column]] = _COLUMNS
 
     ttl = EVENT_TTL
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        return path_segment(name, prefix)
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
         return convert(tree, to_version)
@@ -150,8 +155,12 @@ class NewerEventStrategy(EventStrategy):
     """Events of the group `events.k8s.io`."""
 
     without_domains: ClassVar[Sequence[str]] = ()
+    validates_metadata_last: ClassVar[bool] = False
     selectable_fields: ClassVar = _fields("regarding", "reportingController")
     columns: ClassVar[Sequence[Column]] = tuple(_of_newer_form(column) for column in _COLUMNS)
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        return dns1123_subdomain(name, prefix)
 
     def validate(self, tree: Object) -> list[FieldError]:
         event = convert(copy(tree), _CORE)

@@ -31,10 +31,10 @@ def _endpoints(tree: Object, _now: datetime) -> str:
 
 class EndpointSliceStrategy(ValidatingStrategy):
     name_on_update = "before"
+    declared_of_new = ("addressType NotSupported",)
     declared_rules = (
         "addressType Required",
         "addressType Invalid field is immutable",
-        "addressType NotSupported",
         "endpoints[*].addresses Required",
         "endpoints[*].addresses TooMany",
     )

@@ -2,7 +2,6 @@
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, not_supported, required
-from setpoint.objects.gotext import parse_int
 from setpoint.objects.names import dns1123_label, dns1123_subdomain, label_value
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.validation.values import positive, qualified, wrong
@@ -168,22 +167,12 @@ def validate_tolerations(tolerations: list[Object], path: str) -> list[FieldErro
             if value:
                 found.append(invalid(at, value, "value must be empty when `operator` is 'Exists'"))
         elif operator in ("Lt", "Gt"):
-            found += _validate_comparison(value, child(place, "value"))
+            # Comparisons are a feature that is off.
+            found.append(not_supported(at, operator, ("Equal", "Exists", "Lt", "Gt")))
         else:
             found.append(not_supported(at, operator, ("Equal", "Exists")))
         if effect:
             found += validate_taint_effect(effect, child(place, "effect"))
-    return found
-
-
-def _validate_comparison(value: str, path: str) -> list[FieldError]:
-    digits = value.removeprefix("-")
-    canonical = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0") and value != "-0"
-    found = [] if canonical else [invalid(path, value, "must be a valid decimal integer in canonical form")]
-    try:
-        parse_int(value)
-    except ValueError as error:
-        found.append(invalid(path, value, str(error)))
     return found
 
 
