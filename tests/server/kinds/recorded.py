@@ -22,8 +22,12 @@ from setpoint.server.registry.kinds import strategy_for
 
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 AREAS = ("crud", "errors", "lifecycle", "listwatch", "negotiation")
-# What looks other objects up, or judges the query.
-_ELSEWHERE = ("crud/crud-pod-serviceaccount-admission", "errors/err-fieldmanager-invalid")
+# Scenarios about other objects, about the query, or about the decoding of a body.
+_ELSEWHERE = (
+    "crud/crud-pod-serviceaccount-admission",
+    "errors/err-fieldmanager-invalid",
+    "errors/err-order-of-checks",
+)
 NOW = datetime(2024, 5, 1, 10, 5, tzinfo=UTC)
 _TOKEN = "abcdefgh"
 _MERGE = "application/merge-patch+json"
