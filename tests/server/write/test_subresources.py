@@ -30,13 +30,14 @@ async def test_a_binding_puts_a_pod_on_a_node_once(api: Api) -> None:
     assert [found["type"] for found in bound["status"]["conditions"]] == ["PodScheduled"]
     again = await api("POST", f"{PODS}/p/binding", body)
     assert (again.status, again.body["reason"]) == (409, "Conflict")
-    assert (await api("POST", f"{PODS}/nope/binding", body | {"metadata": {}})).status == 404
+    assert (await api("POST", f"{PODS}/nope/binding", body | {"metadata": {"name": "nope"}})).status == 404
+    assert (await api("POST", f"{PODS}/nope/binding", body)).status == 400
 
 
 @pytest.mark.parametrize(("allowed", "status"), [(1, 201), (0, 429)])
 async def test_an_eviction_costs_the_budget_of_the_pod(api: Api, allowed: int, status: int) -> None:
     await api("POST", PODS, pod())
-    await api("POST", f"{PODS}/p/binding", {"target": {"kind": "Node", "name": "n"}})
+    await api("POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}})
     await api.merge(f"{PODS}/p/status", {"status": {"phase": "Running"}})
     selector = {"matchLabels": {"app": "a"}}
     await api("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": selector}})

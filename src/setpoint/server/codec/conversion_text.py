@@ -4,6 +4,7 @@ The result is a map whose values are converted one by one, in the order of the s
 those of Go's reflection, not those of a JSON decoder: `cannot restore struct from: slice`, `unrecognized type: string`.
 """
 
+from setpoint.objects.gotext import INT64_MAX
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.server.codec.go_json import struct_fields
@@ -65,7 +66,7 @@ def _value(value: Json, place: Object, go_type: str) -> Json:
         form = go_type or place.get("format", "")
         _simple(value, place["type"], form)
         if place["type"] == "integer" and "int32" in (go_type, place.get("format")):
-            return (value + _HALF) % (2 * _HALF) - _HALF
+            return (int(value) + _HALF) % (2 * _HALF) - _HALF
     return value
 
 
@@ -105,7 +106,8 @@ def _simple(value: Json, kind: str, go_type: str) -> None:
     elif kind == "number":
         fits, wanted = found in ("int64", "float64"), "float64"
     else:
-        if found == "float64" and not value.is_integer():
+        # Go gives a number out of range another value, which depends on the processor.
+        if found == "float64" and (not value.is_integer() or abs(value) > INT64_MAX):
             raise ValueError(f"cannot convert float64 to {go_type}")
         fits, wanted = found in ("int64", "float64"), "int32" if "." in go_type else go_type
     if not fits:
