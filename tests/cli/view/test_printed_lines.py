@@ -39,7 +39,7 @@ def test_whatever_is_written_no_command_but_a_colour_gets_through(written: str) 
 
 def test_a_line_says_when_who_and_which_output() -> None:
     printed = Printed(Terminal(), ["api", "migrate"], UTC)
-    printed.make_room(["api.1", "migrate"])
+    printed.widen(["api.1", "migrate"])
     assert printed.line(LogLine("api.1", "api", NOON, "listening")) == "12:00:05 api.1   │ listening"
     assert printed.line(LogLine("migrate", "migrate", NOON, "careful", is_error=True)) == "12:00:05 migrate ┃ careful"
     assert printed.line(LogLine("api.1", "api", NOON, "", skipped=12345)) == (

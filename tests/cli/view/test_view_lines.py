@@ -28,14 +28,14 @@ async def collected(world: App, lines: Lines, enough: Callable[[list[LogLine]], 
     def changed(tree: object) -> None:
         lines.attend(tree)  # type: ignore[arg-type]
 
-    objects = Objects(world.client, changed, lines.forget)
+    objects = Objects(world.client, changed, lines.stop_following)
     await objects.read()
     following = asyncio.ensure_future(objects.follow())
     try:
         async with asyncio.timeout(100):
             while not enough(found):
                 await asyncio.sleep(0.02)
-                found += lines.take()
+                found += lines.drain()
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
@@ -64,7 +64,7 @@ async def test_no_more_is_held_than_there_is_room_for_and_nothing_is_lost(tmp_pa
 
         def enough(found: list[LogLine]) -> bool:
             nonlocal most
-            most = max(most, len(lines._held))
+            most = max(most, len(lines._buffered))
             return len(found) >= 20_000
 
         found = await collected(world, lines, enough)
@@ -93,7 +93,7 @@ async def test_a_person_is_shown_what_is_new_and_told_how_much_was_left_out(
         await world.python("api", code)
         lines = Lines(world.client, lambda: None, skips=True)
         found = await collected(world, lines, lambda found: sum(not line.skipped for line in found) > 3)
-        found += lines.take()
+        found += lines.drain()
     while found[-1].skipped:
         found.pop()  # of what came after the last that is shown
     last = max(int(line.text) for line in found if not line.skipped)

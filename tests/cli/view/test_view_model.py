@@ -64,7 +64,7 @@ def test_a_view_knows(case: dict[str, Any]) -> None:
     for step in case["steps"]:
         now = at(step["at"])
         if "settled" in case and step["at"] > case["settled"]:
-            model.settle()
+            model.finish_starting()
             case = {key: value for key, value in case.items() if key != "settled"}
         for given in step.get("put", ()):
             model.put(tree_of(given), now)

@@ -44,7 +44,7 @@ def test_after_a_change_of_width_nothing_is_left_of_what_was_painted(lines: list
     glass.resize(columns)
     screen.resize(columns)
     new = [line[: columns - 1] for line in lines]
-    glass.feed(screen.frame([], new, anew=True).replace("\n", "\r\n"))
+    glass.feed(screen.frame([], new, repaint=True).replace("\n", "\r\n"))
     assert glass.text() == "\n".join(("above", *new)) + "\n"
 
 

@@ -16,7 +16,7 @@ import yaml
 from click.testing import CliRunner
 from tests.workload.session.instances import GROUP, Instance, dcp, environment, instance, is_alive, run, until
 
-from setpoint.cli.dcp.certificate import brought
+from setpoint.cli.dcp.certificate import given_certificate
 from setpoint.cli.dcp.group import dcp as dcp_group
 from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.server.edge.certificates import Authority
@@ -229,15 +229,15 @@ def test_it_serves_with_the_certificate_of_its_client(tmp_path: Path) -> None:
     names = {"certificate": str(tmp_path / "crt"), "key": str(tmp_path / "key"), "authority": str(tmp_path / "ca")}
     write("example.com")
     with pytest.raises(click.ClickException, match=r"expected 127.0.0.1 or ::1 or localhost"):
-        brought(**names, preferred="127.0.0.1", clock=clock)
+        given_certificate(**names, preferred="127.0.0.1", clock=clock)
     with pytest.raises(click.ClickException, match="must be given together"):
-        brought(**{**names, "key": ""}, preferred="127.0.0.1", clock=clock)
+        given_certificate(**{**names, "key": ""}, preferred="127.0.0.1", clock=clock)
     (tmp_path / "crt").write_text("none")
     with pytest.raises(click.ClickException, match="contains no certificate"):
-        brought(**names, preferred="127.0.0.1", clock=clock)
+        given_certificate(**names, preferred="127.0.0.1", clock=clock)
     write("localhost")
     with pytest.raises(click.ClickException, match="is not valid now"):
-        brought(**names, preferred="127.0.0.1", clock=ManualClock(clock.now() + timedelta(days=4000)))
+        given_certificate(**names, preferred="127.0.0.1", clock=ManualClock(clock.now() + timedelta(days=4000)))
 
 
 def test_the_controllers_may_be_a_process_of_their_own(tmp_path: Path) -> None:

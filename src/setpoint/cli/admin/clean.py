@@ -39,10 +39,10 @@ def clean(everything: bool, kept: bool, dry_run: bool, yes: bool, form: Form) ->
     """
     plan = run(_plan(everything, kept))
     if kept and not dry_run and plan.kept and not yes:
-        _ask(plan)
+        _confirm(plan)
     cleaned = None if dry_run else run(_clean(plan))
     if form.name:
-        write_tree(_told(plan, cleaned), form)
+        write_tree(_to_json(plan, cleaned), form)
     else:
         echo("\n".join(_lines(plan, cleaned)))
     if cleaned is not None and cleaned.problems:
@@ -66,7 +66,7 @@ async def _clean(plan: "Plan") -> "Cleaned":
         return await Cleaning(os.environ, clock).clean(plan)
 
 
-def _ask(plan: "Plan") -> None:
+def _confirm(plan: "Plan") -> None:
     """Asks for confirmation before removing kept objects. Raises Failure if the user declines."""
     names = ", ".join(f"{each.kind} {each.name}" for each in plan.kept)
     echo(f"marked to be kept: {names}", err=True)
@@ -107,7 +107,7 @@ def _still(cleaned: "Cleaned") -> str:
     return f"left running: {', '.join(name for names in cleaned.still for name in names)}"
 
 
-def _told(plan: "Plan", cleaned: "Cleaned | None") -> dict[str, Any]:
+def _to_json(plan: "Plan", cleaned: "Cleaned | None") -> dict[str, Any]:
     left = cleaned.left if cleaned is not None else plan.left
     told: dict[str, Any] = {
         "dryRun": cleaned is None,

@@ -40,20 +40,20 @@ def doctor(fix: bool, form: Form, server: Server) -> None:
 
 async def examine(environ: Mapping[str, str], server: Server) -> list[Finding]:
     """Runs all checks and returns their findings."""
-    from setpoint.cli.admin.doctor_environment import check_around
+    from setpoint.cli.admin.doctor_environment import check_environment
     from setpoint.cli.admin.doctor_machine import check
     from setpoint.objects.clock import SystemClock
 
     now = SystemClock().now()
-    return [*check(environ, now), *await check_around(environ, server, now)]
+    return [*check(environ, now), *await check_environment(environ, server, now)]
 
 
 def _fix() -> None:
     from setpoint.cli.admin.doctor_environment import is_stale
-    from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clear_dead
+    from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clean_crashed
     from setpoint.session.registry import state_directory
 
-    clear_dead(patience=UNTIL_GONE)
+    clean_crashed(timeout=UNTIL_GONE)
     path = state_directory(os.environ) / "kubeconfig"
     if is_stale(path):
         path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint.cli.admin.doctor_finding import Finding
-from setpoint.cli.support.connection import Found, Server, connect, find
+from setpoint.cli.support.connection import Server, ServerLocation, connect, find
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.errors import APIError
 
@@ -34,7 +34,7 @@ class App(NamedTuple):
     has_containers: bool = False
 
 
-async def check_around(environ: Mapping[str, str], server: Server, now: datetime) -> list[Finding]:
+async def check_environment(environ: Mapping[str, str], server: Server, now: datetime) -> list[Finding]:
     """Runs these checks concurrently and returns their findings."""
     app = await asyncio.to_thread(_app, environ)
     engine, (answers, found), kubectl = await asyncio.gather(
@@ -62,7 +62,7 @@ async def _engine(environ: Mapping[str, str], *, needed: bool) -> Finding:
     return Finding("engine", "ok", f"{version.name} {version.version}")
 
 
-async def _server(server: Server, environ: Mapping[str, str]) -> tuple[Finding, Found | None]:
+async def _server(server: Server, environ: Mapping[str, str]) -> tuple[Finding, ServerLocation | None]:
     """Checks that the server of this directory answers. Also returns its location, or None if there is none."""
     try:
         found = find(server, environ, clearing=False)
@@ -111,7 +111,7 @@ def _tree(kubeconfig: Path) -> Any:
     return yamltext.load(kubeconfig.read_text("utf-8")).tree
 
 
-def _certificates(found: Found, now: datetime) -> Finding:
+def _certificates(found: ServerLocation, now: datetime) -> Finding:
     """Checks the expiry dates of the certificates in a kubeconfig."""
     import base64
 

@@ -80,11 +80,11 @@ def _stamp() -> str:
 
 def _meant(server: Server, crashed: bool) -> _From:
     """Returns the source to export: the running session, or else the last ended session of that name or directory."""
-    from setpoint.cli.support.crash_cleanup import clear_dead
+    from setpoint.cli.support.crash_cleanup import clean_crashed
     from setpoint.session.paths import Places
     from setpoint.session.registry import Sessions
 
-    clear_dead()
+    clean_crashed()
     sessions = Sessions.of(os.environ)
     running = sessions.named(server.session) if server.session else sessions.here(here())
     if crashed:

@@ -58,10 +58,10 @@ async def _purge(what: tuple[str, ...], reason: str, through: str, yes: bool, se
     results: list[dict[str, Any]] = []
     is_served, runs = _meant(server)
     if not yes:
-        _ask(f"Permanently remove the past values of {' '.join(what)}?")
+        _confirm(f"Permanently remove the past values of {' '.join(what)}?")
     if is_served:
         async with connect(server) as client:
-            with target.told():
+            with target.history_failures():
                 place = await target.find(client, what)
                 answer = await _at_server(client, place, reason, through, yes)
         results.append({"store": "server", "object": str(place), "removed": answer["removed"]})
@@ -104,7 +104,7 @@ async def _at_server(client: "Client", place: "ObjectReference", reason: str, th
         err=True,
     )
     if not yes:
-        _ask("Compact and defragment the whole etcd cluster?")
+        _confirm("Compact and defragment the whole etcd cluster?")
     return await purge(client, place, reason, through, cluster_wide=True)
 
 
@@ -133,6 +133,6 @@ async def _in_run(
     return [{"store": str(run.store), "object": str(places[-1]), "removed": removed}]
 
 
-def _ask(question: str) -> None:
+def _confirm(question: str) -> None:
     if not click.confirm(question, err=True):
         raise Failure("aborted; no value was removed")

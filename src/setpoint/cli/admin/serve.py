@@ -107,7 +107,7 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
             if config.unix:
                 await plane.listen_unix(config.unix)
             plane.write_kubeconfig(kubeconfig)
-            _reload_when_told(plane)
+            _reload_on_signal(plane)
             echo(f"kubeconfig: {kubeconfig}", err=True)
             echo(f"ready {url}")
             plane.start_system(config.controllers)
@@ -126,17 +126,17 @@ async def _serve(config: Config, stop: asyncio.Event) -> None:
         raise Failure(_reason(error)) from error
 
 
-def _reload_when_told(plane: Any) -> None:
+def _reload_on_signal(plane: Any) -> None:
     from setpoint.plane import PlaneError
 
-    def told() -> None:
+    def on_signal() -> None:
         try:
             plane.reload()
         except PlaneError as error:
             _log.error("reload failed; the previous configuration stays in effect: %s", error)
 
     with suppress(AttributeError, NotImplementedError):  # Windows has no SIGHUP
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, told)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, on_signal)
 
 
 def _reason(error: OSError) -> str:

@@ -40,7 +40,7 @@ def sessions(everything: bool, form: Form) -> None:
         for each in shown:
             echo(each.id)
     elif not form.is_table:
-        write_tree([_told(each) for each in shown], form)
+        write_tree([_to_json(each) for each in shown], form)
     elif not shown:
         ended = len(known.past()) if not everything else 0
         hint = f" {ended} ended; use --all to list them." if ended else ""
@@ -112,7 +112,7 @@ def _row(session: "Session", now: "datetime", ready: str | None) -> list[str | C
     return row if ready is None else [*row, ready, str(session.pid or ""), session.data, session.kubeconfig]
 
 
-def _told(session: "Session") -> dict[str, Any]:
+def _to_json(session: "Session") -> dict[str, Any]:
     return {
         "id": session.id,
         "app": session.app,

@@ -19,17 +19,17 @@ profile_option = click.option(
 )
 
 
-def find_file(given: str, directory: Path | None = None) -> Path:
+def find_file(file: str, directory: Path | None = None) -> Path:
     """Returns the app file: the given file, the one in the given directory, or the nearest at or above here. Raises
     Failure.
     """
     from setpoint.app.reader import FILES, find_app_file, in_directory
 
-    if given:
-        path = Path(given).absolute()
+    if file:
+        path = Path(file).absolute()
         found = in_directory(path) if path.is_dir() else path if path.exists() else None
         if found is None:
-            missing = f"there is no {FILES[0]} in {given}" if path.is_dir() else f"file {given} not found"
+            missing = f"there is no {FILES[0]} in {file}" if path.is_dir() else f"file {file} not found"
             raise Failure(f"{missing}; create one with `setpoint init`", NOT_FOUND)
         return found.resolve()
     place = (directory or here()).resolve()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from setpoint.cli.output.terminal import echo
-from setpoint.cli.support.connection import Server, connect, elsewhere, find, run, server_options
-from setpoint.cli.support.crash_cleanup import clear_dead
+from setpoint.cli.support.connection import Server, connect, find, other_sessions, run, server_options
+from setpoint.cli.support.crash_cleanup import clean_crashed
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import FAILED, USAGE, Failure
 from setpoint.session.registry import Sessions
@@ -35,7 +35,7 @@ def down(timeout: float | None, everywhere: bool, server: Server) -> None:
     """
     sessions = _meant(server, everywhere)
     if not sessions:
-        echo(f"No app is running{'' if everywhere else ' here'}.{elsewhere(Sessions.of(os.environ))}", err=True)
+        echo(f"No app is running{'' if everywhere else ' here'}.{other_sessions(Sessions.of(os.environ))}", err=True)
     for session in sessions:
         run(_down(session, server, timeout))
 
@@ -52,7 +52,7 @@ def _meant(server: Server, everywhere: bool) -> "list[Session]":
             USAGE,
         )
     if not server.session and not sessions.here(here()):
-        clear_dead()
+        clean_crashed()
         return []
     place = find(server)
     assert place.session is not None
@@ -76,12 +76,12 @@ async def end_session(session: "Session", client: "Client", seconds: float | Non
     try:
         async with progress(f"stopping {session.app}", client.clock) as shown:
 
-            def tell(reached: ShutdownProgress) -> None:
+            def report(reached: ShutdownProgress) -> None:
                 going = f", waiting for {', '.join(reached.terminating)}" if reached.terminating else ""
                 stuck = f"; stuck: {', '.join(reached.stuck)}" if reached.stuck else ""
                 shown.text = f"stopping {session.app}: {reached.deleted} of {reached.objects}{going}{stuck}"
 
-            ended = await end(session, client, tell, seconds=SECONDS if seconds is None else seconds)
+            ended = await end(session, client, report, seconds=SECONDS if seconds is None else seconds)
     except asyncio.CancelledError:
         echo(
             f"{session.app} continues stopping in the background · `setpoint down --timeout 0` kills all remaining "

@@ -118,11 +118,11 @@ def _node(tree: "Object", workload: "Workload | None") -> "AppGraphNode":
     judgement = workload.judgement if workload is not None else None
     state = judgement.state if judgement is not None else ""
     return AppGraphNode(
-        tree["metadata"]["name"], _what(tree), state, judgement.meaning if judgement is not None else ""
+        tree["metadata"]["name"], _description(tree), state, judgement.meaning if judgement is not None else ""
     )
 
 
-def _what(tree: "Object") -> str:
+def _description(tree: "Object") -> str:
     spec = tree["spec"]
     if tree["kind"] == "Task":
         by_hand = " (manual)" if spec.get("suspend") and not spec.get("schedule") else ""

@@ -43,11 +43,11 @@ def init(source: str, force: bool, dry_run: bool) -> None:
     text = _COMMENT + proposal.text
     if dry_run:
         echo(text, nl=False)
-        _tell(proposal, terminal(sys.stderr), err=True)
+        _print_findings(proposal, terminal(sys.stderr), err=True)
         return
     file = there or directory / FILES[0]
     _write(file, text)
-    _tell(proposal, terminal())
+    _print_findings(proposal, terminal())
     _conclude(file, proposal)
 
 
@@ -87,7 +87,7 @@ def _write(file: Path, text: str) -> None:
         raise Failure(f"{error.filename}: {error.strerror}") from None
 
 
-def _tell(proposal: "Proposal", place: Terminal, *, err: bool = False) -> None:
+def _print_findings(proposal: "Proposal", place: Terminal, *, err: bool = False) -> None:
     """Prints the findings and guesses, one per line."""
     if proposal.found:
         place.echo(f"found {', '.join(proposal.found)}", err=err)

@@ -79,15 +79,15 @@ async def steer(server: Server, names: Sequence[str], how: ControlOptions, deed:
         every = filter(deed.is_one_of_all, workloads)
         found = list(every) if how.everything else [each for name in names for each in find(workloads, name)]
         chosen = list({each.tree["metadata"]["uid"]: each for each in found}.values())
-        doings = [_Doing(client, deed, each, how.waits, deed.idle(each, workloads)) for each in chosen]
-        await _in_turn(client, deed, doings, how)
-        troubles = [each for each in doings if each.trouble]
+        doings = [_Operation(client, deed, each, how.waits, deed.idle(each, workloads)) for each in chosen]
+        await _run_in_order(client, deed, doings, how)
+        troubles = [each for each in doings if each.problem]
         if troubles:
-            raise Failure("\n".join(each.trouble for each in troubles), max(each.code for each in troubles))
+            raise Failure("\n".join(each.problem for each in troubles), max(each.code for each in troubles))
         return [each.workload for each in doings if not each.idle]
 
 
-async def _in_turn(client: "Client", deed: Deed, doings: "Sequence[_Doing]", how: ControlOptions) -> None:
+async def _run_in_order(client: "Client", deed: Deed, doings: "Sequence[_Operation]", how: ControlOptions) -> None:
     from setpoint.cli.output.progress import progress
     from setpoint.objects.clock import timeout
     from setpoint.workload.dependencies import stop_order
@@ -107,7 +107,7 @@ async def _in_turn(client: "Client", deed: Deed, doings: "Sequence[_Doing]", how
                 each.is_late(how.seconds or 0.0)
 
 
-class _Doing:
+class _Operation:
     """An action on one part."""
 
     def __init__(self, client: "Client", deed: Deed, workload: "Workload", waits: bool, idle: str) -> None:
@@ -115,7 +115,7 @@ class _Doing:
         self.workload, self.idle = workload, idle
         self._done = bool(idle)
         # The error message if the action failed, and its exit code.
-        self.trouble, self.code = "", FAILED
+        self.problem, self.code = "", FAILED
 
     async def run(self, shown: "ProgressLine") -> None:
         clock, place, called = self._client.clock, terminal(), self.workload.called
@@ -130,18 +130,18 @@ class _Doing:
             return
         how_far: HowFar = "under way"
         while how_far == "under way":
-            how_far = await self._look(request)
+            how_far = await self._progress(request)
             if how_far == "under way":
-                shown.text = f"{self._deed.doing} {called}: {self.workload.judgement.says}"
+                shown.text = f"{self._deed.doing} {called}: {self.workload.judgement.text}"
                 await clock.sleep(_LOOK_SECONDS)
         self._done = True
         if how_far == "failed":
-            self.trouble = f"{called} is not {self._deed.done}: {_why(self.workload)} · setpoint why {called}"
+            self.problem = f"{called} is not {self._deed.done}: {_why(self.workload)} · setpoint why {called}"
         else:
             seconds = clock.monotonic() - began
             place.echo(f"{called} {place.paint(self._deed.done, 'good')} ({seconds:.1f}s)")
 
-    async def _look(self, request: str) -> HowFar:
+    async def _progress(self, request: str) -> HowFar:
         from setpoint.cli.workloads.inventory import read_again
 
         found = await read_again(self._client, self.workload)
@@ -152,9 +152,9 @@ class _Doing:
 
     def is_late(self, seconds: float) -> None:
         if not self._done:
-            says = self.workload.judgement.says
+            says = self.workload.judgement.text
             called = self.workload.called
-            self.trouble = f"{called} is not {self._deed.done} after {seconds:g} s: {says} · setpoint why {called}"
+            self.problem = f"{called} is not {self._deed.done} after {seconds:g} s: {says} · setpoint why {called}"
             self.code = TIMED_OUT
 
 
@@ -168,7 +168,7 @@ def _why(workload: "Workload") -> str:
 # Predicates on parts that the actions use
 
 
-def says_suspended(workload: "Workload") -> bool:
+def reports_suspended(workload: "Workload") -> bool:
     """Returns True if the Ready condition has the reason Suspended."""
     return bool(conditions.of(workload.tree, "Ready").get("reason") == "Suspended")
 
@@ -198,7 +198,7 @@ def has_failed(workload: "Workload") -> bool:
     from setpoint.workload.progress import is_suspended
 
     should_run = not is_suspended(workload.tree) and not has_stopped_for_good(workload)
-    if not should_run or not is_current(workload) or says_suspended(workload):
+    if not should_run or not is_current(workload) or reports_suspended(workload):
         return False
     return is_over(workload) and not workload.judgement.ready
 

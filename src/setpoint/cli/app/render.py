@@ -73,10 +73,10 @@ def _compare(app: str, file: "Path", objects: "list[Object]", form: Form) -> Non
     elif not changes:
         echo(f"no differences from the running {app}", err=True)
     if changes:
-        _tell(changes)
+        _print_changes(changes)
 
 
-def _tell(changes: "list[ObjectChange]") -> None:
+def _print_changes(changes: "list[ObjectChange]") -> None:
     from setpoint.cli.output.table import Cell, render_with_texts
 
     place = terminal()

@@ -80,7 +80,7 @@ async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Se
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
     try:
-        if file or _nothing_runs(server):
+        if file or _has_no_server(server):
             return await _alone(wanted, file, profiles)
         async with connect(server) as client:
             return await run_task(_named(client), wanted.task, wanted.arguments)
@@ -93,7 +93,7 @@ async def _run(wanted: _Wanted, file: str, profiles: tuple[str, ...], server: Se
             loop.remove_signal_handler(number)
 
 
-def _nothing_runs(server: Server) -> bool:
+def _has_no_server(server: Server) -> bool:
     """Returns True if the user named no server and no app is running here."""
     if server.kubeconfig or server.session or os.environ.get("KUBECONFIG"):
         return False
@@ -258,10 +258,10 @@ class _Following:
             if was_left_out(task, self._request):
                 raise Failure(f"{self._name} was not run: another run of the task was active", CONFLICT)
             if not self._seen and self._client.clock.monotonic() - began > _PATIENCE_SECONDS:
-                said = self._told(task, said)
+                said = self._print_wait(task, said)
             await self._client.clock.sleep(_LOOK_SECONDS)
 
-    def _told(self, task: "Object", before: str) -> str:
+    def _print_wait(self, task: "Object", before: str) -> str:
         """Prints the dependency that the run waits for, if that has changed. Returns the last printed message."""
         from setpoint.objects import conditions
 

@@ -12,7 +12,7 @@ from setpoint.cli.app.part_control import (
     has_seen,
     has_stopped_for_good,
     is_over,
-    says_suspended,
+    reports_suspended,
     steer,
     steering_options,
 )
@@ -44,7 +44,7 @@ def stop(names: tuple[str, ...], how: ControlOptions, server: Server) -> None:
 async def _stop(names: tuple[str, ...], how: ControlOptions, server: Server) -> None:
     stopped = await steer(server, names, how, STOP)
     if stopped and not how.everything:
-        await _tell_who_needs(server, stopped)
+        await _print_dependents(server, stopped)
 
 
 def _idle(workload: "Workload", workloads: "Sequence[Workload]") -> str:
@@ -91,7 +91,7 @@ def _reached(workload: "Workload", request: str) -> HowFar:
 def _has_stopped(workload: "Workload") -> bool:
     if has_stopped_for_good(workload):
         return is_over(workload)
-    return says_suspended(workload) and has_seen(workload)
+    return reports_suspended(workload) and has_seen(workload)
 
 
 def _is_one_of_all(workload: "Workload") -> bool:
@@ -101,7 +101,7 @@ def _is_one_of_all(workload: "Workload") -> bool:
 STOP = Deed("stop", "stopping", "stopped", False, _is_one_of_all, _idle, _act, _reached)
 
 
-async def _tell_who_needs(server: Server, stopped: "list[Workload]") -> None:
+async def _print_dependents(server: Server, stopped: "list[Workload]") -> None:
     """Prints the running parts that depend on the stopped ones."""
     from setpoint.cli.workloads.inventory import read_workloads, ref
     from setpoint.workload.dependencies import needed_by

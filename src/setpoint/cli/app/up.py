@@ -16,7 +16,7 @@ import click
 from setpoint.cli.app.app_file import find_file, profile_option, read_file
 from setpoint.cli.output.terminal import echo, terminal
 from setpoint.cli.support.connection import Server, connect, run
-from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clear_dead
+from setpoint.cli.support.crash_cleanup import UNTIL_GONE, clean_crashed
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import FAILED, TIMED_OUT, USAGE, Failure
 
@@ -75,7 +75,7 @@ def up(file: str, profiles: tuple[str, ...], detached: bool, logs: bool, seconds
             raise Failure(
                 f"{found} defines no services, tasks or controllers; `setpoint init` can propose services", USAGE
             )
-        clear_dead(patience=UNTIL_GONE)
+        clean_crashed(timeout=UNTIL_GONE)
         sys.exit(run(_up(found, loaded, profiles, UpOptions(detached, logs, seconds), standby)))
 
 
@@ -207,10 +207,10 @@ async def _applied(client: "Client", loaded: "LoadedApp", started: "Started") ->
         with explained():
             async with progress(f"applying the file of {started.session.app}", client.clock) as shown:
 
-                def tell(name: str) -> None:
+                def report(name: str) -> None:
                     shown.text = f"waiting for {name} to stop"
 
-                changed = await apply_app(client, Places.of_session(started.session), loaded.objects, tell)
+                changed = await apply_app(client, Places.of_session(started.session), loaded.objects, report)
             if started.joined:
                 await start_stopped(client, loaded.objects)
             return changed

@@ -74,7 +74,7 @@ async def _dev(
     found = find(server)
     if found.session is not None:
         await _warn_of_others(entries, server, Path(found.session.directory))
-    installs = install if install is not None else not found.is_given
+    installs = install if install is not None else not found.is_explicit
     clock, here = SystemClock(), Path.cwd()
     told = EventPrinter(terminal(), clock)
     seats = WorkerSlots(here, told, clock, os.environ, at_terminal=True)
@@ -94,7 +94,7 @@ async def _dev(
         await seats.loaded()
         if seats.problems:
             return FAILED
-        if not await _settled(seats, ended, clock, seconds):
+        if not await _wait_idle(seats, ended, clock, seconds):
             raise Failure("timed out: reconciles are still pending", TIMED_OUT)
         return FAILED if told.failing else 0
     finally:
@@ -117,7 +117,7 @@ async def _warn_of_others(entries: "list[EntryPoint]", server: Server, directory
             )
 
 
-async def _settled(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:
+async def _wait_idle(seats: "WorkerSlots", ended: asyncio.Event, clock: "Clock", seconds: float | None) -> bool:
     """Waits until no work is left. Returns False on timeout."""
     until = None if seconds is None else clock.monotonic() + seconds
     calm = 0

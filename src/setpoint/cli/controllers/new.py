@@ -60,11 +60,11 @@ def controller(name: str, kind: str, group: str, directory: str) -> None:
     files = files_of(names, PurePosixPath(directory))
     _write(files, top)
     program, test, example = files
-    _say(f"wrote {program}", f"the kind {names.kind} ({names.group}/v1) and its controller")
-    _say(f"wrote {test}", "a test; run with: setpoint test")
-    _say(f"wrote {example}", f"an object; create with: setpoint apply -f {_seen(top / example)}")
+    _print(f"wrote {program}", f"the kind {names.kind} ({names.group}/v1) and its controller")
+    _print(f"wrote {test}", "a test; run with: setpoint test")
+    _print(f"wrote {example}", f"an object; create with: setpoint apply -f {_seen(top / example)}")
     if file is None:
-        _say("no setpoint.yaml here", f"run with: setpoint dev {_seen(top / program)}")
+        _print("no setpoint.yaml here", f"run with: setpoint dev {_seen(top / program)}")
         return
     _list(file, str(program))
     session = _running(file)
@@ -101,14 +101,14 @@ def _list(file: Path, module: str) -> None:
 
     by_hand = f"add manually: controllers: [{module}]"
     if file.suffix == ".py":
-        _say(f"not added to {file.name}", by_hand)
+        _print(f"not added to {file.name}", by_hand)
         return
     try:
         text = file.read_text(encoding="utf-8")
         secret_files.write(file, add_controller(text, module).encode(), file.stat().st_mode & 0o777)
     except (AddingError, OSError, UnicodeDecodeError) as error:
         raise Failure(f"{file.name} was not changed: {error}; {by_hand}") from None
-    _say(f"added to {file.name}", f"controllers: - {module}")
+    _print(f"added to {file.name}", f"controllers: - {module}")
 
 
 def _running(file: Path) -> "Session | None":
@@ -139,12 +139,12 @@ async def _load(session: "Session", module: str) -> None:
         raise Failure(f"session {session.id} has not loaded the controller yet: see `setpoint controllers`", TIMED_OUT)
     if failed := [row["note"] for row in known.hosted if row["module"] == module and row["state"] == "Failed"]:
         raise Failure(f"session {session.id} cannot load the controller: {failed[0]}")
-    _say(f"runs in session {session.id}", "status: setpoint controllers")
+    _print(f"runs in session {session.id}", "status: setpoint controllers")
 
 
 def _seen(path: Path) -> str:
     return os.path.relpath(path)
 
 
-def _say(what: str, more: str) -> None:
-    echo(f"{what:<36}  {more}")
+def _print(text: str, more: str) -> None:
+    echo(f"{text:<36}  {more}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class Brought(NamedTuple):
+class GivenCertificate(NamedTuple):
     """The files to serve with, the certificate authority that clients trust, and the host name."""
 
     files: "Certificates"
@@ -21,7 +21,9 @@ class Brought(NamedTuple):
     host: str
 
 
-def brought(certificate: str, key: str, authority: str, preferred: str, clock: Clock) -> Brought | None:
+def given_certificate(
+    certificate: str, key: str, authority: str, preferred: str, clock: Clock
+) -> GivenCertificate | None:
     """Returns the certificate that the flags name, or None. `preferred` is the address to serve at. Raises Failure."""
     from cryptography import x509
 
@@ -52,7 +54,7 @@ def brought(certificate: str, key: str, authority: str, preferred: str, clock: C
         raise Failure(
             f"{certificate} is for {', '.join(sorted(names)) or 'no host'}: expected {' or '.join(_LOOPBACK)}"
         )
-    return Brought(Certificates(Path(certificate), Path(key)), trusted, host)
+    return GivenCertificate(Certificates(Path(certificate), Path(key)), trusted, host)
 
 
 def _names(certificate: object) -> set[str]:

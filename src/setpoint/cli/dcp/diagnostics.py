@@ -85,7 +85,7 @@ def _file_handler(environ: Mapping[str, str], level: int) -> logging.Handler:
     return handler
 
 
-def _told(record: logging.LogRecord) -> tuple[str, str, str, str]:
+def _fields(record: logging.LogRecord) -> tuple[str, str, str, str]:
     """Returns the time, level, logger and message of a record."""
     time = datetime.fromtimestamp(record.created).astimezone()
     stamp = f"{time:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}{time:%z}"
@@ -98,13 +98,13 @@ def _told(record: logging.LogRecord) -> tuple[str, str, str, str]:
 
 class _LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        stamp, level, name, text = _told(record)
+        stamp, level, name, text = _fields(record)
         return "\t".join((stamp, level, name, text.replace("\n", "\\n")))
 
 
 class _JSONFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        stamp, level, name, text = _told(record)
+        stamp, level, name, text = _fields(record)
         told = {"level": level, "ts": stamp, "logger": name, "msg": text, "pid": record.process}
         return msgspec.json.encode(told).decode()
 

@@ -37,7 +37,7 @@ def check_free(path: Path) -> None:
 
 
 @contextmanager
-def handed_over(path: Path, url: str, authority: bytes | None, token: str) -> Iterator[None]:
+def published_kubeconfig(path: Path, url: str, authority: bytes | None, token: str) -> Iterator[None]:
     """Writes the kubeconfig atomically, readable by the current user only, and removes the file at the end of the
     block.
     """

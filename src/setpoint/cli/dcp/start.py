@@ -22,7 +22,7 @@ import click
 from setpoint import process
 from setpoint.cli.dcp import diagnostics, variables
 from setpoint.cli.dcp.information import runtime_option
-from setpoint.cli.dcp.kubeconfig_handover import PLACEHOLDER, check_free, handed_over
+from setpoint.cli.dcp.kubeconfig_handover import PLACEHOLDER, check_free, published_kubeconfig
 from setpoint.cli.dcp.process_monitor import monitor_options, monitored
 from setpoint.cli.support.errors import Failure
 from setpoint.objects.clock import SystemClock
@@ -73,7 +73,7 @@ def start_apiserver(**flags: Any) -> None:
 
 
 async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str, Any], stop: asyncio.Event) -> None:
-    from setpoint.cli.dcp.certificate import brought
+    from setpoint.cli.dcp.certificate import given_certificate
     from setpoint.cli.dcp.startup_spans import StartupSpans
     from setpoint.objects.ids import SystemIds
     from setpoint.plane import ControlPlane, PlaneError, Serving
@@ -82,7 +82,7 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
     who = {"process.pid": os.getpid(), "process.ppid": os.getppid(), "dcp.server_only": flags["server_only"]}
     spans.begin("dcp.startup", who)
     host, token = variables.host(os.environ), os.environ.get(variables.TOKEN, "")
-    given = brought(flags["tls_cert_file"], flags["tls_key_file"], flags["tls_ca_file"], host, SystemClock())
+    given = given_certificate(flags["tls_cert_file"], flags["tls_key_file"], flags["tls_ca_file"], host, SystemClock())
     root = Path(flags["root_dir"] or Path.cwd()).absolute()
     with ExitStack() as stack:
         session = stack.enter_context(variables.session(os.environ))
@@ -105,7 +105,9 @@ async def _run(kubeconfig: Path, watched: "Identity | None", flags: Mapping[str,
                 await plane.workloads_started()
                 authority = given.authority if given is not None else plane.authority
                 spans.begin("dcp.startup.api_server.kubeconfig_save", {"dcp.kubeconfig.path": str(kubeconfig)})
-                stack.enter_context(handed_over(kubeconfig, url, authority, PLACEHOLDER if token else plane.token))
+                stack.enter_context(
+                    published_kubeconfig(kubeconfig, url, authority, PLACEHOLDER if token else plane.token)
+                )
                 spans.end()
                 spans.end()
                 sending = asyncio.ensure_future(spans.send())

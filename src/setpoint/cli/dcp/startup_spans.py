@@ -146,7 +146,7 @@ def _span(span: Span, trace: bytes, state: str) -> bytes:
             _part(3, state.encode()) if state else b"",
             _part(4, span.parent) if span.parent else b"",
             _part(5, span.name.encode()),
-            _whole(6, _INTERNAL),
+            _varint_field(6, _INTERNAL),
             _fixed(7, span.began),
             _fixed(8, span.ended),
             _attributes(9, span.attributes),
@@ -161,15 +161,15 @@ def _attributes(number: int, values: Attributes) -> bytes:
 
 def _value(value: Value) -> bytes:
     if isinstance(value, bool):
-        return _whole(2, int(value))
-    return _whole(3, value) if isinstance(value, int) else _part(1, value.encode())
+        return _varint_field(2, int(value))
+    return _varint_field(3, value) if isinstance(value, int) else _part(1, value.encode())
 
 
 def _part(number: int, data: bytes) -> bytes:
     return encoded(number << 3 | 2) + encoded(len(data)) + data
 
 
-def _whole(number: int, value: int) -> bytes:
+def _varint_field(number: int, value: int) -> bytes:
     return encoded(number << 3) + encoded(value)
 
 

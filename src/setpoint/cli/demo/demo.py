@@ -39,9 +39,9 @@ def demo(ctx: click.Context, directory: Path | None, tour: bool) -> None:
         # The shop runs on this Python, even if the PATH has another python3.
         os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         if tour or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            from setpoint.cli.demo.tour import take
+            from setpoint.cli.demo.tour import run
 
-            sys.exit(take(place))
+            sys.exit(run(place))
         from setpoint.cli.app.up import up
 
         echo(f"The shop is in {place}\nSee its README.md for commands to try there in another terminal.\n")

@@ -18,7 +18,7 @@ _PATIENCE = "--timeout=30s"
 class TourStep(NamedTuple):
     """A step: its description, its command, and a command to run silently before."""
 
-    says: str
+    description: str
     command: str
     first: str = ""
 
@@ -45,7 +45,7 @@ _STEPS = (
 _DOWN = TourStep("Stop the app and check that no process is left:", "setpoint down")
 
 
-def take(place: Path) -> int:
+def run(place: Path) -> int:
     """Runs all steps and returns the exit code of the first failed command. Always stops the app."""
     # SIGTERM ends the tour and stops the app.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -55,32 +55,32 @@ def take(place: Path) -> int:
             failed = failed or _run(step, place)
     finally:
         with suppress(BrokenPipeError):  # the reader has closed the pipe
-            _tell(_DOWN)
+            _print_step(_DOWN)
         failed = _do(_DOWN.command, place) or failed
     return failed
 
 
 def _run(step: TourStep, place: Path) -> int:
     if step.first:
-        subprocess.run(_words(step.first), cwd=place, stdout=subprocess.DEVNULL)
-    _tell(step)
+        subprocess.run(_program(step.first), cwd=place, stdout=subprocess.DEVNULL)
+    _print_step(step)
     code = _do(step.command, place)
     echo()
     return code
 
 
-def _tell(step: TourStep) -> None:
-    if step.says:
-        echo(f"# {step.says}")
+def _print_step(step: TourStep) -> None:
+    if step.description:
+        echo(f"# {step.description}")
     echo(f"$ {step.command}")
     sys.stdout.flush()
 
 
 def _do(command: str, place: Path) -> int:
-    return subprocess.run(_words(command), cwd=place).returncode
+    return subprocess.run(_program(command), cwd=place).returncode
 
 
-def _words(command: str) -> list[str]:
+def _program(command: str) -> list[str]:
     """Returns the program to run: our own command on this Python, any other command in a shell."""
     if command.startswith(_SETPOINT):
         return [sys.executable, "-m", "setpoint", *shlex.split(command)[1:]]

@@ -113,7 +113,7 @@ async def _apply_each(client: "Client", objects: "list[Object]", how: dict[str, 
             defined.append(after)
         printed.append(after)
         if not form.name:
-            _tell(before, after, is_dry, how["show_diff"])
+            _print_result(before, after, is_dry, how["show_diff"])
     if form.name and printed:
         write_objects(printed, form, as_list=len(objects) > 1)
     _fail(failures)
@@ -157,7 +157,7 @@ def _called(tree: "Object") -> str:
     return f"{tree['kind']} {metadata.get('name', '(without a name)')}"
 
 
-def _tell(before: "Object | None", after: "Object", is_dry: bool, show_diff: bool) -> None:
+def _print_result(before: "Object | None", after: "Object", is_dry: bool, show_diff: bool) -> None:
     from setpoint.client.edits import plain
 
     place = terminal()

@@ -71,10 +71,10 @@ async def _delete(server: Server, what: tuple[str, ...], filenames: tuple[str, .
             else:
                 failures.append(error)
         if how["waits"] and not how["dry_run"]:
-            await _wait_gone(client, going, how["timeout"])
-        from setpoint.cli.objects.get import tell_failures
+            await _wait_deleted(client, going, how["timeout"])
+        from setpoint.cli.objects.get import raise_failures
 
-        tell_failures(failures, how["ignore_not_found"])
+        raise_failures(failures, how["ignore_not_found"])
         if not found and not failures:
             echo("No resources found.", err=True)
 
@@ -103,7 +103,7 @@ async def _of_files(client: "Client", filenames: tuple[str, ...], recursive: boo
 
 async def _of_names(client: "Client", what: tuple[str, ...], how: dict[str, Any]) -> "tuple[list[Object], list[Any]]":
     from setpoint.cli.objects.get import read_objects
-    from setpoint.cli.objects.tables import Look
+    from setpoint.cli.objects.tables import TableOptions
     from setpoint.cli.support.resource_args import Kinds, select
     from setpoint.client.requests import query_of
 
@@ -116,7 +116,7 @@ async def _of_names(client: "Client", what: tuple[str, ...], how: dict[str, Any]
         raise Failure(f"no {what[0]} selected: specify names, a selector (-l app=shop), or --all", USAGE)
     query = query_of(labelSelector=how["selector"], fieldSelector=how["field_selector"])
     namespace = "" if how["all_namespaces"] else client.namespace
-    return await read_objects(client, selections, Look(namespace=namespace, query=tuple(query)))
+    return await read_objects(client, selections, TableOptions(namespace=namespace, query=tuple(query)))
 
 
 async def _delete_one(client: "Client", tree: "Object", how: dict[str, Any]) -> "Exception | None":
@@ -142,7 +142,7 @@ async def _delete_one(client: "Client", tree: "Object", how: dict[str, Any]) -> 
     return None
 
 
-async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | None) -> None:
+async def _wait_deleted(client: "Client", found: "list[Object]", seconds: float | None) -> None:
     """Waits until each object is gone or replaced by another of the same name."""
     import asyncio
 
@@ -153,7 +153,7 @@ async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | N
 
     left = {meta.uid(tree): tree for tree in found}
 
-    async def gone(tree: "Object") -> None:
+    async def wait_one(tree: "Object") -> None:
         uid = meta.uid(tree)
         await client.wait_for(
             ref_of(tree), meta.name(tree), meta.namespace(tree), lambda now: now is None or meta.uid(now) != uid
@@ -164,10 +164,10 @@ async def _wait_gone(client: "Client", found: "list[Object]", seconds: float | N
     async with progress(_waiting(left), client.clock) as shown:
         try:
             if seconds is None:
-                await asyncio.gather(*map(gone, found))
+                await asyncio.gather(*map(wait_one, found))
             else:
                 async with timeout(client.clock, seconds):
-                    await asyncio.gather(*map(gone, found))
+                    await asyncio.gather(*map(wait_one, found))
         except TimeoutError:
             raise Failure(f"timed out after {seconds:g} s: {_waiting(left)}", TIMED_OUT) from None
 
@@ -176,10 +176,10 @@ def _waiting(left: "dict[str, Object]") -> str:
     """Returns the objects that still exist, with their finalizers."""
     from setpoint.objects import meta
 
-    told = [f"{name_of(tree)}{_held(meta.finalizers(tree))}" for tree in list(left.values())[:3]]
+    told = [f"{name_of(tree)}{_finalizer_text(meta.finalizers(tree))}" for tree in list(left.values())[:3]]
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
     return f"waiting until {', '.join(told)}{more} {'is' if len(left) == 1 else 'are'} deleted"
 
 
-def _held(finalizers: list[str]) -> str:
+def _finalizer_text(finalizers: list[str]) -> str:
     return f" (finalizer {', '.join(finalizers)})" if finalizers else ""

@@ -41,19 +41,19 @@ def describe(what: tuple[str, ...], all_namespaces: bool, selector: str, server:
 
 
 async def _describe(server: Server, what: tuple[str, ...], all_namespaces: bool, selector: str) -> None:
-    from setpoint.cli.objects.get import read_objects, tell_failures
-    from setpoint.cli.objects.tables import Look
+    from setpoint.cli.objects.get import raise_failures, read_objects
+    from setpoint.cli.objects.tables import TableOptions
     from setpoint.cli.support.resource_args import Kinds, select
     from setpoint.client.requests import query_of
 
     async with connect(server) as client:
         kinds = await Kinds.of(client)
-        look = Look("" if all_namespaces else client.namespace, tuple(query_of(labelSelector=selector)))
-        found, failures = await read_objects(client, select(kinds, what), look)
+        options = TableOptions("" if all_namespaces else client.namespace, tuple(query_of(labelSelector=selector)))
+        found, failures = await read_objects(client, select(kinds, what), options)
         place = terminal()
         pages = [await page(client, kinds, tree, place) for tree in found]
         place.echo("\n\n".join("\n".join(lines) for lines in pages)) if pages else None
-        tell_failures(failures, ignore_missing=False)
+        raise_failures(failures, ignore_missing=False)
         if not found:
             raise Failure("No resources found.", NOT_FOUND)
 

@@ -12,7 +12,7 @@ from setpoint.cli.support.connection import Server, connect, run, server_options
 from setpoint.cli.support.errors import USAGE, Failure
 
 if TYPE_CHECKING:
-    from setpoint.cli.objects.tables import Look
+    from setpoint.cli.objects.tables import TableOptions
     from setpoint.cli.support.resource_args import Selection
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
@@ -74,19 +74,19 @@ async def _get(server: Server, what: tuple[str, ...], how: dict[str, Any]) -> No
         selections = select(await Kinds.of(client), what)
         if any(each.names for each in selections) and (how["selector"] or how["field_selector"]):
             raise Failure("a name cannot be combined with a selector", USAGE)
-        look = _look(client, selections, how)
+        options = _list_options(client, selections, how)
         if how["watch"] or how["watch_only"]:
             if len(selections) != 1 or len(selections[0].names) > 1:
                 raise Failure("you may only watch a single kind or object", USAGE)
-            await _watch(client, selections[0], look, form, how)
+            await _watch(client, selections[0], options, form, how)
         elif form.is_table:
-            await _print_tables(client, selections, look, how["ignore_not_found"])
+            await _print_tables(client, selections, options, how["ignore_not_found"])
         else:
-            await _print_objects(client, selections, look, form, how)
+            await _print_objects(client, selections, options, form, how)
 
 
-def _look(client: "Client", selections: "list[Selection]", how: dict[str, Any]) -> "Look":
-    from setpoint.cli.objects.tables import Look
+def _list_options(client: "Client", selections: "list[Selection]", how: dict[str, Any]) -> "TableOptions":
+    from setpoint.cli.objects.tables import TableOptions
     from setpoint.client.requests import query_of
 
     revision = how["revision"]
@@ -95,7 +95,7 @@ def _look(client: "Client", selections: "list[Selection]", how: dict[str, Any]) 
         fieldSelector=how["field_selector"],
         at=str(revision) if revision is not None else "",
     )
-    return Look(
+    return TableOptions(
         namespace="" if how["all_namespaces"] else client.namespace,
         query=tuple(query),
         wide=how["form"].name == "wide",
@@ -129,7 +129,9 @@ def _sort_key(path: str) -> "Callable[[Object], Any]":
     return key
 
 
-async def _print_tables(client: "Client", selections: "list[Selection]", look: "Look", ignore_missing: bool) -> None:
+async def _print_tables(
+    client: "Client", selections: "list[Selection]", options: "TableOptions", ignore_missing: bool
+) -> None:
     import asyncio
 
     from setpoint.cli.objects.tables import read_table, rows_before, table_lines
@@ -137,7 +139,7 @@ async def _print_tables(client: "Client", selections: "list[Selection]", look: "
 
     reads = [(each, name) for each in selections for name in each.names or ("",)]
     read = await asyncio.gather(
-        *(read_table(client, each.resource, look, name) for each, name in reads), return_exceptions=True
+        *(read_table(client, each.resource, options, name) for each, name in reads), return_exceptions=True
     )
     failures, empty, place = [], True, terminal()
     for selection in selections:
@@ -152,12 +154,12 @@ async def _print_tables(client: "Client", selections: "list[Selection]", look: "
             elif result.rows:
                 tables.append(result)
         if tables:
-            lines = table_lines(selection, rows_before(tables[0], tables[1:]), look, place)
-            place.echo("\n".join(lines if empty or not look.headers else ["", *lines]))
+            lines = table_lines(selection, rows_before(tables[0], tables[1:]), options, place)
+            place.echo("\n".join(lines if empty or not options.headers else ["", *lines]))
             empty = False
-    tell_failures(failures, ignore_missing)
+    raise_failures(failures, ignore_missing)
     if empty and not failures:
-        where = f" in namespace {look.namespace}" if look.namespace and any_namespaced(selections) else ""
+        where = f" in namespace {options.namespace}" if options.namespace and any_namespaced(selections) else ""
         echo(f"No resources found{where}.", err=True)
 
 
@@ -165,7 +167,7 @@ def any_namespaced(selections: "list[Selection]") -> bool:
     return any(each.resource.namespaced for each in selections)
 
 
-def tell_failures(failures: list[Any], ignore_missing: bool) -> None:
+def raise_failures(failures: list[Any], ignore_missing: bool) -> None:
     """Prints all failures and raises the last one."""
     from setpoint.objects.errors import NotFound
 
@@ -177,15 +179,15 @@ def tell_failures(failures: list[Any], ignore_missing: bool) -> None:
 
 
 async def read_objects(
-    client: "Client", selections: "list[Selection]", look: "Look"
+    client: "Client", selections: "list[Selection]", options: "TableOptions"
 ) -> "tuple[list[Object], list[Any]]":
     """Returns the full objects of the selections, and the errors of those that could not be read."""
     import asyncio
 
     from setpoint.objects.errors import APIError
 
-    where = client.with_options(namespace=look.namespace)
-    query = dict(look.query)
+    where = client.with_options(namespace=options.namespace)
+    query = dict(options.query)
     at = int(query["at"]) if "at" in query else None
     reads: list[Any] = []
     for each in selections:
@@ -203,27 +205,29 @@ async def read_objects(
             raise result
         else:
             found += [result] if isinstance(result, dict) else result.items
-    return (found if look.sort is None else sorted(found, key=look.sort)), failures
+    return (found if options.sort is None else sorted(found, key=options.sort)), failures
 
 
 async def _print_objects(
-    client: "Client", selections: "list[Selection]", look: "Look", form: Form, how: dict[str, Any]
+    client: "Client", selections: "list[Selection]", options: "TableOptions", form: Form, how: dict[str, Any]
 ) -> None:
-    found, failures = await read_objects(client, selections, look)
+    found, failures = await read_objects(client, selections, options)
     is_one = len(selections) == 1 and len(selections[0].names) == 1
     if found or not is_one:
         write_objects(found, form, as_list=not is_one, managed_fields=how["show_managed_fields"])
-    tell_failures(failures, how["ignore_not_found"])
+    raise_failures(failures, how["ignore_not_found"])
 
 
-async def _watch(client: "Client", selection: "Selection", look: "Look", form: Form, how: dict[str, Any]) -> None:
+async def _watch(
+    client: "Client", selection: "Selection", options: "TableOptions", form: Form, how: dict[str, Any]
+) -> None:
     """Prints the objects, and then each change, until interrupted."""
     from setpoint.cli.objects.tables import same_columns, table_lines
 
     if form.name == "custom-columns":
         raise Failure("-o custom-columns does not support --watch: use json, yaml, name or jsonpath", USAGE)
     name = selection.names[0] if selection.names else ""
-    listed = look._replace(query=(*look.query, ("fieldSelector", f"metadata.name={name}"))) if name else look
+    listed = options._replace(query=(*options.query, ("fieldSelector", f"metadata.name={name}"))) if name else options
     before = None
     async for is_change, table, objects in _states(client, selection, listed, form):
         if not is_change and how["watch_only"]:
@@ -233,7 +237,7 @@ async def _watch(client: "Client", selection: "Selection", look: "Look", form: F
                 continue
             place = terminal()
             again = before is not None and same_columns(before, table)
-            lines = table_lines(selection, table, look._replace(headers=look.headers and not again), place)
+            lines = table_lines(selection, table, options._replace(headers=options.headers and not again), place)
             place.echo("\n".join(lines))
             before = table
             continue
@@ -244,7 +248,7 @@ async def _watch(client: "Client", selection: "Selection", look: "Look", form: F
 
 
 async def _states(
-    client: "Client", selection: "Selection", look: "Look", form: Form
+    client: "Client", selection: "Selection", options: "TableOptions", form: Form
 ) -> "AsyncIterator[tuple[bool, Any, list[Object]]]":
     """Yields the current objects and then each change, as: whether it is a change, the table, the objects."""
     from setpoint.cli.objects.tables import ACCEPT, read_table, table_of, table_query
@@ -254,8 +258,8 @@ async def _states(
     from setpoint.objects.errors import Expired, Gone
 
     # The rows contain the objects, so that one request serves tables and objects.
-    whole = look if form.is_table else look._replace(sort=lambda tree: 0)
-    path = selection.resource.path(look.namespace)
+    whole = options if form.is_table else options._replace(sort=lambda tree: 0)
+    path = selection.resource.path(options.namespace)
     while True:
         first = await read_table(client, selection.resource, whole)
         version = first.resource_version

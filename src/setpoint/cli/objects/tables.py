@@ -20,7 +20,7 @@ ACCEPT = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _PAGE = "500"
 
 
-class Look(NamedTuple):
+class TableOptions(NamedTuple):
     """The objects to list, and the format of their table."""
 
     namespace: str = ""
@@ -43,14 +43,14 @@ class ServerTable(NamedTuple):
     resource_version: str = ""
 
 
-def table_query(look: Look) -> list[tuple[str, str]]:
-    return [*look.query, *([("includeObject", "Object")] if look.sort is not None else [])]
+def table_query(options: TableOptions) -> list[tuple[str, str]]:
+    return [*options.query, *([("includeObject", "Object")] if options.sort is not None else [])]
 
 
-async def read_table(client: Client, resource: APIResource, look: Look, name: str = "") -> ServerTable:
+async def read_table(client: Client, resource: APIResource, options: TableOptions, name: str = "") -> ServerTable:
     """Returns the table of one object, or of a list with all its pages."""
-    path = resource.path(quote(look.namespace), quote(name))
-    query = table_query(look)
+    path = resource.path(quote(options.namespace), quote(name))
+    query = table_query(options)
     if not name:
         query.append(("limit", _PAGE))
     found: ServerTable | None = None
@@ -61,7 +61,7 @@ async def read_table(client: Client, resource: APIResource, look: Look, name: st
         following = (tree.get("metadata") or {}).get("continue")
         if name or not following:
             return found
-        query = [*table_query(look), ("limit", _PAGE), ("continue", following)]
+        query = [*table_query(options), ("limit", _PAGE), ("continue", following)]
 
 
 def table_of(tree: Object, now: datetime) -> ServerTable:
@@ -83,30 +83,30 @@ def age(created: str | None, now: datetime) -> str:
     return human_duration((now - parse_time(created)).total_seconds()) if created else "<unknown>"
 
 
-def table_lines(selection: Selection, table: ServerTable, look: Look, terminal: Terminal) -> list[str]:
+def table_lines(selection: Selection, table: ServerTable, options: TableOptions, terminal: Terminal) -> list[str]:
     """Returns the lines of the table."""
-    shown = [index for index, column in enumerate(table.columns) if look.wide or not column.get("priority")]
+    shown = [index for index, column in enumerate(table.columns) if options.wide or not column.get("priority")]
     headers = [str(table.columns[index]["name"]).upper() for index in shown]
-    sort = look.sort
+    sort = options.sort
     rows_in_order = table.rows if sort is None else sorted(table.rows, key=lambda row: sort(row["object"]))
     rows = [[_text(row["cells"][index]) for index in shown] for row in rows_in_order]
     metadata = [(row.get("object") or {}).get("metadata") or {} for row in rows_in_order]
-    if look.show_kind:
+    if options.show_kind:
         for row in rows:
             row[0] = f"{selection.word}/{row[0]}"
-    for label in look.label_columns:
+    for label in options.label_columns:
         headers.append(label.rpartition("/")[2].upper())
         for row, each in zip(rows, metadata, strict=True):
             row.append((each.get("labels") or {}).get(label, ""))
-    if look.show_labels:
+    if options.show_labels:
         headers.append("LABELS")
         for row, each in zip(rows, metadata, strict=True):
             row.append(",".join(f"{key}={value}" for key, value in (each.get("labels") or {}).items()) or "<none>")
-    if look.show_namespace and selection.resource.namespaced:
+    if options.show_namespace and selection.resource.namespaced:
         headers.insert(0, "NAMESPACE")
         for row, each in zip(rows, metadata, strict=True):
             row.insert(0, each.get("namespace", ""))
-    return render(headers, rows, terminal, with_headers=look.headers, fit=not look.wide)
+    return render(headers, rows, terminal, with_headers=options.headers, fit=not options.wide)
 
 
 def _text(cell: Any) -> str:

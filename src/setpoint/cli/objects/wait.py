@@ -74,7 +74,7 @@ async def _parts(client: "Client", kinds: "Kinds", words: tuple[str, ...]) -> "l
 
     if any("/" in word or "," in word for word in words):
         return None
-    if kinds.meant(words[0]):
+    if kinds.matching(words[0]):
         return None
     from setpoint.cli.workloads.inventory import find, read_workloads, ref
 
@@ -155,7 +155,7 @@ async def _wait_all(
                     await everything
         except TimeoutError:
             lines = [
-                f"{word}/{name}: {'not found' if tree is None else judged(tree).says}"
+                f"{word}/{name}: {'not found' if tree is None else judged(tree).text}"
                 for (word, name), tree in last.items()
             ]
             raise Failure((f"not {what} within {seconds:g} s:\n  ") + "\n  ".join(lines), TIMED_OUT) from None

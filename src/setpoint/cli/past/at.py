@@ -51,7 +51,7 @@ async def _moment(when: str, server: Server) -> tuple[int, str]:
     from setpoint.past.queries import read_log, revision_at
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             moment = target.Times.of(client).moment(when)
             found = await revision_at(client, moment) if moment is not None else None
             if moment is None or found is None:

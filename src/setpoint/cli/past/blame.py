@@ -45,7 +45,7 @@ async def _blame(what: tuple[str, ...], when: str, form: Form, server: Server) -
     from setpoint.past.queries import current_user
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             times = target.Times.of(client)
             place = await target.find(client, what)
             lines = await _lines(client, place, times.moment(when), times)

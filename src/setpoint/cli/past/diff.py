@@ -51,7 +51,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
     from setpoint.past.moment import parse_range
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             times = target.Times.of(client)
             place = await target.find(client, words)
             first, last = parse_range(asked, times.now, times.zone) if asked else await _last_change(client, place)

@@ -44,7 +44,7 @@ async def _history(
     from setpoint.past.revision import folded
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             times = target.Times.of(client)
             place = await target.find(client, what)
             found = await read_history(client, place, since=times.moment(since), until=times.moment(until))

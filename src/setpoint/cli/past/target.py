@@ -55,7 +55,7 @@ def moment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def history_failures() -> Iterator[None]:
     """Turns errors about moments and missing history into Failures."""
     from setpoint.past.moment import MomentError
     from setpoint.past.queries import NoHistory, NotInHistory
@@ -110,7 +110,7 @@ async def _by_name(client: "Client", kinds: Any, name: str) -> "ObjectReference"
     if found:
         choices = " or ".join(f"{kinds.word_for(each.resource)}/{name}" for each in found)
         raise Failure(f"{name} is ambiguous: specify {choices}", USAGE)
-    raise Failure(_not_known(kinds, name, known), NOT_FOUND)
+    raise Failure(_unknown_message(kinds, name, known), NOT_FOUND)
 
 
 async def _names(client: "Client", resource: "APIResource") -> list[str]:
@@ -124,7 +124,7 @@ async def _names(client: "Client", resource: "APIResource") -> list[str]:
     return [item["metadata"]["name"] for item in listed.items]
 
 
-def _not_known(kinds: Any, name: str, known: Sequence[str]) -> str:
+def _unknown_message(kinds: Any, name: str, known: Sequence[str]) -> str:
     if kinds.one(name) is not None:
         return f"no {name} selected: specify {name}/NAME"
     import difflib

@@ -44,7 +44,7 @@ async def _timeline(
     from setpoint.past.timeline import timeline
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             times = target.Times.of(client)
             places = await _places(client, what, app, only)
             found = await timeline(client, places, since=times.moment(since), until=times.moment(until))

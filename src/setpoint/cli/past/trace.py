@@ -56,7 +56,7 @@ async def _trace(what: tuple[str, ...], server: Server, form: Form, since: str, 
     from setpoint.past.related_objects import Related
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             times = target.Times.of(client)
             if what[0].partition("/")[0] in (_ONE, f"{_ONE}s"):
                 related = Related(client, await client.mapper.resources())

@@ -57,7 +57,7 @@ async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> 
     from setpoint.past.why.fact_collector import collect
 
     async with connect(server) as client:
-        with target.told():
+        with target.history_failures():
             times = target.Times.of(client)
             place = await target.find(client, what)
             moment = times.moment(when)

@@ -22,7 +22,7 @@ def _server(ctx: click.Context) -> Server:
     return given.over(outer) if outer is not None else given
 
 
-def _asked(ctx: click.Context, ask: "Callable[[Client], Any]", incomplete: str) -> "list[CompletionItem]":
+def _complete(ctx: click.Context, ask: "Callable[[Client], Any]", incomplete: str) -> "list[CompletionItem]":
     from click.shell_completion import CompletionItem
 
     async def answer() -> list[str]:
@@ -61,7 +61,7 @@ async def _talking(client: "Client") -> list[str]:
 
 def controller_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """Completes names of controllers with logs."""
-    return _asked(ctx, _talking, incomplete)
+    return _complete(ctx, _talking, incomplete)
 
 
 def kinds_and_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
@@ -73,10 +73,10 @@ def kinds_and_names(ctx: click.Context, param: click.Parameter, incomplete: str)
         async def pairs(client: "Client") -> list[str]:
             return [f"{word}/{name}" for name in await _names(client, word)]
 
-        return _asked(ctx, pairs, incomplete)
+        return _complete(ctx, pairs, incomplete)
     if given and "/" not in given[0]:
-        return _asked(ctx, lambda client: _names(client, given[0]), incomplete)
-    return _asked(ctx, _kinds, incomplete)
+        return _complete(ctx, lambda client: _names(client, given[0]), incomplete)
+    return _complete(ctx, _kinds, incomplete)
 
 
 def workload_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
@@ -87,7 +87,7 @@ def workload_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
         return sorted({each.name for each in await read_workloads(client)})
 
-    return _asked(ctx, names, incomplete)
+    return _complete(ctx, names, incomplete)
 
 
 def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
@@ -96,4 +96,4 @@ def task_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> "
     async def names(client: "Client") -> list[str]:
         return await _names(client, "tasks.setpoint.dev")
 
-    return _asked(ctx, names, incomplete)
+    return _complete(ctx, names, incomplete)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from setpoint.cli.output.terminal import echo
-from setpoint.cli.support.crash_cleanup import clear_dead
+from setpoint.cli.support.crash_cleanup import clean_crashed
 from setpoint.cli.support.cwd import here
 from setpoint.cli.support.errors import NO_SERVER, NOT_FOUND, Failure, explained, in_one_line
 
@@ -49,14 +49,14 @@ class Server(NamedTuple):
         return Server(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
 
 
-class Found(NamedTuple):
+class ServerLocation(NamedTuple):
     """The location of a server. `by` describes how the server was found."""
 
     paths: tuple[Path, ...]
     by: str
     session: "Session | None" = None
     # True if the user named a kubeconfig, which may be of any cluster.
-    is_given: bool = False
+    is_explicit: bool = False
 
 
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,14 +77,14 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def find(
     server: Server, environ: Mapping[str, str] = os.environ, directory: Path | None = None, *, clearing: bool = True
-) -> Found:
+) -> ServerLocation:
     """Returns the location of the selected server. Cleans up after crashed sessions first. Raises Failure."""
     from setpoint.session.registry import Sessions, state_directory
 
     if clearing:
-        clear_dead(environ)
+        clean_crashed(environ)
     if server.kubeconfig:
-        return Found((Path(server.kubeconfig),), "--kubeconfig", is_given=True)
+        return ServerLocation((Path(server.kubeconfig),), "--kubeconfig", is_explicit=True)
     sessions = Sessions.of(environ)
     if server.session:
         return _of_session(_one(sessions.named(server.session), f"session {server.session}", sessions))
@@ -93,15 +93,15 @@ def find(
     if listed := [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
         if not any(path.exists() for path in listed):
             raise Failure(f"KUBECONFIG names {' and '.join(map(str, listed))}, but no such file exists", NO_SERVER)
-        return Found(tuple(path for path in listed if path.exists()), "$KUBECONFIG", is_given=True)
+        return ServerLocation(tuple(path for path in listed if path.exists()), "$KUBECONFIG", is_explicit=True)
     served = state_directory(environ) / "kubeconfig"
     if served.exists():
-        return Found((served,), str(served))
-    raise Failure(_nothing_runs(sessions), NO_SERVER)
+        return ServerLocation((served,), str(served))
+    raise Failure(_no_server_message(sessions), NO_SERVER)
 
 
-def _of_session(session: "Session") -> Found:
-    return Found((Path(session.kubeconfig),), f"session {session.id}", session)
+def _of_session(session: "Session") -> ServerLocation:
+    return ServerLocation((Path(session.kubeconfig),), f"session {session.id}", session)
 
 
 def _one(found: "list[Session]", what: str, sessions: Any) -> "Session":
@@ -113,15 +113,15 @@ def _one(found: "list[Session]", what: str, sessions: Any) -> "Session":
     raise Failure(f"no {what}; " + (f"available sessions: {names}" if names else "no app is running"), NOT_FOUND)
 
 
-def elsewhere(sessions: "Sessions") -> str:
+def other_sessions(sessions: "Sessions") -> str:
     """Returns a sentence about the sessions of other directories, or an empty string."""
     found = [f"{session.app} in {session.directory}" for session in sessions.alive()]
     return f" Running elsewhere: {', '.join(found)}; select with --session." if found else ""
 
 
-def _nothing_runs(sessions: "Sessions") -> str:
+def _no_server_message(sessions: "Sessions") -> str:
     return (
-        f"no app is running here.{elsewhere(sessions)} Start an app with `setpoint up` or a server with `setpoint "
+        f"no app is running here.{other_sessions(sessions)} Start an app with `setpoint up` or a server with `setpoint "
         "serve`, or select a server with --kubeconfig FILE (e.g. ~/.kube/config)"
     )
 

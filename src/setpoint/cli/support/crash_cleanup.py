@@ -25,7 +25,7 @@ UNTIL_GONE = 15.0
 _COMPLETING = "_SETPOINT_COMPLETE"
 
 
-def clear_dead(environ: Mapping[str, str] = os.environ, patience: float = _PATIENCE_SECONDS) -> None:
+def clean_crashed(environ: Mapping[str, str] = os.environ, timeout: float = _PATIENCE_SECONDS) -> None:
     """Cleans up after crashed sessions, and reports each on stderr."""
     from setpoint.session.registry import Sessions
 
@@ -42,25 +42,25 @@ def clear_dead(environ: Mapping[str, str] = os.environ, patience: float = _PATIE
     with ThreadPoolExecutor(1) as aside:
         for session in dead:
             try:
-                cleared = aside.submit(asyncio.run, _clear(sessions, session, environ, patience)).result()
+                cleared = aside.submit(asyncio.run, _clear(sessions, session, environ, timeout)).result()
             except OSError as error:
                 echo(f"session {session.id} ended unexpectedly, but cleaning up failed: {error}", err=True)
                 continue
             if cleared is not None:
-                echo("\n".join(told(cleared, SystemClock().now())), err=True)
+                echo("\n".join(report_lines(cleared, SystemClock().now())), err=True)
 
 
 async def _clear(
-    sessions: "Sessions", session: "Session", environ: Mapping[str, str], patience: float
+    sessions: "Sessions", session: "Session", environ: Mapping[str, str], timeout: float
 ) -> "Cleared | None":
     from setpoint.objects.clock import SystemClock
     from setpoint.objects.ids import SystemIds
     from setpoint.session.leftovers import Leftovers
 
-    return await Leftovers(sessions, SystemClock(), SystemIds(), environ).clear(session, patience)
+    return await Leftovers(sessions, SystemClock(), SystemIds(), environ).clear(session, timeout)
 
 
-def told(cleared: "Cleared", now: "datetime") -> list[str]:
+def report_lines(cleared: "Cleared", now: "datetime") -> list[str]:
     """Returns the lines that report a cleanup."""
     from setpoint.objects.duration import human_duration
 

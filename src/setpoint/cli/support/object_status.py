@@ -20,7 +20,7 @@ class Judgement(NamedTuple):
     why: str = ""
 
     @property
-    def says(self) -> str:
+    def text(self) -> str:
         return f"{self.state}: {self.why}" if self.why else self.state
 
 
@@ -40,7 +40,7 @@ def _workload(tree: Object) -> Judgement:
 
     metadata, status = tree["metadata"], tree.get("status") or {}
     if metadata.get("deletionTimestamp"):
-        return Judgement(False, "Removing", "pending", _held(metadata))
+        return Judgement(False, "Removing", "pending", _deletion_reason(metadata))
     known = progress(tree)
     condition = conditions.of(tree, "Ready", "Started")
     reason = condition.get("reason", "")
@@ -78,7 +78,7 @@ def _is_bad(finished: bool, ended_well: bool, reason: str, state: str) -> bool:
     )
 
 
-def _held(metadata: Object) -> str:
+def _deletion_reason(metadata: Object) -> str:
     """Returns the reason for a pending deletion. Setpoint's own finalizers are not named."""
     finalizers = metadata.get("finalizers") or ()
     others = [each for each in finalizers if each.partition("/")[0] not in (GROUP, OWN_GROUP)]

@@ -43,11 +43,11 @@ class Kinds:
 
     def find(self, word: str) -> list[APIResource]:
         """Returns the resource of a name, or all resources of a category. Raises Failure."""
-        if found := self.meant(word):
+        if found := self.matching(word):
             return found
         raise Failure(f"the server doesn't have a resource type {word!r}{self._suggestion(word)}", NOT_FOUND)
 
-    def meant(self, word: str) -> list[APIResource]:
+    def matching(self, word: str) -> list[APIResource]:
         """Returns the resources of a name or category; an empty list if unknown."""
         found = self.one(word)
         if found is not None:

@@ -166,7 +166,7 @@ async def _read(loop: asyncio.AbstractEventLoop) -> bytes:
     descriptor = sys.stdin.fileno()
     ready: asyncio.Future[None] = loop.create_future()
     try:
-        loop.add_reader(descriptor, _settle, ready)
+        loop.add_reader(descriptor, _set_done, ready)
     except (PermissionError, OSError):
         return os.read(descriptor, _BLOCK)
     try:
@@ -176,7 +176,7 @@ async def _read(loop: asyncio.AbstractEventLoop) -> bytes:
     return os.read(descriptor, _BLOCK)
 
 
-def _settle(ready: asyncio.Future[None]) -> None:
+def _set_done(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
 
@@ -205,14 +205,14 @@ def _resizes(process: "Process") -> Iterator[None]:
     loop = asyncio.get_running_loop()
     telling: set[asyncio.Task[Any]] = set()
 
-    def tell() -> None:
+    def send_size() -> None:
         columns, rows = os.get_terminal_size(sys.stdout.fileno())
         task = loop.create_task(process.resize(columns, rows))
         telling.add(task)
         task.add_done_callback(telling.discard)
 
-    tell()
-    loop.add_signal_handler(signal.SIGWINCH, tell)
+    send_size()
+    loop.add_signal_handler(signal.SIGWINCH, send_size)
     try:
         yield
     finally:

@@ -132,7 +132,7 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     known = await read_controllers(client)
     chosen: dict[str, None] = {}
     for name in names:
-        meant = _meant(name, known)
+        meant = _selected(name, known)
         if name and not meant:
             hint = f"available controllers: {', '.join(known.logs)}" if known.logs else "there are no controllers"
             raise Failure(f"controller {name!r} not found or without output; {hint}", NOT_FOUND)
@@ -141,7 +141,7 @@ async def _controllers(client: "Client", names: list[str], how: dict[str, Any]) 
     return [_Source(each, f"{PATH}/{quote(each, safe='')}/log", query, f"{CONTROLLERS}{each}") for each in chosen]
 
 
-def _meant(name: str, known: "ControllerStatus") -> list[str]:
+def _selected(name: str, known: "ControllerStatus") -> list[str]:
     """Returns the logs that a name selects: a controller, all controllers of a file, or all. Files in the directory
     `controllers` may be named without the directory.
     """

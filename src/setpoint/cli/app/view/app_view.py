@@ -102,26 +102,26 @@ class _View:
         self._lines: Lines | None = None
         # Set when there is a change to process or to paint.
         self._news = news
-        # The lines of the next frame: first `_said`, then `_noted` merged with the output of the app by time.
-        self._said: list[str] = []
+        # The lines of the next frame: first `_messages`, then `_noted` merged with the output of the app by time.
+        self._messages: list[str] = []
         self._noted: list[tuple[datetime, str]] = []
-        self._is_starting, self._is_ready_told = True, False
-        self._anew = False
+        self._is_starting, self._is_ready_reported = True, False
+        self._repaint = False
         self._question: Question | None = None
         self._outcome: Outcome | None = None
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._operations: set[asyncio.Task[None]] = set()
         self._has_keys = False
 
     async def run(self, keys: AsyncIterator[str] | None, seconds: float | None) -> Outcome:
         """Shows the app until the view ends. Raises APIError and TransportError."""
         settings, place = self._settings, self._place
-        self._said += [layout.header(settings.app, settings.session, settings.dashboard, place)]
-        self._said += layout.change_lines(settings.changes, place)
+        self._messages += [layout.header(settings.app, settings.session, settings.dashboard, place)]
+        self._messages += layout.change_lines(settings.changes, place)
         deadline = None if seconds is None else self._clock.monotonic() + seconds
         await self._objects.read()
         following = asyncio.ensure_future(self._objects.follow())
         following.add_done_callback(lambda _: self._news.set())
-        tasks = [following, asyncio.ensure_future(self._hear())]
+        tasks = [following, asyncio.ensure_future(self._read_keys())]
         if keys is not None:
             self._has_keys = True
             tasks.append(asyncio.ensure_future(self._listen(keys)))
@@ -130,7 +130,7 @@ class _View:
                 self._news.clear()
                 self._advance(following)
                 if deadline is not None and self._clock.monotonic() >= deadline:
-                    self._give_up()
+                    self._end_on_timeout()
                 self._paint()
                 if self._outcome is None:
                     await self._next()
@@ -152,15 +152,15 @@ class _View:
         if self._outcome is not None and self._outcome.how == "failed":
             with contextlib.suppress(TimeoutError):
                 async with timeout(self._clock, _EXPLAIN_SECONDS):
-                    await asyncio.gather(*self._under_way, return_exceptions=True)
-        ending = (*tasks, *self._under_way)
+                    await asyncio.gather(*self._operations, return_exceptions=True)
+        ending = (*tasks, *self._operations)
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
         if self._lines is not None:
             await self._lines.close()
         if self._is_starting and self._screen is not None:
-            self._said += layout.table(self._table(), self._widths, self._place)
+            self._messages += layout.table(self._table(), self._widths, self._place)
         self._paint(last=True)
 
     # Incoming changes
@@ -174,10 +174,10 @@ class _View:
     def _removed(self, tree: Object) -> None:
         self._model.remove(tree)
         if self._lines is not None:
-            self._lines.forget(tree)
+            self._lines.stop_following(tree)
         self._news.set()
 
-    async def _hear(self) -> None:
+    async def _read_keys(self) -> None:
         async for each in happenings(self._client, self._settings.app):
             self._note(News(each.text, "bad" if each.bad else ""))
 
@@ -190,7 +190,7 @@ class _View:
         if self._screen is not None and self._place.width is not None:
             self._place = self._place._replace(width=terminal().width or self._place.width)
             self._screen.resize(self._place.width or _COLUMNS)
-            self._anew = True
+            self._repaint = True
             self._news.set()
 
     # Keys
@@ -210,18 +210,18 @@ class _View:
         elif key == "l":
             self._switch_logs()
         elif key == "r":
-            self._ask()
+            self._ask_part()
         elif key == "?":
-            self._said += layout.help_lines(joined, self._place)
+            self._messages += layout.help_lines(joined, self._place)
         elif key == REPAINT:
-            self._anew = True
+            self._repaint = True
         elif key in "\r\n" and not self._is_starting:
-            self._said.append("")
+            self._messages.append("")
         self._news.set()
 
     def _switch_logs(self) -> None:
         if self._is_starting:
-            self._settle(layout.starting_line(self._table(), None, self._keys, self._place))
+            self._finish_starting(layout.starting_line(self._table(), None, self._keys, self._place))
         elif self._lines is None:
             self._show_logs(since_now=True)
             self._note(News("output shown"))
@@ -230,13 +230,13 @@ class _View:
             self._lines = None
             self._note(News("output hidden · press l to show"))
 
-    def _ask(self) -> None:
+    def _ask_part(self) -> None:
         """Asks which part to restart."""
         workloads = self._model.workloads()
         services = [name for name, workload in workloads.items() if workload.kind != "Task"]
         self._question = Question(list(workloads), services)
         if self._screen is None:
-            self._said += layout.question(self._question, self._place)
+            self._messages += layout.question(self._question, self._place)
 
     def _answer(self, names: Sequence[str] | None) -> None:
         if names is None:
@@ -258,8 +258,8 @@ class _View:
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs a coroutine in the background."""
         task = asyncio.ensure_future(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._operations.add(task)
+        task.add_done_callback(self._operations.discard)
 
     # Progress and result
 
@@ -267,18 +267,18 @@ class _View:
         if following.done():
             self._outcome = self._outcome or _ended(following)
         for news in self._model.refresh(self._clock.now()):
-            self._tell(news)
+            self._print_message(news)
         verdict = self._model.verdict()
         if self._is_starting:
             rows = self._table()
             if verdict.ready:
-                self._is_ready_told = True
+                self._is_ready_reported = True
                 seconds, path = self._model.seconds(), self._model.critical_path()
-                self._settle(layout.ready_line(seconds, path, self._keys, self._place))
+                self._finish_starting(layout.ready_line(seconds, path, self._keys, self._place))
             elif verdict.stuck or (verdict.failed and self._settings.until_ready):
-                self._settle(layout.stuck_line(rows, verdict, self._keys, self._place))
-        elif verdict.ready and not self._is_ready_told:
-            self._is_ready_told = True
+                self._finish_starting(layout.stuck_line(rows, verdict, self._keys, self._place))
+        elif verdict.ready and not self._is_ready_reported:
+            self._is_ready_reported = True
             self._note(News("all ready", "good"))
         if self._settings.until_ready and self._outcome is None:
             if verdict.ready:
@@ -286,7 +286,7 @@ class _View:
             elif verdict.failed:
                 self._outcome = Outcome("failed", verdict.failed)
 
-    def _tell(self, news: News) -> None:
+    def _print_message(self, news: News) -> None:
         """Prints a message; for a permanent failure, with its reasons. Messages are suppressed while the table is
         shown.
         """
@@ -312,35 +312,35 @@ class _View:
         self._noted.append((now, text))
         self._news.set()
 
-    def _settle(self, below: Sequence[str]) -> None:
+    def _finish_starting(self, below: Sequence[str]) -> None:
         """Ends the starting phase: prints the table a last time, and the output of the app follows."""
-        self._said += [text for _, text in self._noted]
+        self._messages += [text for _, text in self._noted]
         self._noted.clear()
         if self._screen is not None:
-            self._said += layout.table(self._table(), self._widths, self._place)
-        self._said += below
+            self._messages += layout.table(self._table(), self._widths, self._place)
+        self._messages += below
         self._is_starting = False
-        self._model.settle()
+        self._model.finish_starting()
         for name, workload in self._model.workloads().items():
             if self._screen is not None and name in self._model.verdict().failed:
                 self._do(self._explain(self._model.failure(name, self._clock.now()), workload))
         if self._settings.logs and not self._settings.until_ready:
             self._show_logs()
 
-    def _give_up(self) -> None:
+    def _end_on_timeout(self) -> None:
         """Ends the view because the time limit was exceeded."""
         if self._outcome is None:
             verdict = self._model.verdict()
             if self._is_starting:
-                self._settle(layout.starting_line(self._table(), None, "", self._place))
+                self._finish_starting(layout.starting_line(self._table(), None, "", self._place))
             self._outcome = Outcome("late", verdict.waiting)
 
     def _show_logs(self, *, since_now: bool = False) -> None:
         since = self._clock.now() if since_now else None if self._settings.joined else self._settings.began
         tail = _JOINED_TAIL if self._settings.joined and not since_now else None
         self._lines = Lines(self._client, self._news.set, since=since, skips=self._screen is not None)
-        known = self._objects.known()
-        self._printed.make_room(called(tree) for tree in known if tree["kind"] in LOGGED)
+        known = self._objects.all()
+        self._printed.widen(called(tree) for tree in known if tree["kind"] in LOGGED)
         for tree in known:
             self._lines.attend(tree, tail)
 
@@ -367,14 +367,14 @@ class _View:
             return
         noted, self._noted = self._noted, []
         if self._lines is not None:
-            noted += [(line.time, self._printed.line(line)) for line in self._lines.take()]
-        said = [*self._said, *(text for _, text in sorted(noted, key=itemgetter(0)))]
-        self._said = []
+            noted += [(line.time, self._printed.line(line)) for line in self._lines.drain()]
+        said = [*self._messages, *(text for _, text in sorted(noted, key=itemgetter(0)))]
+        self._messages = []
         if self._screen is None:
             self._output.write("".join(f"{line}\n" for line in said))
             return
-        self._output.write(self._screen.frame(said, [] if last else self._bottom(), anew=self._anew))
-        self._anew = False
+        self._output.write(self._screen.frame(said, [] if last else self._bottom(), repaint=self._repaint))
+        self._repaint = False
 
     def _bottom(self) -> list[str]:
         """Returns the lines at the bottom that are redrawn in each frame."""

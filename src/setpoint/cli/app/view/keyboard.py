@@ -36,7 +36,7 @@ class Keyboard:
         while key := await self._keys.get():
             yield key
 
-    def take(self) -> None:
+    def set_raw(self) -> None:
         """Switches the terminal to unbuffered input without echo. Ctrl-C still sends a signal."""
         import termios
 
@@ -47,7 +47,7 @@ class Keyboard:
         # TCSANOW, because pending output may never be written.
         termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
 
-    def give_back(self) -> None:
+    def restore(self) -> None:
         """Restores the terminal mode."""
         import termios
 
@@ -75,11 +75,11 @@ class Keyboard:
     def stop(self) -> None:
         """Restores the terminal, stops the process, and returns when the process continues."""
         loop = asyncio.get_running_loop()
-        self.give_back()
+        self.restore()
         loop.remove_signal_handler(signal.SIGTSTP)
         signal.raise_signal(signal.SIGTSTP)
         loop.add_signal_handler(signal.SIGTSTP, self.stop)
-        self.take()
+        self.set_raw()
         self.press(REPAINT)
 
 
@@ -90,7 +90,7 @@ def keyboard(stream: TextIO | None) -> Iterator[Keyboard | None]:
         yield None
         return
     loop, found = asyncio.get_running_loop(), Keyboard(stream.fileno())
-    found.take()
+    found.set_raw()
     try:
         loop.add_reader(stream.fileno(), found.read)
         loop.add_signal_handler(signal.SIGTSTP, found.stop)
@@ -98,7 +98,7 @@ def keyboard(stream: TextIO | None) -> Iterator[Keyboard | None]:
     finally:
         loop.remove_signal_handler(signal.SIGTSTP)
         loop.remove_reader(stream.fileno())
-        found.give_back()
+        found.restore()
 
 
 @contextmanager

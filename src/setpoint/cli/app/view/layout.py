@@ -63,7 +63,7 @@ class Widths(NamedTuple):
     seconds: int = _SECONDS_WIDTH
 
     @property
-    def whole(self) -> int:
+    def line_width(self) -> int:
         """The width of a line without its last column."""
         shown = [width for width in self if width != _LEFT_OUT]
         return len(_INDENT) + sum(shown) + len(_GAP) * (len(shown) - 1)
@@ -81,14 +81,14 @@ class Widths(NamedTuple):
         """Returns widths that fit into the columns: the widest column is shortened first, then columns are hidden."""
         for without in _WITHOUT:
             found = self._replace(**dict.fromkeys(without, _LEFT_OUT))
-            while found.whole > columns:
+            while found.line_width > columns:
                 name, width = max(
                     (("detail", found.detail), ("state", found.state), ("name", found.name)), key=itemgetter(1)
                 )
                 if width <= _NARROWEST:
                     break
                 found = found._replace(**{name: width - 1})
-            if found.whole <= columns:
+            if found.line_width <= columns:
                 return found
         half = max((columns - len(_INDENT) - len(_GAP)) // 2, 1)
         return found._replace(name=half, state=half)
@@ -106,7 +106,7 @@ def table(rows: Sequence[Row], widths: Widths, place: Terminal) -> list[str]:
     if place.width is None:
         return [_line(row, widths, None, place) for row in rows]
     fitting = widths.within(place.width - 1)
-    left = place.width - 1 - fitting.whole - len(_GAP)
+    left = place.width - 1 - fitting.line_width - len(_GAP)
     return [_line(row, fitting, max(left, 0), place) for row in rows]
 
 
@@ -208,9 +208,9 @@ def _cut(text: str, place: Terminal) -> str:
     return text if place.width is None else shortened(text, place.width - 1)
 
 
-def question(asked: Question, place: Terminal) -> list[str]:
+def question(parts: Question, place: Terminal) -> list[str]:
     """Returns the lines that ask which part to restart, by number."""
-    words = [f"{number} {name}" for number, name in enumerate(asked.names, 1)] + ["a all", "Esc none"]
+    words = [f"{number} {name}" for number, name in enumerate(parts.names, 1)] + ["a all", "Esc none"]
     lines, line = [], "restart which?"
     room = (place.width or 1 << 16) - 1
     for word in words:
@@ -218,7 +218,7 @@ def question(asked: Question, place: Terminal) -> list[str]:
             lines.append(line)
             line = " " * len("restart which?")
         line += f"  {word}"
-    return [place.paint(each, "heading") for each in (*lines, f"{line}  {asked.typed}".rstrip())]
+    return [place.paint(each, "heading") for each in (*lines, f"{line}  {parts.typed}".rstrip())]
 
 
 def help_lines(joined: bool, place: Terminal) -> list[str]:
@@ -256,7 +256,7 @@ def change_lines(changes: "Sequence[ObjectChange]", place: Terminal) -> list[str
             continue  # the changes of the App object repeat the others
         if each.kind in _PARTS and each.name in both and each.what != "changed":
             if each.what == "added":
-                lines.append(_cut(f"{_INDENT}~ {each.name}: {_becomes(each)} · {EFFECTS['recreate']}", place))
+                lines.append(_cut(f"{_INDENT}~ {each.name}: {_new_kind(each)} · {EFFECTS['recreate']}", place))
             continue
         name = each.name if each.kind in _PARTS else f"{each.kind} {each.name}"
         fields = ", ".join(dict.fromkeys(_field(path, each.kind) for path in each.fields)) or each.why
@@ -268,7 +268,7 @@ def change_lines(changes: "Sequence[ObjectChange]", place: Terminal) -> list[str
     return lines
 
 
-def _becomes(change: "ObjectChange") -> str:
+def _new_kind(change: "ObjectChange") -> str:
     """Returns the new kind of a part in the terms of the app file."""
     assert change.new is not None
     if change.kind == "ExecutableReplicaSet":

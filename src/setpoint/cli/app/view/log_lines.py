@@ -50,7 +50,7 @@ class _Followed:
         self.tree, self.tail = tree, tail
         self.task: asyncio.Task[None] | None = None
         # The restart count at which reading began, and whether the object was deleted.
-        self.life, self.is_over = -1, False
+        self.followed_run, self.is_over = -1, False
         # The timestamp of the last line as sent by the server, the number of lines with that timestamp, and the last
         # line number.
         self.last, self.count, self.number = "", 0, 0
@@ -58,7 +58,7 @@ class _Followed:
         self.behind_since: float | None = None
         self.is_behind = False
         # The number of its buffered lines.
-        self.held = 0
+        self.incomplete = 0
 
     @property
     def restarts(self) -> int:
@@ -79,9 +79,9 @@ class Lines:
     ) -> None:
         self._client, self._news, self._skips, self._since = client, news, skips, since
         self._followed: dict[str, _Followed] = {}
-        self._held: deque[LogLine] = deque()
-        self._room = asyncio.Event()
-        self._room.set()
+        self._buffered: deque[LogLine] = deque()
+        self._space = asyncio.Event()
+        self._space.set()
 
     def attend(self, tree: Object, tail: int | None = None) -> None:
         """Follows the output of a new or changed object, again after each restart. With `tail`, only the last lines of
@@ -91,11 +91,11 @@ class Lines:
             return
         followed = self._followed.setdefault(meta.uid(tree), _Followed(tree, tail))
         followed.tree = tree
-        begins = followed.restarts > followed.life and bool((tree.get("status") or {}).get("startupTimestamp"))
+        begins = followed.restarts > followed.followed_run and bool((tree.get("status") or {}).get("startupTimestamp"))
         if followed.task is None and begins and not followed.is_over:
             followed.task = asyncio.ensure_future(self._follow(followed))
 
-    def forget(self, tree: Object) -> None:
+    def stop_following(self, tree: Object) -> None:
         """Stops following a deleted object after its remaining output was read."""
         followed = self._followed.get(meta.uid(tree))
         if followed is not None:
@@ -103,13 +103,13 @@ class Lines:
             if followed.task is None:
                 del self._followed[meta.uid(tree)]
 
-    def take(self) -> list[LogLine]:
+    def drain(self) -> list[LogLine]:
         """Returns and removes all buffered lines."""
-        found = list(self._held)
-        self._held.clear()
+        found = list(self._buffered)
+        self._buffered.clear()
         for each in self._followed.values():
-            each.held = 0
-        self._room.set()
+            each.incomplete = 0
+        self._space.set()
         return found
 
     async def close(self) -> None:
@@ -124,8 +124,8 @@ class Lines:
     async def _follow(self, followed: _Followed) -> None:
         """Reads an output to its end, and again if the workload has restarted in the meantime."""
         try:
-            while followed.life < followed.restarts:
-                followed.life = followed.restarts
+            while followed.followed_run < followed.restarts:
+                followed.followed_run = followed.restarts
                 while not await self._read(followed) and not followed.is_over:
                     await self._client.clock.sleep(_AGAIN_SECONDS)
         finally:
@@ -137,7 +137,7 @@ class Lines:
         """Reads existing and new lines. Returns False if the reading must be retried."""
         try:
             async for line in self._lines(followed):
-                await self._hold(followed, line)
+                await self._buffer(followed, line)
                 if not line.skipped and self._is_late(followed, line.time):
                     followed.last, followed.is_behind = "", True
                     return False
@@ -199,16 +199,16 @@ class Lines:
         time = datetime.fromisoformat(moment).astimezone(UTC)
         return LogLine(called(tree), part_name(tree) or meta.name(tree), time, cut + more, is_error, skipped)
 
-    async def _hold(self, followed: _Followed, line: LogLine) -> None:
+    async def _buffer(self, followed: _Followed, line: LogLine) -> None:
         # Each output has a share of the buffer, so that a busy one does not block the others.
-        while followed.held >= max(MOST_LINES // len(self._followed), _FEWEST_LINES):
-            self._room.clear()
+        while followed.incomplete >= max(MOST_LINES // len(self._followed), _FEWEST_LINES):
+            self._space.clear()
             self._news()
-            await self._room.wait()
-        if not self._held:
+            await self._space.wait()
+        if not self._buffered:
             self._news()
-        self._held.append(line)
-        followed.held += 1
+        self._buffered.append(line)
+        followed.incomplete += 1
 
     def _is_late(self, followed: _Followed, time: datetime) -> bool:
         """Returns True if the lines have been delayed for so long that some must be skipped."""

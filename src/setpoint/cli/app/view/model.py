@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from setpoint.cli.app.view import notices
-from setpoint.cli.app.view.part_record import ABSENT, News, Track, first_line, whole
+from setpoint.cli.app.view.part_record import ABSENT, News, Track, first_line, rounded_up
 from setpoint.cli.app.view.parts import After, Part, part_name, part_of
 from setpoint.cli.app.view.status_text import SETTLED, PartStatus, how_is, is_seen, ready_since
 from setpoint.cli.output.terminal import Meaning
@@ -54,8 +54,8 @@ class Model:
         self._by_name: dict[tuple[str, str], Object] = {}
         # The time since when each object is ready, by uid.
         self._ready_since: dict[str, datetime] = {}
-        self._is_settled = False
-        self._looked_at: datetime | None = None
+        self._is_started = False
+        self._updated_at: datetime | None = None
 
     # Objects
 
@@ -107,15 +107,15 @@ class Model:
         found: list[News] = []
         for name, track in list(self._tracks.items()):
             if name in self._changed or track.how.phase in ("waiting", "absent"):
-                found += self._look(track, now)
+                found += self._update(track, now)
         self._changed.clear()
-        self._looked_at = now
+        self._updated_at = now
         # When all parts are deleted, single parts are not reported.
-        if self._is_settled and any(track.workload is not None for track in self._tracks.values()):
+        if self._is_started and any(track.workload is not None for track in self._tracks.values()):
             found += [each for track in self._tracks.values() for each in notices.lasting(track, now)]
         return found
 
-    def _look(self, track: Track, now: datetime) -> Iterator[News]:
+    def _update(self, track: Track, now: datetime) -> Iterator[News]:
         before, had = track.how, track.workload
         tops = arranged(track.trees.values())
         track.workload = tops[0] if tops else None
@@ -123,26 +123,26 @@ class Model:
             how = ABSENT if had is None and before == ABSENT else PartStatus("absent", "removed")
         else:
             how = how_is(track.workload, lambda kind, name: self._by_name.get((kind, name)))
-        if how.phase == "starting" and track.was_ready and how.ready < before.ready and before.is_of_same_life(how):
+        if how.phase == "starting" and track.was_ready and how.ready < before.ready and before.is_same_run(how):
             how = how._replace(phase="unready", text="not ready")
         if how.phase == "stopped":
             track.since_well = "stopped"
-        elif track.since_well != "stopped" and (how.phase == "restarting" or not how.is_of_same_life(before)):
+        elif track.since_well != "stopped" and (how.phase == "restarting" or not how.is_same_run(before)):
             track.since_well = "restarted"
         if before.phase != how.phase:
-            track.since, track.is_long_told = now, False
+            track.since, track.is_delay_reported = now, False
         track.since = track.since or now
         track.how = how
         if how.phase in ("ready", "done"):
             self._reaches(track, had is None, now)
         elif before.phase in ("ready", "done"):
             track.left_at = track.left_at or now
-            if not self._is_settled:
+            if not self._is_started:
                 track.reached_at = None  # only momentarily
-        if self._is_settled:
+        if self._is_started:
             yield from notices.later(track, before, self._ready_at(track, now), now)
         else:
-            yield from notices.at_first(track, before, self._seconds_taken(track), now)
+            yield from notices.at_first(track, before, self._duration(track), now)
         if how.phase in ("ready", "done"):
             track.was_ready = how.phase == "ready"
         elif how.phase not in ("unready", "starting"):
@@ -156,7 +156,7 @@ class Model:
         if not (first and started is not None and started < self._began):
             since = self._ready_at(track, now)
             # The workload may have been ready for long, while its Service was not.
-            track.reached_at = since if first or self._looked_at is None or since >= self._looked_at else now
+            track.reached_at = since if first or self._updated_at is None or since >= self._updated_at else now
 
     def _ready_at(self, track: Track, now: datetime) -> datetime:
         """Returns the time since when the part, with all its replicas, is ready or done."""
@@ -167,13 +167,13 @@ class Model:
         # Replicas may restart so fast that the set never reports an unready state.
         return now if found is None or (track.left_at is not None and found < track.left_at) else found
 
-    def settle(self) -> None:
+    def finish_starting(self) -> None:
         """Ends the starting phase. From now on, changes are reported as messages."""
-        self._is_settled = True
+        self._is_started = True
         for track in self._tracks.values():
-            track.is_long_told, track.left_at, track.since_well = True, None, ""
-            track.is_bad_told = track.how.phase in ("failing", "failed", "unready")
-            track.told_failures = {(track.how.who, track.how.due)} if track.is_bad_told else set()
+            track.is_delay_reported, track.left_at, track.since_well = True, None, ""
+            track.is_failure_reported = track.how.phase in ("failing", "failed", "unready")
+            track.reported_failures = {(track.how.replica, track.how.due)} if track.is_failure_reported else set()
 
     def failure(self, name: str, now: datetime) -> News:
         """Returns the message about a failed part."""
@@ -198,8 +198,8 @@ class Model:
         state = how.text
         if how.phase == "failing":
             left = (how.due - now).total_seconds() if how.due is not None else 0.0
-            state = f"restarting in {whole(left)}s" if left > 0 else "restarting"
-        seconds = self._seconds_taken(track) if how.phase in ("ready", "done") else self._seconds_so_far(track, now)
+            state = f"restarting in {rounded_up(left)}s" if left > 0 else "restarting"
+        seconds = self._duration(track) if how.phase in ("ready", "done") else self._seconds_so_far(track, now)
         took = how.phase in ("ready", "done") and seconds is not None
         return Row(
             part.name, part.kind, self._detail(track), state, how.meaning, seconds, took, self._remark(track, now)
@@ -213,7 +213,7 @@ class Model:
 
     def _remark(self, track: Track, now: datetime) -> str:
         """Returns the reason why the part is not ready if known, otherwise its dependencies."""
-        how, who = track.how, f"{track.how.who}: " if track.how.who else ""
+        how, who = track.how, f"{track.how.replica}: " if track.how.replica else ""
         if how.phase == "failing":
             return who + (how.end or first_line(how.why))
         if how.phase == "failed" and how.why and not how.text.startswith("failed:"):
@@ -288,7 +288,7 @@ class Model:
         made = [time for time in (track.seen_at, track.started()) if time is not None]
         return max(came) if came else max(min(made, default=self._began), self._began)
 
-    def _seconds_taken(self, track: Track) -> float | None:
+    def _duration(self, track: Track) -> float | None:
         begun = self._could_begin(track)
         if track.reached_at is None or begun is None:
             return None

@@ -7,7 +7,7 @@ next attempt, and recoveries are reported.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from setpoint.cli.app.view.part_record import News, Track, first_line, whole
+from setpoint.cli.app.view.part_record import News, Track, first_line, rounded_up
 from setpoint.cli.app.view.status_text import PartStatus
 
 # A state that lasts longer than this is reported while it lasts; a shorter one only when it ends.
@@ -20,7 +20,7 @@ _LASTING = timedelta(seconds=1)
 def at_first(track: Track, before: PartStatus, seconds: float | None, now: datetime) -> Iterator[News]:
     """Yields the messages of the starting phase. `seconds` is the duration of the start."""
     how, name = track.how, track.part.name
-    if _words(how) == _words(before) or how.phase == "absent":
+    if _notable(how) == _notable(before) or how.phase == "absent":
         return
     if how.phase in ("failing", "failed"):
         yield failure(track, now)
@@ -29,7 +29,7 @@ def at_first(track: Track, before: PartStatus, seconds: float | None, now: datet
         yield News(f"{name} {how.text}{took}", how.meaning)
 
 
-def _words(how: PartStatus) -> tuple[str, str, str]:
+def _notable(how: PartStatus) -> tuple[str, str, str]:
     """Returns the aspects of a state that are worth a message. Progress numbers and delays are not."""
     text = how.text.partition(" ")[0] if how.phase in ("starting", "failing", "restarting") else how.text
     return how.phase, text, str(how.due) if how.phase == "failing" else ""
@@ -41,18 +41,18 @@ def later(track: Track, before: PartStatus, ready_at: datetime, now: datetime) -
     if how == before:
         return
     if how.phase in ("ready", "done"):
-        if before.phase not in ("ready", "done") or not how.is_of_same_life(before):
+        if before.phase not in ("ready", "done") or not how.is_same_run(before):
             track.held, track.held_at = News(_good(track, before, ready_at), "good"), now
         return
     track.held = None
     if how.phase in ("failing", "failed"):
-        if (how.who, how.due) not in track.told_failures:
-            track.told_failures.add((how.who, how.due))
-            track.is_bad_told = True
+        if (how.replica, how.due) not in track.reported_failures:
+            track.reported_failures.add((how.replica, how.due))
+            track.is_failure_reported = True
             yield failure(track, now)
     elif how.phase != before.phase:
         if how.phase == "unready":
-            track.is_bad_told = True
+            track.is_failure_reported = True
             yield News(f"{name} is not ready: {first_line(how.why)} · setpoint why {name}", "bad")
         elif how.phase == "stopped":
             yield News(f"{name} stopped")
@@ -63,8 +63,8 @@ def later(track: Track, before: PartStatus, ready_at: datetime, now: datetime) -
 def _good(track: Track, before: PartStatus, ready_at: datetime) -> str:
     how, name, left = track.how, track.part.name, track.left_at
     took = f" ({(ready_at - left).total_seconds():.1f}s)" if left is not None else ""
-    if track.is_bad_told:
-        return f"{name} {how.text} again{'' if how.is_of_same_life(before) else _because(track)}"
+    if track.is_failure_reported:
+        return f"{name} {how.text} again{'' if how.is_same_run(before) else _because(track)}"
     if how.phase == "done":
         return f"{name} {how.text}{took}"
     return f"{name} restarted{_because(track)}{took}" if track.since_well == "restarted" else f"{name} {how.text}"
@@ -73,16 +73,20 @@ def _good(track: Track, before: PartStatus, ready_at: datetime) -> str:
 def lasting(track: Track, now: datetime) -> Iterator[News]:
     """Yields the messages that were delayed until the state lasted: recoveries and long transitions."""
     how = track.how
-    if track.held is not None and track.held_at is not None and (_is_sure(track) or now - track.held_at >= _LASTING):
+    if (
+        track.held is not None
+        and track.held_at is not None
+        and (_is_confirmed(track) or now - track.held_at >= _LASTING)
+    ):
         yield track.held
-        track.held, track.left_at, track.since_well, track.is_bad_told = None, None, "", False
-        track.told_failures.clear()
-    if how.phase in ("starting", "restarting", "waiting") and not track.is_long_told and is_long(track, now):
-        track.is_long_told = True
+        track.held, track.left_at, track.since_well, track.is_failure_reported = None, None, "", False
+        track.reported_failures.clear()
+    if how.phase in ("starting", "restarting", "waiting") and not track.is_delay_reported and is_long(track, now):
+        track.is_delay_reported = True
         yield News(f"{track.part.name} is {how.text}{_because(track)}", "pending")
 
 
-def _is_sure(track: Track) -> bool:
+def _is_confirmed(track: Track) -> bool:
     """Returns True if a probe has confirmed the state, or the part is done."""
     spec = track.workload.tree["spec"] if track.workload is not None else {}
     inner = (spec.get("template") or {}).get("spec") or spec
@@ -101,10 +105,10 @@ def failure(track: Track, now: datetime) -> News:
     how, name = track.how, track.part.name
     end = how.end or first_line(how.why) or "failed to start"
     if how.phase == "failed":
-        return News(f"{how.who or name} failed: {end} · setpoint why {name}", "bad", name)
+        return News(f"{how.replica or name} failed: {end} · setpoint why {name}", "bad", name)
     left = (how.due - now).total_seconds() if how.due is not None else 0.0
-    wait = f"; next try in {whole(left)}s" if left > 0 else ""
-    return News(f"{how.who or name} failed: {end}{wait} · setpoint why {name}", "bad")
+    wait = f"; next try in {rounded_up(left)}s" if left > 0 else ""
+    return News(f"{how.replica or name} failed: {end}{wait} · setpoint why {name}", "bad")
 
 
 def _because(track: Track) -> str:

@@ -26,7 +26,7 @@ class Objects:
 
     def __init__(self, client: Client, changed: Callable[[Object], None], removed: Callable[[Object], None]) -> None:
         self._client, self._changed, self._removed = client, changed, removed
-        self._known: dict[str, dict[str, Object]] = {kind: {} for kind in KINDS}
+        self._by_uid: dict[str, dict[str, Object]] = {kind: {} for kind in KINDS}
         self._versions: dict[str, str] = {}
 
     async def read(self) -> None:
@@ -35,9 +35,9 @@ class Objects:
         for kind in KINDS:
             await self._list(kind)
 
-    def known(self) -> list[Object]:
+    def all(self) -> list[Object]:
         """Returns all known objects."""
-        return [tree for trees in self._known.values() for tree in trees.values()]
+        return [tree for trees in self._by_uid.values() for tree in trees.values()]
 
     async def follow(self) -> None:
         """Reports all changes; never ends. Raises ServerGone in an exception group."""
@@ -66,11 +66,11 @@ class Objects:
     async def _list(self, kind: str) -> None:
         listed = await self._client.list(ref(kind))
         self._versions[kind] = listed.resource_version
-        gone = self._known[kind]
-        self._known[kind] = {}
+        gone = self._by_uid[kind]
+        self._by_uid[kind] = {}
         for tree in listed.items:
             gone.pop(meta.uid(tree), None)
-            self._take(kind, tree)
+            self._apply_event(kind, tree)
         for tree in gone.values():
             self._removed(tree)
 
@@ -78,11 +78,11 @@ class Objects:
         async with self._client.watch(ref(kind), resource_version=self._versions[kind]) as events:
             async for event in events:
                 if event.type == DELETED:
-                    self._known[kind].pop(meta.uid(event.object), None)
+                    self._by_uid[kind].pop(meta.uid(event.object), None)
                     self._removed(event.object)
                 elif event.type != BOOKMARK:
-                    self._take(kind, event.object)
+                    self._apply_event(kind, event.object)
 
-    def _take(self, kind: str, tree: Object) -> None:
-        self._known[kind][meta.uid(tree)] = tree
+    def _apply_event(self, kind: str, tree: Object) -> None:
+        self._by_uid[kind][meta.uid(tree)] = tree
         self._changed(tree)

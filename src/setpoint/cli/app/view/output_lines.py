@@ -20,14 +20,14 @@ class Printed:
         self._numbers = {name: number for number, name in enumerate(parts)}
         self._width = 0
 
-    def make_room(self, names: Iterable[str]) -> None:
+    def widen(self, names: Iterable[str]) -> None:
         """Grows the width of the names to fit these."""
         self._width = min(max((self._width, *map(width_of, names))), _WIDEST)
 
     def line(self, line: LogLine) -> str:
         """Returns the formatted line."""
         number = self._numbers.setdefault(line.part, len(self._numbers))
-        self.make_room((line.name,))
+        self.widen((line.name,))
         name = line.name + " " * (self._width - width_of(line.name))
         time = self._place.paint(line.time.astimezone(self._zone).strftime("%H:%M:%S"), "quiet")
         if line.skipped:

@@ -40,9 +40,9 @@ class Track:
     # The event since the part was last reported as ready.
     since_well: Literal["", "restarted", "stopped"] = ""
     # The messages already shown: a bad state, a long transition, and single failures.
-    is_bad_told: bool = False
-    is_long_told: bool = False
-    told_failures: set[tuple[str, datetime | None]] = field(default_factory=set)
+    is_failure_reported: bool = False
+    is_delay_reported: bool = False
+    reported_failures: set[tuple[str, datetime | None]] = field(default_factory=set)
     # A message that is shown only if the state lasts, and the time of the message.
     held: News | None = None
     held_at: datetime | None = None
@@ -68,6 +68,6 @@ def first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def whole(seconds: float) -> int:
+def rounded_up(seconds: float) -> int:
     """Returns the remaining seconds, rounded up for a countdown."""
     return max(1, -int(-seconds // 1))

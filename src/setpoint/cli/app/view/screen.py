@@ -19,12 +19,12 @@ class Screen:
         self._columns = columns
         self._painted: list[str] = []
 
-    def frame(self, said: Sequence[str], lines: Sequence[str], *, anew: bool = False) -> str:
+    def frame(self, printed: Sequence[str], lines: Sequence[str], *, repaint: bool = False) -> str:
         """Returns the text that prints `said` permanently and shows `lines` below. `anew` repaints everything, as after
         a change of size.
         """
-        if said or anew:
-            text = (self._to(0) + _CLEAR_BELOW if self._painted else "") + _text(said) + _text(lines)
+        if printed or repaint:
+            text = (self._to(0) + _CLEAR_BELOW if self._painted else "") + _text(printed) + _text(lines)
         else:
             text = self._changes(lines)
         self._painted = list(lines)

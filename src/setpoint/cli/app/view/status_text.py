@@ -50,12 +50,12 @@ _LAST_WORDS = "; last output:"
 
 
 class PartStatus(NamedTuple):
-    """The state of a part as short text, with an optional longer explanation. `who` is the replica concerned."""
+    """The state of a part as short text, with an optional longer explanation. `replica` is the replica concerned."""
 
     phase: Phase
     text: str
     why: str = ""
-    who: str = ""
+    replica: str = ""
     # The exit status, and the time of the next restart.
     end: str = ""
     due: datetime | None = None
@@ -65,7 +65,7 @@ class PartStatus(NamedTuple):
     # The run of a task.
     run: str = ""
 
-    def is_of_same_life(self, other: "PartStatus") -> bool:
+    def is_same_run(self, other: "PartStatus") -> bool:
         """Returns True if no restart or new run happened in between."""
         return (self.restarts, self.run) == (other.restarts, other.run)
 
@@ -109,7 +109,7 @@ def ready_since(tree: Object) -> datetime | None:
 def _single(workload: Workload, find: Find) -> PartStatus:
     """Returns the state of a process or container."""
     tree, status, judgement = workload.tree, workload.status, workload.judgement
-    state, (reason, message) = status.get("state", ""), _says(tree)
+    state, (reason, message) = status.get("state", ""), _reason_and_message(tree)
     known = progress(tree)
     if is_suspended(tree) or reason in ("Stopped", "NotStarted"):
         return (
@@ -137,7 +137,7 @@ def _single(workload: Workload, find: Find) -> PartStatus:
 def _set(workload: Workload, find: Find) -> PartStatus:
     """Returns the state of a replica set: that of the worst replica, unless enough replicas are ready."""
     tree, wanted = workload.tree, workload.replicas
-    reason, message = _says(tree)
+    reason, message = _reason_and_message(tree)
     children = [each for each in workload.children if not each.tree["metadata"].get("deletionTimestamp")]
     if is_suspended(tree) or wanted == 0:
         runs = any(progress(each.tree).started and not progress(each.tree).finished for each in children)
@@ -153,7 +153,7 @@ def _set(workload: Workload, find: Find) -> PartStatus:
         )
     ready = sum(each.judgement.ready for each in children)
     found = [
-        how._replace(who=called(each.tree))
+        how._replace(replica=called(each.tree))
         for each in children
         if not each.judgement.ready and (how := _single(each, find)).phase in _WORST
     ]
@@ -169,7 +169,7 @@ def _set(workload: Workload, find: Find) -> PartStatus:
 
 def _task(workload: Workload, find: Find) -> PartStatus:
     tree, status = workload.tree, workload.status
-    state, (reason, message) = status.get("state") or "Pending", _says(tree)
+    state, (reason, message) = status.get("state") or "Pending", _reason_and_message(tree)
     runs = status.get("runs") or ()
     if state == "Running":
         if reason == "BackOff":
@@ -198,7 +198,7 @@ _BY_KIND: Mapping[str, Callable[[Workload, Find], PartStatus]] = {
 }
 
 
-def _says(tree: Object) -> tuple[str, str]:
+def _reason_and_message(tree: Object) -> tuple[str, str]:
     """Returns the reason and message of the Ready or Started condition, without the process output in the message."""
     found = conditions.of(tree, "Ready", "Started")
     message = found.get("message", "").partition(_LAST_WORDS)[0]
