@@ -63,7 +63,7 @@ def test_metadata_of_config_maps_is_judged_as_it_was(steps: list[dict[str, Any]]
             continue
         if status == 400 and "ObjectMeta" in answer(step)["message"]:
             why = refusal(lambda given: coerce(given, within="metadata."), meta)
-            assert BadRequest.cannot_handle("ConfigMap", "v1", str(why)).to_status() == answer(step)
+            assert BadRequest.not_decodable("ConfigMap", "v1", str(why)).to_status() == answer(step)
         elif status in (201, 422):
             errors = validate_create(coerce(meta).metadata | {"namespace": "d"}, namespaced=True, needs_domains=True)
             expected = answer(step).get("details", {}).get("causes", []) if status == 422 else []

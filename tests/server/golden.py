@@ -28,7 +28,7 @@ from setpoint.server.server_options import AccessControl, Serving
 from setpoint.store.memory import MemoryStore
 from setpoint.system.controller_names import GARBAGE_COLLECTOR, NAMESPACE
 from setpoint.system.system import System
-from setpoint.system.system_environment import Home
+from setpoint.system.system_environment import ServerInterface
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SCENARIOS = GOLDEN / "scenarios"
@@ -109,7 +109,7 @@ def serving() -> Iterator[Any]:
         )
         await server.start()
         # Those that were there when the scenarios were recorded.
-        system = System(Home(server), (GARBAGE_COLLECTOR, NAMESPACE))
+        system = System(ServerInterface(server), (GARBAGE_COLLECTOR, NAMESPACE))
         await system.start()
         listener = Listener(server, SystemClock())
         _, found["port"] = await listener.listen("127.0.0.1", 0)

@@ -16,7 +16,7 @@ from setpoint.plane import ControlPlane
 from setpoint.server.edge.in_process import LocalTransport
 from setpoint.system.controller_names import NAMES
 from setpoint.system.system import System
-from setpoint.system.system_environment import Home
+from setpoint.system.system_environment import ServerInterface
 
 # Every point of a run is disturbed once: 16 s.
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ class _Breaking:
         self._stream.cut(why)
 
 
-class FaultyHome(Home):
+class FaultyHome(ServerInterface):
     def __init__(self, plane: ControlPlane, seed: int, rate: float) -> None:
         super().__init__(plane._started)
         self._plane = plane
@@ -150,7 +150,7 @@ async def test_controllers_that_are_started_anew_go_on(turns: int) -> None:
         await world.delete("gone", "Foreground")
         await client.delete("v1/Namespace", "n")
         for _ in range(3):
-            system = System(Home(plane._started), NAMES)
+            system = System(ServerInterface(plane._started), NAMES)
             await system.start()
             for _ in range(turns):
                 await asyncio.sleep(0)

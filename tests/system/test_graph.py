@@ -47,7 +47,7 @@ def test_an_owner_that_nobody_has_seen_is_looked_for_once() -> None:
 def test_an_owner_that_was_found_with_its_dependent_is_not_looked_for_until_it_goes() -> None:
     graph = OwnershipGraph()
     assert finished(graph.observe(seen("d", "o", "p")._replace(found=[1]))) == [Work("o", at("o"))]
-    assert finished(graph.gone("p")) == [Work("d")]
+    assert finished(graph.record_deletion("p")) == [Work("d")]
     # Old news: what is gone stays gone.
     assert finished(graph.observe(seen("e", "p")._replace(found=[0]))) == [Work("e")]
 
@@ -56,14 +56,14 @@ def test_an_owner_that_goes_has_its_dependents_looked_at() -> None:
     graph = OwnershipGraph()
     finished(graph.observe(seen("d1", "o")))
     finished(graph.observe(seen("d2", "o")))
-    assert set(finished(graph.gone("o"))) == {Work("d1"), Work("d2")}
+    assert set(finished(graph.record_deletion("o"))) == {Work("d1"), Work("d2")}
     assert graph.is_absent("o", at("o"))
 
 
 def test_old_news_of_an_owner_does_not_bring_it_back() -> None:
     graph = OwnershipGraph()
     finished(graph.observe(seen("d1", "o")))
-    finished(graph.gone("o"))
+    finished(graph.record_deletion("o"))
     graph.found("o", at("o"))
     assert finished(graph.observe(seen("d2", "o"))) == [Work("d2")]
 
@@ -85,7 +85,7 @@ def test_an_owner_deleted_in_the_foreground_waits_for_those_that_block_it() -> N
     owner = graph.get("o")
     assert owner is not None
     assert [node.uid for node in finished(owner.blocking())] == ["d"]
-    assert finished(graph.gone("d")) == [Work("o")]
+    assert finished(graph.record_deletion("d")) == [Work("o")]
     assert finished(owner.blocking()) == []
 
 
@@ -123,7 +123,7 @@ def test_what_nobody_refers_to_any_more_is_forgotten() -> None:
     finished(graph.observe(seen("d")))
     assert len(graph) == 0
     finished(graph.observe(seen("d", "o")))
-    finished(graph.gone("d"))
+    finished(graph.record_deletion("d"))
     assert len(graph) == 0
 
 
@@ -147,7 +147,7 @@ def told(history: list[ObservedObject | str]) -> tuple[OwnershipGraph, dict[str,
             work += finished(graph.observe(event))
         else:
             there.pop(event, None)
-            work += finished(graph.gone(event))
+            work += finished(graph.record_deletion(event))
     return graph, there, work
 
 
@@ -195,7 +195,7 @@ def test_what_waits_is_looked_at_when_the_last_that_blocks_it_goes(
             continue
         blocking = finished(node.blocking())
         for at_last, dependent in enumerate(blocking, 1):
-            work = finished(graph.gone(dependent.uid))
+            work = finished(graph.record_deletion(dependent.uid))
             if at_last == len(blocking):
                 assert Work(each.uid) in work
         break

@@ -100,7 +100,7 @@ def longest_step(steps: Steps[object]) -> int:
 def test_no_step_grows_with_the_owners_of_an_object() -> None:
     graph = OwnershipGraph()
     first, second = owned(10_000), owned(10_000)._replace(owners=owned(10_000).owners[::-1][1:], found=())
-    for steps in (graph.observe(first), graph.observe(second), graph.gone("d")):
+    for steps in (graph.observe(first), graph.observe(second), graph.record_deletion("d")):
         assert longest_step(steps) < STEP * 30
 
 
@@ -115,7 +115,7 @@ def test_no_step_grows_with_the_dependents_of_an_owner() -> None:
     node = graph.get("o")
     assert node is not None
     ending = ObservedObject("o", place, finalizers=(FOREGROUND,), is_being_deleted=True)
-    for steps in (graph.observe(ending), node.blocking(), graph.missed("o", place), graph.gone("o")):
+    for steps in (graph.observe(ending), node.blocking(), graph.missed("o", place), graph.record_deletion("o")):
         assert longest_step(steps) < STEP * 30
 
 
@@ -128,9 +128,9 @@ def test_steps_that_are_given_up_can_be_begun_anew() -> None:
             next(begun)
         begun.close()
         assert finished(graph.observe(owned(5_000))) == finished(other.observe(owned(5_000)))
-        ended = graph.gone("d")
+        ended = graph.record_deletion("d")
         for _ in range(steps):
             next(ended)
         ended.close()
-        assert finished(graph.gone("d")) == finished(other.gone("d"))
+        assert finished(graph.record_deletion("d")) == finished(other.record_deletion("d"))
         assert len(graph) == len(other) == 0

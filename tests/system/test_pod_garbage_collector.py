@@ -48,12 +48,12 @@ async def test_pods_of_a_node_that_is_not_there_go_after_a_while() -> None:
         await make_node(world, "there")
         for name, node in (("orphan", "absent"), ("bound", "there"), ("pending", "")):
             await make_pod(world, name, node)
-        await collector.look()
+        await collector.collect()
         clock.advance(PATIENCE_SECONDS - 1)
-        await collector.look()
+        await collector.collect()
         assert await world.is_there(POD, "orphan", "default")
         clock.advance(1)
-        await collector.look()
+        await collector.collect()
         assert not await world.is_there(POD, "orphan", "default")
         assert await world.is_there(POD, "bound", "default")
         assert await world.is_there(POD, "pending", "default")
@@ -64,9 +64,9 @@ async def test_an_orphan_is_said_to_have_failed_before_it_goes() -> None:
         await make_pod(world, "orphan", "absent")
         # So that it can be looked at when it should be gone.
         await world.client.patch(POD, merge({"metadata": {"finalizers": ["example.com/wait"]}}), "orphan", "default")
-        await collector.look()
+        await collector.collect()
         clock.advance(PATIENCE_SECONDS)
-        await collector.look()
+        await collector.collect()
         found = await world.client.get(POD, "orphan", "default")
         assert found["metadata"]["deletionTimestamp"]
         assert found["status"]["phase"] == "Failed"
@@ -77,14 +77,14 @@ async def test_an_orphan_is_said_to_have_failed_before_it_goes() -> None:
 async def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     async with new_collector() as (world, clock, collector):
         await make_pod(world, "p", "late")
-        await collector.look()
+        await collector.collect()
         clock.advance(PATIENCE_SECONDS - 1)
         await make_node(world, "late")
-        await collector.look()
+        await collector.collect()
         clock.advance(PATIENCE_SECONDS)
-        await collector.look()
+        await collector.collect()
         await world.client.delete("v1/Node", "late")
-        await collector.look()
+        await collector.collect()
         assert await world.is_there(POD, "p", "default"), "a node that is missing anew has its time anew"
 
 
@@ -93,7 +93,7 @@ async def test_of_very_many_pods_that_have_ended_the_oldest_go() -> None:
         for index, phase in enumerate(("Failed", "Succeeded", "Running", "Succeeded", "Failed")):
             await make_pod(world, f"p{index}", phase=phase)
             clock.advance(1)
-        await collector.look()
+        await collector.collect()
         left = [pod["metadata"]["name"] for pod in (await world.client.list(POD, "default")).items]
         assert left == ["p2", "p3", "p4"]
 
@@ -105,9 +105,9 @@ async def test_a_namespace_whose_pods_wait_for_a_node_that_is_not_there_goes_all
         await world.client.delete("v1/Namespace", "shop")
         await world.plane.settle()
         assert await world.is_there(POD, "p", "shop"), "only its node could end it"
-        await collector.look()
+        await collector.collect()
         clock.advance(PATIENCE_SECONDS)
-        await collector.look()
+        await collector.collect()
         clock.advance(60)
         await world.plane.settle()
         assert not await world.is_there("v1/Namespace", "shop")

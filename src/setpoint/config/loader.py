@@ -19,7 +19,7 @@ from setpoint.objects.typedyaml import Mistake, Mistakes, ParsedFile
 MASK = "********"
 
 
-def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None) -> Config:
+def read_config(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
     """Returns the configuration of a file, overridden by flags.
 
     `given` has the texts of the flags by flag name. Raises Mistakes with all mistakes found.
@@ -29,7 +29,7 @@ def read_config(file: Path | None = None, given: Mapping[str, Any] | None = None
     flags: dict[typedyaml.Path, str] = {}
     found: list[Mistake] = []
     for field in all_fields():
-        text = (given or {}).get(field.flag)
+        text = (overrides or {}).get(field.flag)
         if text is None:
             continue
         flags[field.path] = field.flag

@@ -86,7 +86,7 @@ class Flags:
     """The flags of a command line."""
 
     def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
-        self._given = given
+        self._values = given
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> "Flags":
@@ -108,13 +108,13 @@ class Flags:
 
     def text(self, name: str, default: str = "") -> str:
         """Returns the value of a flag. If given several times, the last one counts."""
-        return self._given[name][-1] if name in self._given else default
+        return self._values[name][-1] if name in self._values else default
 
     def many(self, name: str, default: Iterable[str] = ()) -> list[str]:
         """Returns the values of a flag that may be repeated or has comma-separated values."""
-        if name not in self._given:
+        if name not in self._values:
             return list(default)
-        return [part.strip() for value in self._given[name] for part in value.split(",") if part.strip()]
+        return [part.strip() for value in self._values[name] for part in value.split(",") if part.strip()]
 
     def gate(self, feature: str) -> bool:
         """Returns True unless `--feature-gates` disables the feature. The last value counts."""
@@ -141,7 +141,7 @@ class Flags:
 
     def ignored(self) -> list[str]:
         """Returns the given flags that have no effect."""
-        return sorted(name for name in self._given if name not in HONOURED and name not in SILENT)
+        return sorted(name for name in self._values if name not in HONOURED and name not in SILENT)
 
 
 def help_text() -> str:

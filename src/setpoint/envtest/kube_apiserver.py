@@ -32,10 +32,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         flags = Flags.parse(arguments)
         for name in flags.ignored():
-            _say(f"--{name} has no effect here")
+            _log(f"--{name} has no effect here")
         return process.run(lambda stop: _serve(flags, stop))
     except (PlaneError, StoreError, OSError, ValueError) as error:
-        _say(str(error))
+        _log(str(error))
         return 1
 
 
@@ -43,7 +43,7 @@ async def _serve(flags: Flags, stop: asyncio.Event) -> None:
     servers = flags.many("etcd-servers")
     store = await store_of(servers)
     if servers and store == "memory":
-        _say(f"no etcd at {', '.join(servers)}: objects are kept in memory only")
+        _log(f"no etcd at {', '.join(servers)}: objects are kept in memory only")
     plane = ControlPlane(
         store,
         config=_config(flags),
@@ -84,7 +84,7 @@ def _authorization_mode(flags: Flags) -> AuthorizationMode:
     found = [mode for mode in supported if mode in modes]
     for mode in modes:
         if mode not in found:
-            _say(f"--authorization-mode={mode} has no effect here")
+            _log(f"--authorization-mode={mode} has no effect here")
     return found[0] if found else "RBAC"
 
 
@@ -126,9 +126,9 @@ def _disabled_plugins(flags: Flags) -> list[str]:
 def _service_cidr(flags: Flags) -> str:
     first, *others = flags.many("service-cluster-ip-range") or ["10.0.0.0/24"]
     if others:
-        _say(f"only one IP range of Services is supported; using {first}")
+        _log(f"only one IP range of Services is supported; using {first}")
     return first
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(f"kube-apiserver: {text}\n")

@@ -116,10 +116,10 @@ class BadRequest(APIError):
     @classmethod
     def strict_decoding(cls, kind: str, version: str, errors: Iterable[str]) -> Self:
         """Returns the error for unknown or duplicate fields under `fieldValidation=Strict`."""
-        return cls.cannot_handle(kind, version, strict_decoding_text(errors))
+        return cls.not_decodable(kind, version, strict_decoding_text(errors))
 
     @classmethod
-    def cannot_handle(cls, kind: str, version: str, why: str) -> Self:
+    def not_decodable(cls, kind: str, version: str, why: str) -> Self:
         """Returns the error for a body that names the right kind but cannot be decoded as that kind."""
         return cls(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 

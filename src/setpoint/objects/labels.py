@@ -169,7 +169,7 @@ class Selector:
         return f"{type(self).__name__}({str(self)!r})"
 
 
-class _Nothing(Selector):
+class _NoMatch(Selector):
     """A selector without matches: the meaning of a missing `LabelSelector`."""
 
     __slots__ = ()
@@ -248,7 +248,7 @@ def _stricter(first: Requirement | None, second: Requirement) -> Requirement:
 
 
 EVERYTHING = Selector()
-NOTHING: Selector = _Nothing()
+NOTHING: Selector = _NoMatch()
 
 
 def parse(text: str) -> Selector:
@@ -376,7 +376,7 @@ class _Parser:
     def peek(self) -> _Token:
         return self.tokens[self.at]
 
-    def take(self) -> _Token:
+    def next_token(self) -> _Token:
         token = self.tokens[self.at]
         self.at += 1
         return token
@@ -390,7 +390,7 @@ class _Parser:
                 found.append(self.requirement().check())
             except BadRequest as error:
                 raise BadRequest(f"unable to parse requirement: {error.message}") from None
-            token = self.take()
+            token = self.next_token()
             if token == _END:
                 break
             if token.text != "," or token.is_word:
@@ -401,10 +401,10 @@ class _Parser:
         return found
 
     def requirement(self) -> Requirement:
-        key = self.take()
+        key = self.next_token()
         absent = key.text == "!"
         if absent:
-            key = self.take()
+            key = self.next_token()
         if not key.is_word:
             raise BadRequest(f"found '{key.text}', expected: identifier")
         if messages := names.qualified_name(key.text):
@@ -413,7 +413,7 @@ class _Parser:
             return Requirement(key.text, Operator.DOES_NOT_EXIST)
         if self.peek().text in ("", ","):
             return Requirement(key.text, Operator.EXISTS)
-        token = self.take()
+        token = self.next_token()
         operator = _OPERATORS.get(token.text)
         if operator is None:
             raise BadRequest(f"found '{token.text}', expected: {', '.join(_BINARY)}")
@@ -423,13 +423,13 @@ class _Parser:
     def value(self) -> str:
         if self.peek().text in ("", ","):
             return ""
-        token = self.take()
+        token = self.next_token()
         if not token.is_word:
             raise BadRequest(f"found '{token.text}', expected: identifier")
         return token.text
 
     def set(self) -> tuple[str, ...]:
-        token = self.take()
+        token = self.next_token()
         if token.text != "(":
             raise BadRequest(f"found '{token.text}' expected: '('")
         token = self.peek()
@@ -438,7 +438,7 @@ class _Parser:
         found: set[str] = set()
         # A missing value before, between or after commas is an empty string, as is the value of `()`.
         expect_value = True
-        while (token := self.take()).text != ")":
+        while (token := self.next_token()).text != ")":
             if token.is_word:
                 if not expect_value:
                     raise BadRequest(f"found '{token.text}', expected: ',' or ')'")

@@ -64,7 +64,7 @@ def _block(lines: list[tuple[int, str]], at: int) -> tuple[Json, int]:
         return items, at
     if _PAIR.fullmatch(said):
         return _map(lines, at, indent)
-    return _word(said), at + 1
+    return _scalar(said), at + 1
 
 
 def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, int]:
@@ -75,7 +75,7 @@ def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, in
             raise _OtherError
         at += 1
         if pair[2] is not None:
-            found[pair[1]] = _word(pair[2])
+            found[pair[1]] = _scalar(pair[2])
             continue
         # A list may have the same indent as its key.
         deeper = at < len(lines) and (lines[at][0] > indent or lines[at] == (indent, "-"))
@@ -85,7 +85,7 @@ def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, in
     return found, at
 
 
-def _word(said: str) -> Json:
+def _scalar(said: str) -> Json:
     if said in _MEANT:
         meant = _MEANT[said]
         return type(meant)() if isinstance(meant, dict | list) else meant

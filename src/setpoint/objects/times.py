@@ -72,14 +72,14 @@ class _TimeParser:
     def __init__(self, text: str, layout: str) -> None:
         self.text = text
         self.layout = layout
-        self.rest = text
+        self.remainder = text
 
     def read(self) -> datetime:
         year, month, day, hour, minute, second = (self.number(*step) for step in _STEPS)
         micros = self.fraction()
         offset = self.zone()
-        if self.rest:
-            raise self.failure(f": extra text: {quote_ascii(self.rest)}")
+        if self.remainder:
+            raise self.failure(f": extra text: {quote_ascii(self.remainder)}")
         try:
             moment = datetime(year, month, day, hour, minute, second, micros, UTC)
         except ValueError:
@@ -91,35 +91,35 @@ class _TimeParser:
 
     def number(self, prefix: str, part: str, pattern: re.Pattern[str], bounds: tuple[str, int, int] | None) -> int:
         if prefix:
-            if not self.rest.startswith(prefix):
-                raise self.unlike(self.rest, prefix)
-            self.rest = self.rest[1:]
-        found = pattern.match(self.rest)
+            if not self.remainder.startswith(prefix):
+                raise self.unlike(self.remainder, prefix)
+            self.remainder = self.remainder[1:]
+        found = pattern.match(self.remainder)
         if found is None:
-            raise self.unlike(self.rest, part)
-        self.rest = self.rest[found.end() :]
+            raise self.unlike(self.remainder, part)
+        self.remainder = self.remainder[found.end() :]
         number = int(found[0])
         if bounds and not bounds[1] <= number <= bounds[2]:
             raise self.failure(f": {bounds[0]} out of range")
         return number
 
     def fraction(self) -> int:
-        found = (_FRACTION if self.layout is _SECONDS else _MICRO_FRACTION).match(self.rest)
+        found = (_FRACTION if self.layout is _SECONDS else _MICRO_FRACTION).match(self.remainder)
         if found is None:
             if self.layout is _MICROS:
-                raise self.unlike(self.rest, ".000000")
+                raise self.unlike(self.remainder, ".000000")
             return 0
-        self.rest = self.rest[found.end() :]
+        self.remainder = self.remainder[found.end() :]
         return int(found[1][:6].ljust(6, "0"))
 
     def zone(self) -> timedelta:
-        if self.rest.startswith("Z"):
-            self.rest = self.rest[1:]
+        if self.remainder.startswith("Z"):
+            self.remainder = self.remainder[1:]
             return timedelta()
-        found = _ZONE.match(self.rest)
+        found = _ZONE.match(self.remainder)
         if found is None:
-            raise self.unlike(self.rest, "Z07:00")
-        self.rest = self.rest[6:]
+            raise self.unlike(self.remainder, "Z07:00")
+        self.remainder = self.remainder[6:]
         hours, minutes = int(found[2]), int(found[3])
         if hours > 24:
             raise self.failure(": time zone offset hour out of range")

@@ -143,7 +143,7 @@ class _Builder:
                 if event.anchor:
                     self.anchors[event.anchor] = (value, 1, len(event.value))
                 is_merge = value == "<<" and event.implicit[0] and isinstance(value, str)
-                self.add(_MERGE if is_merge and self.wants_key() else value, line)
+                self.add(_MERGE if is_merge and self.expects_key() else value, line)
             elif isinstance(event, events.AliasEvent):
                 self.add(self.alias(event.anchor), line)
             elif isinstance(event, events.CollectionStartEvent):
@@ -161,7 +161,7 @@ class _Builder:
                 self.add(frame.value, frame.line)
         return Document(self.root, tuple(self.duplicates))
 
-    def wants_key(self) -> bool:
+    def expects_key(self) -> bool:
         return bool(self.stack) and type(self.stack[-1].value) is dict and self.stack[-1].key is _NO_KEY
 
     def alias(self, name: str | None) -> Any:
@@ -322,7 +322,7 @@ def _written_scalar(value: Json) -> Any:
     style = None
     if type(value) is str:
         text = value
-        style = "|" if "\n" in text else '"' if _means_something_else(text) else None
+        style = "|" if "\n" in text else '"' if _is_ambiguous(text) else None
     elif type(value) is float:
         text = float_text(value)
         text = text if text.lstrip("-").isdigit() else general_float(value)
@@ -332,7 +332,7 @@ def _written_scalar(value: Json) -> Any:
     return events.ScalarEvent(None, None, (True, True), text, style=style)
 
 
-def _means_something_else(text: str) -> bool:
+def _is_ambiguous(text: str) -> bool:
     """Returns True if the unquoted text would not be a string, here or for a reader that supports base 60 or dates."""
     if text == "<<" or any(pattern.fullmatch(text) for pattern in (_NOT_FINITE, _BASE60, _TIMESTAMP)):
         return True

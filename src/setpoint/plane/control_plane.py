@@ -272,9 +272,9 @@ class ControlPlane:
 
     async def _start_system(self, names: Collection[str]) -> None:
         from setpoint.system.system import System
-        from setpoint.system.system_environment import Home
+        from setpoint.system.system_environment import ServerInterface
 
-        self._system = System(Home(self._started), names)
+        self._system = System(ServerInterface(self._started), names)
         self._started.services.measured.append(self._system)
         await self._system.start()
         await self._publish_authority()
@@ -313,7 +313,7 @@ class ControlPlane:
         if self._starting is not None:
             await asyncio.shield(self._starting)
         if self._system is not None:
-            await self._system.settle()
+            await self._system.wait_processed()
 
     def _open_auditor(self) -> "Auditor":
         from setpoint.server.access.audit.factory import AuditError, open_auditor

@@ -269,5 +269,5 @@ class QuotaLedger(Protocol):
 class ProgressReporter(Protocol):
     """A watch that can report its progress."""
 
-    def tell_progress(self) -> None:
+    def send_bookmarks(self) -> None:
         """Sends a bookmark if the client requested bookmarks and the watch has caught up with the log."""

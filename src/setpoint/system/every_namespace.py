@@ -14,9 +14,9 @@ from setpoint.objects.tree import Object
 ACTIVE = Predicate(lambda change: change.old is None and change.held.meta.deletion_timestamp is None, "active")
 
 
-def for_namespace(held: CachedObject[Any]) -> tuple[Request]:
+def for_namespace(entry: CachedObject[Any]) -> tuple[Request]:
     """Maps an object to its namespace."""
-    return (Request(held.meta.namespace),)
+    return (Request(entry.meta.namespace),)
 
 
 async def create_in(client: Client, namespace: str, obj: Object) -> None:

@@ -43,11 +43,13 @@ def finished_jobs(client: Client) -> Controller:
             return Result(requeue_after=1.0)  # the job was changed in between
         return None
 
-    counts = Predicate(lambda change: change.new is not None and _is_to_go(change.new.object), "has ended, with a ttl")
+    counts = Predicate(
+        lambda change: change.new is not None and _is_expired(change.new.object), "has ended, with a ttl"
+    )
     return Controller(NAME, reconcile, clock=client.clock, kind=Watch(JOB, predicates=(counts,)), keep_runs=16)
 
 
-def _is_to_go(job: Object) -> bool:
+def _is_expired(job: Object) -> bool:
     return job["spec"].get("ttlSecondsAfterFinished") is not None and _ended_at(job) is not None
 
 

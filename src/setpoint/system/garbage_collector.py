@@ -101,8 +101,8 @@ class GarbageCollector:
     async def seen(self, seen: ObservedObject) -> None:
         await self._follow(self.graph.observe(seen))
 
-    async def gone(self, seen: ObservedObject) -> None:
-        await self._follow(self.graph.gone(seen.uid))
+    async def on_deleted(self, seen: ObservedObject) -> None:
+        await self._follow(self.graph.record_deletion(seen.uid))
 
     async def _follow(self, steps: Steps[list[Work]]) -> None:
         """Adds the work that results from a change of the graph."""
@@ -175,7 +175,7 @@ class GarbageCollector:
             return
         if resource.namespaced and not self.graph.is_absent(uid, at):
             told = [dependent for dependent in dependents if len(dependent.places) <= _MOST_LOOKED_FOR]
-            if told and await self._is_elsewhere(uid, at, kind):
+            if told and await self._is_in_other_namespace(uid, at, kind):
                 for dependent in told:
                     self._report(dependent, uid, at)
         await self._follow(self.graph.missed(uid, at))
@@ -188,7 +188,7 @@ class GarbageCollector:
             return None
         return metadata if metadata["uid"] == uid else None
 
-    async def _is_elsewhere(self, uid: str, at: Coordinates, kind: KindRef) -> bool:
+    async def _is_in_other_namespace(self, uid: str, at: Coordinates, kind: KindRef) -> bool:
         """Returns True if the owner exists in another namespace, which is reported as an event."""
         found = await self._client.list(kind, fields={"metadata.name": at.name})
         return any(each["metadata"]["uid"] == uid for each in found.items)
@@ -197,7 +197,7 @@ class GarbageCollector:
         """Deletes an object without remaining owners, or removes the references to missing owners."""
         metadata = await self._find(seen.uid, seen.at)
         if metadata is None:
-            await self._follow(self.graph.gone(seen.uid))
+            await self._follow(self.graph.record_deletion(seen.uid))
             return
         references: list[Object] = metadata.get("ownerReferences") or []
         if not references:
@@ -255,12 +255,12 @@ class GarbageCollector:
                 )
                 return
             except NotFound:
-                await self._follow(self.graph.gone(seen.uid))
+                await self._follow(self.graph.record_deletion(seen.uid))
                 return
             except Conflict:
                 latest = await self._find(seen.uid, seen.at)
                 if latest is None:
-                    await self._follow(self.graph.gone(seen.uid))
+                    await self._follow(self.graph.record_deletion(seen.uid))
                     return
                 if latest.get("ownerReferences") != metadata.get("ownerReferences"):
                     raise
@@ -288,7 +288,7 @@ class GarbageCollector:
         for last in [False] * (_TRIES - 1) + [True]:
             metadata = await self._find(seen.uid, seen.at)
             if metadata is None:
-                await self._follow(self.graph.gone(seen.uid))
+                await self._follow(self.graph.record_deletion(seen.uid))
                 return
             changed = change(metadata)
             if not changed:

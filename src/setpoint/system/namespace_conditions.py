@@ -36,7 +36,7 @@ class Outcome:
     remaining: Counter[str] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
 
-    def troubles(self) -> dict[str, tuple[str, str]]:
+    def problems(self) -> dict[str, tuple[str, str]]:
         """Returns the reasons and messages of the conditions that are true."""
         found = {}
         if self.discovery_failure:
@@ -65,7 +65,7 @@ def _counted(counts: Counter[str], verb: str) -> str:
 
 def judged(conditions: Sequence[Object], outcome: Outcome, now: str) -> list[Object]:
     """Returns the conditions after an attempt. Unchanged conditions are kept."""
-    troubles = outcome.troubles()
+    troubles = outcome.problems()
     found = [dict(condition) for condition in conditions]
     by_type = {condition.get("type"): condition for condition in found}
     for name, well in _WELL.items():

@@ -65,7 +65,7 @@ class NamespaceDeletion:
     async def seen(self, seen: ObservedObject) -> None:
         """Ignores existing objects."""
 
-    async def gone(self, seen: ObservedObject) -> None:
+    async def on_deleted(self, seen: ObservedObject) -> None:
         if seen.at.namespace in self._ending:
             self.controller.enqueue(Request(seen.at.namespace), Trigger("deleted", object=seen.at.name))
 
@@ -82,15 +82,15 @@ class NamespaceDeletion:
         self._ending.add(request.name)
         deletion = _Deletion(client, namespace)
         estimate = await deletion.delete_content()
-        namespace = await self._tell(client, namespace, deletion.outcome)
+        namespace = await self._update_conditions(client, namespace, deletion.outcome)
         if deletion.outcome.failures or deletion.outcome.discovery_failure:
-            raise Requeue(why=str(deletion.outcome.troubles()))
+            raise Requeue(why=str(deletion.outcome.problems()))
         if deletion.outcome.remaining:
             return Result(requeue_after=estimate / 2 + 1)
         await self._finalize(client, namespace)
         return None
 
-    async def _tell(self, client: Client, namespace: Object, outcome: Outcome) -> Object:
+    async def _update_conditions(self, client: Client, namespace: Object, outcome: Outcome) -> Object:
         """Updates the conditions in the status."""
         status = namespace.get("status") or {}
         known = status.get("conditions") or []

@@ -36,7 +36,7 @@ class OwnershipListener(Protocol):
     async def seen(self, seen: ObservedObject) -> None:
         """An object exists. A cancelled call is repeated with the same object."""
 
-    async def gone(self, seen: ObservedObject) -> None:
+    async def on_deleted(self, seen: ObservedObject) -> None:
         """An object was deleted. A cancelled call is repeated with the same object."""
 
 
@@ -117,14 +117,14 @@ class OwnershipFeed:
                 if event.type == BOOKMARK:
                     has_begun = True
                 else:
-                    await self._tell(event.type, await in_steps(ObservedObject.of(tree, tree.get("found", ()))))
+                    await self._notify(event.type, await in_steps(ObservedObject.of(tree, tree.get("found", ()))))
                 if has_begun:  # before that, the watch can only start from the beginning
                     self._advance(tree["metadata"]["resourceVersion"])
 
-    async def _tell(self, event: str, seen: ObservedObject) -> None:
+    async def _notify(self, event: str, seen: ObservedObject) -> None:
         for listener in self._listeners:
             if event == DELETED:
-                await listener.gone(seen)
+                await listener.on_deleted(seen)
             else:
                 await listener.seen(seen)
 

@@ -172,7 +172,7 @@ class OwnershipGraph:
     def __init__(self) -> None:
         self._nodes: dict[str, OwnershipNode] = {}
         # Deleted uids, and coordinates without the expected owner; the oldest are dropped.
-        self._gone: dict[str, None] = {}
+        self._deleted: dict[str, None] = {}
         self._absent: dict[tuple[str, Coordinates], None] = {}
 
     def __len__(self) -> int:
@@ -184,12 +184,12 @@ class OwnershipGraph:
     def clear(self) -> None:
         """Removes everything, before all objects are observed again."""
         self._nodes.clear()
-        self._gone.clear()
+        self._deleted.clear()
         self._absent.clear()
 
     def is_absent(self, uid: str, at: Coordinates) -> bool:
         """Returns True if an owner is known not to exist."""
-        return uid in self._gone or (uid, at) in self._absent
+        return uid in self._deleted or (uid, at) in self._absent
 
     def dependents_at(self, uid: str, at: Coordinates) -> Steps[list[OwnershipNode]]:
         """Finds the objects that reference this owner at these coordinates."""
@@ -216,41 +216,41 @@ class OwnershipGraph:
         if seen.orphans and not (before is not None and before.orphans):
             work[Work(seen.uid)] = None
         elif seen.waits_for_dependents and not (before is not None and before.waits_for_dependents):
-            yield from _look_at(node, work)
+            yield from _add_dependents(node, work)
             work[Work(seen.uid)] = None
         # The node may have been pruned meanwhile, because it had no observation yet.
         self._nodes[seen.uid] = node
         node.see(seen, named)
         node.found_at.add(seen.at)
-        self._gone.pop(seen.uid, None)
+        self._deleted.pop(seen.uid, None)
         self._prune(node)
         return list(work)
 
-    def gone(self, uid: str) -> Steps[list[Work]]:
+    def record_deletion(self, uid: str) -> Steps[list[Work]]:
         """Records the deletion of an object."""
         node = self._nodes.get(uid)
         if node is None:
             return []
         work: dict[Work, None] = {}
-        yield from _look_at(node, work)
+        yield from _add_dependents(node, work)
         if node.seen is not None:
-            yield from self._leave(node, node.seen.owners, work)
+            yield from self._unlink(node, node.seen.owners, work)
         node.see(None, {})
         node.found_at.clear()
         if node.dependents:
-            _remember(self._gone, uid)
+            _record(self._deleted, uid)
         self._prune(node)
         return list(work)
 
     def found(self, uid: str, at: Coordinates) -> None:
         """Records that an owner was found. Ignored if the owner was deleted since."""
         node = self._nodes.get(uid)
-        if node is not None and uid not in self._gone:
+        if node is not None and uid not in self._deleted:
             node.found_at.add(at)
 
     def missed(self, uid: str, at: Coordinates) -> Steps[list[Work]]:
         """Records that an owner was not found at its coordinates."""
-        _remember(self._absent, (uid, at))
+        _record(self._absent, (uid, at))
         node = self._nodes.get(uid)
         if node is not None:
             node.found_at.discard(at)
@@ -292,9 +292,9 @@ class OwnershipGraph:
                 owner.found_at.add(at)
             elif at not in owner.found_at:
                 work[Work(reference.uid, at)] = None
-        yield from self._leave(node, list(stale), work, named.keys())
+        yield from self._unlink(node, list(stale), work, named.keys())
 
-    def _leave(
+    def _unlink(
         self,
         node: OwnershipNode,
         references: Sequence[OwnerReference],
@@ -324,7 +324,7 @@ def _matters(seen: ObservedObject) -> bool:
     return bool(seen.owners) or seen.orphans or seen.waits_for_dependents
 
 
-def _look_at(owner: OwnershipNode, work: dict[Work, None]) -> Steps[None]:
+def _add_dependents(owner: OwnershipNode, work: dict[Work, None]) -> Steps[None]:
     """Adds all dependents of an owner to the work."""
     for number, uid in enumerate(list(owner.dependents)):
         if number % STEP == STEP - 1:
@@ -341,7 +341,7 @@ def _collected(references: Sequence[OwnerReference]) -> Steps[dict[OwnerReferenc
     return found
 
 
-def _remember(memory: dict[Any, None], what: Any) -> None:
+def _record(memory: dict[Any, None], what: Any) -> None:
     memory[what] = None
     if len(memory) > REMEMBERED:
         del memory[next(iter(memory))]

@@ -55,25 +55,25 @@ class PodGarbageCollector:
         self._most_ended = most_ended
         # Missing nodes of pods, and the time since which they are missing.
         self._missing: dict[str, float] = {}
-        self._looked_at = -1
+        self._checked_at = -1
 
     async def run(self) -> None:
         while True:
             await self._client.clock.sleep(EVERY_SECONDS)
             revision = await self._revision()
-            if revision == self._looked_at and not self._missing:
+            if revision == self._checked_at and not self._missing:
                 continue
             try:
-                await self.look()
+                await self.collect()
             except (APIError, TransportError) as error:
                 _log.warning("the garbage collection of pods failed: %s", error)
             else:
-                self._looked_at = revision
+                self._checked_at = revision
 
-    async def look(self) -> None:
+    async def collect(self) -> None:
         """Deletes the pods that are due."""
         pods = [_Pod.of(tree) async for tree in self._client.each(POD)]
-        gone = await self._gone_nodes({pod.node for pod in pods if pod.node})
+        gone = await self._deleted_nodes({pod.node for pod in pods if pod.node})
         for pod in pods:
             if pod.node in gone:
                 await self._delete(pod, "PodGC: node no longer exists")
@@ -81,7 +81,7 @@ class PodGarbageCollector:
         for pod in ended[: max(len(ended) - self._most_ended, 0)]:
             await self._delete(pod)
 
-    async def _gone_nodes(self, named: set[str]) -> set[str]:
+    async def _deleted_nodes(self, named: set[str]) -> set[str]:
         """Returns the nodes that have been missing for long, and still are."""
         known = {node["metadata"]["name"] async for node in self._client.each(metadata_only(NODE))} if named else set()
         now = self._client.clock.monotonic()

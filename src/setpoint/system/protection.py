@@ -70,7 +70,7 @@ class Protection:
     async def seen(self, seen: ObservedObject) -> None:
         """Ignores existing objects."""
 
-    async def gone(self, seen: ObservedObject) -> None:
+    async def on_deleted(self, seen: ObservedObject) -> None:
         if seen.at.kind == "Pod":
             for name in self._waiting.get(seen.at.namespace, ()):
                 self.controller.enqueue(Request(name, seen.at.namespace))

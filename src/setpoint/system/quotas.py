@@ -4,22 +4,22 @@ catches changes without a request."""
 import logging
 
 from setpoint.store.contract import StoreError
-from setpoint.system.system_environment import Home
+from setpoint.system.system_environment import ServerInterface
 
 EVERY_SECONDS = 300.0
 
 _log = logging.getLogger(__name__)
 
 
-async def keep_counting(home: Home) -> None:
+async def keep_counting(server: ServerInterface) -> None:
     """Recalculates until cancelled, if there were writes since the last time."""
     counted_at = -1
     while True:
-        await home.clock.sleep(EVERY_SECONDS)
+        await server.clock.sleep(EVERY_SECONDS)
         try:
-            revision = await home.revision()
+            revision = await server.revision()
             if revision != counted_at:
-                await home.count_quotas()
+                await server.count_quotas()
                 counted_at = revision
         except StoreError as error:
             _log.warning("cannot recalculate the quotas: %s", error)

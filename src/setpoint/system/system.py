@@ -37,7 +37,7 @@ from setpoint.system.protection import claim_protection, volume_protection
 from setpoint.system.quotas import keep_counting
 from setpoint.system.root_ca import root_ca_publisher
 from setpoint.system.service_accounts import default_service_accounts
-from setpoint.system.system_environment import Home
+from setpoint.system.system_environment import ServerInterface
 from setpoint.system.tokens import token_controller
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ _log = logging.getLogger(__name__)
 
 
 class System:
-    """The running controllers. `start` starts them, `stop` stops them, `settle` waits for them."""
+    """The running controllers. `start` starts them, `stop` stops them, `wait_processed` waits for them."""
 
-    def __init__(self, home: Home, names: Collection[str]) -> None:
-        self._home = home
+    def __init__(self, server: ServerInterface, names: Collection[str]) -> None:
+        self._server = server
         self._names = names
-        self._manager = home.client_of(MANAGER)
+        self._manager = server.client_of(MANAGER)
         self._cache = Cache(self._manager)
         self._collector: GarbageCollector | None = None
         self._controllers: list[Controller] = []
@@ -104,9 +104,9 @@ class System:
         if FINISHED_JOBS in self._names:
             await self._control(finished_jobs(self._account("ttl-after-finished-controller")))
         if POD_GARBAGE_COLLECTOR in self._names:
-            self._run(PodGarbageCollector(self._account("pod-garbage-collector"), self._home.revision).run)
+            self._run(PodGarbageCollector(self._account("pod-garbage-collector"), self._server.revision).run)
         if QUOTA in self._names:
-            self._run(lambda: keep_counting(self._home))
+            self._run(lambda: keep_counting(self._server))
         if listeners:
             self._feed = OwnershipFeed(self._manager, listeners)
             self._run(self._feed.run)
@@ -139,11 +139,11 @@ class System:
             await controller.stop(0)
         await self._cache.close()
 
-    async def settle(self) -> None:
+    async def wait_processed(self) -> None:
         """Waits until the controllers have processed all writes so far, and the writes that result. Ignores work that
         waits for other parties, or for a later time."""
         while True:
-            revision = await self._home.revision()
+            revision = await self._server.revision()
             if self._feed is not None:
                 await self._feed.reach(revision)
             await self._follow(revision)
@@ -152,7 +152,7 @@ class System:
                 await self._moved.wait()
             if self._events is not None:
                 await self._events.flush()
-            if await self._home.revision() == revision and self._is_idle:
+            if await self._server.revision() == revision and self._is_idle:
                 return
 
     async def _follow(self, revision: int) -> None:
@@ -161,7 +161,7 @@ class System:
         try:
             while not all(each.done() for each in waiting):
                 # A watch that is still catching up does not report: it is asked again.
-                self._home.tell_progress()
+                self._server.send_bookmarks()
                 await asyncio.sleep(0)
             await asyncio.gather(*waiting)
         finally:
@@ -174,7 +174,7 @@ class System:
         return idle and all(_is_idle(controller.queue) for controller in self._controllers)
 
     def _account(self, name: str) -> Client:
-        return self._home.client_of(f"system:serviceaccount:kube-system:{name}", _ACCOUNTS)
+        return self._server.client_of(f"system:serviceaccount:kube-system:{name}", _ACCOUNTS)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yields the metrics of the work queues, for `/metrics`."""

@@ -10,7 +10,7 @@ from setpoint.server.edge.in_process import LocalTransport
 from setpoint.server.ports import TokenIssuer
 
 
-class Home:
+class ServerInterface:
     """The interface of a server for its controllers."""
 
     def __init__(self, server: Server) -> None:
@@ -42,10 +42,10 @@ class Home:
         if self._server.services.ledger is not None:
             await self._server.services.ledger.settle_all()
 
-    def tell_progress(self) -> None:
+    def send_bookmarks(self) -> None:
         """Makes every watch report its current resource version."""
         for watch in tuple(self._server.services.watches):
-            watch.tell_progress()
+            watch.send_bookmarks()
 
 
 def _ignore(warning: str) -> None: ...

@@ -47,9 +47,9 @@ class BreakingStream:
 
     def cut(self, why: str) -> None:
         self._inner.cut(why)
-        self.look_again()
+        self.recheck()
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Wakes the stream to check again whether it is held back."""
         self._again.set()
 

@@ -10,7 +10,7 @@ Each crash happens once with the last write performed, and once without.
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from setpoint.testing.virtual_time import ask
+from setpoint.testing.virtual_time import evaluate
 from setpoint.testing.worlds import World, world
 
 # A scenario with more writes than this does not terminate.
@@ -43,7 +43,7 @@ class Crash:
         faults = self.world.faults
 
         async def over() -> bool:
-            return faults.crashed or bool((await ask(until))[0])
+            return faults.crashed or bool((await evaluate(until))[0])
 
         await self._work(controllers, over, within)
         if faults.crashed:

@@ -105,7 +105,7 @@ class Faults(Forwarding):
         # The number of faults that occurred.
         self.hits = 0
         # The number of stream events delivered, as a sign of activity.
-        self.heard = 0
+        self.request_count = 0
 
     def of(self, client: Client) -> Client:
         """Returns a copy of the client that uses this transport."""
@@ -186,7 +186,7 @@ class Faults(Forwarding):
         finally:
             self._stale.remove(ref)
             for stream in self._streams:
-                stream.look_again()
+                stream.recheck()
 
     @contextmanager
     def down(self) -> Iterator[None]:
@@ -218,7 +218,7 @@ class Faults(Forwarding):
         self._stale.clear()
         self.revive()
         for stream in self._streams:
-            stream.look_again()
+            stream.recheck()
 
     @property
     def writes(self) -> list[Seen]:
@@ -312,7 +312,7 @@ class Faults(Forwarding):
         return known is not None and (seen.group, seen.resource) == (kind.gvk.group, known.plural)
 
     def _is_stale(self, seen: Seen) -> bool:
-        self.heard += 1
+        self.request_count += 1
         return any(self._is_of(seen, kind) for kind in self._stale)
 
     def _breaks_now(self, seen: Seen, events: int) -> str:

@@ -65,7 +65,7 @@ class Passing:
         end = self.clock.monotonic() + within
         while True:
             await self.settle()
-            found, why = await ask(holds)
+            found, why = await evaluate(holds)
             if found:
                 return found
             if not await self.to_next(end):
@@ -78,7 +78,7 @@ class Passing:
         await self.settle()
         is_over = False
         while True:
-            found, _ = await ask(holds)
+            found, _ = await evaluate(holds)
             if found:
                 after = self.clock.monotonic() - start
                 raise AssertionError(f"condition must never hold, but did after {after:g} s: {_text(holds)}")
@@ -121,7 +121,7 @@ class Passing:
         return True
 
 
-async def ask(holds: Callable[[], Any]) -> tuple[Any, object]:
+async def evaluate(holds: Callable[[], Any]) -> tuple[Any, object]:
     """Returns the result of a condition, or the exception that means not yet true."""
     try:
         found = holds()

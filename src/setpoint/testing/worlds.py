@@ -222,7 +222,7 @@ class World:
         queues = tuple(
             (len(each.queue), len(each.queue.working()), each.runs[-1].id if each.runs else "") for each in controllers
         )
-        return len(self.faults.seen), self.faults.heard, queues
+        return len(self.faults.seen), self.faults.request_count, queues
 
     # Shutdown
 

@@ -124,7 +124,7 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
     try:
         unknown = resource.shape.normalize(tree)
     except ValueError as error:
-        raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
+        raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
     if (unknown or body.repeated) and validation != IGNORE:
         texts = [*map(unknown_field, unknown)]
         if not resource.is_custom and media_type(context) == JSON:

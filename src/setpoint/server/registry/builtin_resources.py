@@ -222,7 +222,7 @@ def _convert(rules: Callable[[], Strategy], tree: Object, from_version: str, to_
     try:
         return rules().convert(tree, from_version, to_version)
     except ValueError as error:  # the result of an apply is converted before being decoded
-        raise BadRequest.cannot_handle(kind, GroupVersion.parse(from_version).version, str(error)) from None
+        raise BadRequest.not_decodable(kind, GroupVersion.parse(from_version).version, str(error)) from None
 
 
 def _subresource(kind: str, name: str) -> Subresource:

@@ -284,7 +284,7 @@ def complete(resource: Resource, tree: Object) -> None:
     try:
         resource.shape.complete(tree)
     except ValueError as error:
-        raise BadRequest.cannot_handle(resource.kind, resource.version, str(error)) from None
+        raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
     resource.strategy.default(tree)
 
 

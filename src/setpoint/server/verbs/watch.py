@@ -162,7 +162,7 @@ class WatchStream:
             last = left <= _FAREWELL
             await clock.sleep(left if last else min(BOOKMARK_INTERVAL, left - _FAREWELL))
             if not last:
-                self.tell_progress()
+                self.send_bookmarks()
                 await self._services.authorizer.prepare(self._context.user)
                 if not self._is_allowed():
                     break
@@ -170,7 +170,7 @@ class WatchStream:
                 break
         self._end()
 
-    def tell_progress(self) -> None:
+    def send_bookmarks(self) -> None:
         # A watch that is catching up sends events instead.
         if self._options.allow_bookmarks and self._fanout is not None:
             self._write(Frame(self._bookmark(self._fanout.revision(self))))
