@@ -43,7 +43,7 @@ class Seat(Protocol):
     def sent(self, size: int) -> None:
         """Records that `size` bytes of the response have been sent so far."""
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Releases the seat. Further calls have no effect."""
 
 
@@ -51,7 +51,7 @@ class Outlet(Protocol):
     """The sending side of the connection that a request came from."""
 
     @property
-    def is_gone(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Returns True if the client has disconnected."""
 
     def sending(self, request: "Request", seat: Seat) -> bool:
@@ -142,11 +142,11 @@ class Buffered(Sink, Protocol):
 class DuplexSink(Sink, Protocol):
     """A sink that can also receive, because the client offered a WebSocket."""
 
-    def listen(self, hear: Callable[[bytes], None]) -> bool:
+    def listen(self, on_message: Callable[[bytes], None]) -> bool:
         """Calls `hear` with each message of the client. From then on every frame is sent as one message. Returns False
         if the client offered no WebSocket."""
 
-    def hold(self, held: bool) -> None:
+    def pause_reading(self, is_paused: bool) -> None:
         """Stops receiving while `held` is true; unread messages then wait in the connection."""
 
 

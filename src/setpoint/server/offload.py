@@ -44,7 +44,7 @@ class Offload:
     def __init__(self, clock: Clock) -> None:
         self._inline = type(clock) is not SystemClock
         # The settings of the process while no such work runs.
-        self._usual_turn, self._usual_collection = sys.getswitchinterval(), gc.get_threshold()
+        self._usual_interval, self._usual_collection = sys.getswitchinterval(), gc.get_threshold()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
         self._busy: set[str] = set()
@@ -58,15 +58,15 @@ class Offload:
         if self._inline:
             return work()
         if user in self._busy or len(self._busy) >= _THREADS:
-            await self._turn_of(user)
+            await self._wait_for_thread(user)
         else:
-            self._take(user)
+            self._assign(user)
         self.moved += 1
         loop = asyncio.get_running_loop()
 
         def ended(_: Future[T]) -> None:
             try:
-                loop.call_soon_threadsafe(self._leave, user)
+                loop.call_soon_threadsafe(self._release, user)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 return
 
@@ -76,17 +76,17 @@ class Offload:
         started.add_done_callback(ended)
         return await asyncio.wrap_future(started)
 
-    def _take(self, user: str) -> None:
+    def _assign(self, user: str) -> None:
         """Assigns a thread to the user."""
         if not self._busy:
             turn, collection = sys.getswitchinterval(), gc.get_threshold()
             if collection[2] != _RARELY:  # else another server in the process has such work
-                self._usual_turn, self._usual_collection = turn, collection
+                self._usual_interval, self._usual_collection = turn, collection
             sys.setswitchinterval(_TURN)
             gc.set_threshold(*self._usual_collection[:2], _RARELY)
         self._busy.add(user)
 
-    async def _turn_of(self, user: str) -> None:
+    async def _wait_for_thread(self, user: str) -> None:
         """Waits until a thread is assigned to the user."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(user, deque()).append(turn)
@@ -94,10 +94,10 @@ class Offload:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._leave(user)
+                self._release(user)
             raise
 
-    def _leave(self, user: str) -> None:
+    def _release(self, user: str) -> None:
         """Assigns free threads to waiting users, one each, in the order in which they began to wait."""
         self._busy.discard(user)
         for waiting in list(self._waiting):
@@ -111,7 +111,7 @@ class Offload:
                 line.popleft()
             if not line:
                 continue
-            self._take(waiting)
+            self._assign(waiting)
             line.popleft().set_result(None)
             if line:
                 # Appended at the end: the dict keeps the order of turns.
@@ -120,7 +120,7 @@ class Offload:
             self._as_usual()
 
     def _as_usual(self) -> None:
-        sys.setswitchinterval(self._usual_turn)
+        sys.setswitchinterval(self._usual_interval)
         gc.set_threshold(*self._usual_collection)
 
     def release(self, values: list[object]) -> None:

@@ -23,10 +23,10 @@ from setpoint.objects.errors import (
     Unauthorized,
 )
 from setpoint.server.access.authentication.impersonation import PREFIX, Impersonation
-from setpoint.server.access.authorization.attributes import SELECTING, asked
+from setpoint.server.access.authorization.attributes import SELECTING, request_attributes
 from setpoint.server.access.authorization.authorizer import MASTERS, refusal
 from setpoint.server.access.flowcontrol.gate import Gate
-from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, HeldSeat
+from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, OccupiedSeat
 from setpoint.server.access.past_access import authorize_past
 from setpoint.server.codec.compression import LEAST, compressed
 from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
@@ -144,7 +144,7 @@ class Pipeline:
                 auditor.received(context)
             if PREFIX in "".join(request.headers):
                 await self._impersonate(context)
-            response = await self._answer_in_turn(context)
+            response = await self._answer_queued(context)
         except APIError as error:
             response = await failure_answer(context, error)
         except StoreError as error:
@@ -184,7 +184,7 @@ class Pipeline:
         if other is not None:
             context.user, context.impersonator = other, user
 
-    async def _answer_in_turn(self, context: Context) -> Response:
+    async def _answer_queued(self, context: Context) -> Response:
         """Waits for a seat of flow control, then authorizes and answers the request."""
         gate = self._gate
         if gate is None:
@@ -195,10 +195,10 @@ class Pipeline:
         kept = False
         try:
             response = await gate.measured(seat, self._authorized(context))
-            if isinstance(seat, HeldSeat):
+            if isinstance(seat, OccupiedSeat):
                 kept = await gate.keep(context, seat, response)
                 if not kept and context.info.verb in _WRITING:
-                    kept = gate.tell_watches(seat, _watches(context))
+                    kept = gate.charge_watches(seat, _watches(context))
         finally:
             if not kept:
                 gate.finish(seat)
@@ -206,7 +206,7 @@ class Pipeline:
             return gate.streamed(context, response, response.body)
         return response
 
-    async def _queued(self, gate: Gate, context: Context) -> ExemptSeat | HeldSeat:
+    async def _queued(self, gate: Gate, context: Context) -> ExemptSeat | OccupiedSeat:
         """Waits for a seat, and records the time of waiting."""
         clock = self.services.clock
         started = clock.monotonic()
@@ -227,7 +227,7 @@ class Pipeline:
         await authorizer.prepare(context.user)
         info = context.info
         if info.verb in SELECTING and "fieldSelector=" in context.request.query:
-            info = asked(context)
+            info = request_attributes(context)
         decision = authorizer.decide(context.user, info)
         if decision.allowed and info.verb == "get" and info.subresource in _CONVERSATIONS:
             info = info._replace(verb="create")

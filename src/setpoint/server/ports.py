@@ -100,7 +100,7 @@ class TokenReference(NamedTuple):
         return {"name": self.name, "uid": self.uid} if self.uid else {"name": self.name}
 
 
-class TokenLife(NamedTuple):
+class TokenLifetime(NamedTuple):
     """The lifetime of a token in seconds, and the age after which a client should have replaced the token (0: no such
     age)."""
 
@@ -126,7 +126,7 @@ class TokenIssuer(Protocol):
     def keys(self, kid: str) -> Sequence[Any]:
         """Returns the keys with this key ID, or all keys if the ID is empty."""
 
-    def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLife:
+    def lifetime(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLifetime:
         """Returns the lifetime of a token for a requested number of seconds."""
 
     def issue(
@@ -135,7 +135,7 @@ class TokenIssuer(Protocol):
         account: TokenReference,
         *,
         audiences: Sequence[str],
-        life: TokenLife,
+        lifetime: TokenLifetime,
         now: float,
         jti: str,
         bound: dict[str, TokenReference],
@@ -173,7 +173,7 @@ class Operation:
     # True during that second run.
     is_reinvoked: bool = False
     # State that a plugin keeps from the first run to the second, by plugin name.
-    remembered: dict[str, Any] = field(default_factory=dict)
+    plugin_state: dict[str, Any] = field(default_factory=dict)
     # Keeps the converted objects cached, in the version that a webhook is about to receive.
     held: Held = ()
 
@@ -220,7 +220,7 @@ class Definitions(Protocol):
     def terminating(self) -> Collection[str]:
         """The names of the definitions that are being deleted. They accept no new instances."""
 
-    def forget_conversions(self) -> None:
+    def clear_conversions(self) -> None:
         """Clears the cache of converted objects."""
 
 
@@ -256,10 +256,10 @@ class QuotaLedger(Protocol):
         """Commits a write with the writes in `also`, and charges the usage to the quotas. Raises Forbidden if a quota
         is exceeded."""
 
-    async def settle(self, namespace: str, name: str) -> None:
+    async def recount(self, namespace: str, name: str) -> None:
         """Recounts the usage of one quota."""
 
-    async def settle_all(self) -> None:
+    async def recount_all(self) -> None:
         """Recounts the usage of every quota."""
 
     def close(self) -> None:

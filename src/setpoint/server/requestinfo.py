@@ -38,7 +38,7 @@ class RequestInfo(NamedTuple):
     resource: str = ""
     name: str = ""
     subresource: str = ""
-    rest: tuple[str, ...] = ()  # the path after a subresource that accepts one (proxy)
+    subpath: tuple[str, ...] = ()  # the path after a subresource that accepts one (proxy)
     # True if the path has a prefix `namespaces/{namespace}/`. A path of a Namespace itself has none, though the request
     # is authorized in that namespace.
     in_namespace: bool = False
@@ -78,7 +78,7 @@ def _collection(method: str, path: str) -> RequestInfo | None:
     """Returns the info of a request for an object of a collection, without the object's name and path; None if the path
     is not a collection's, or if more than the name depends on the next segment."""
     found = _read(method, f"{path}/name", None)
-    is_last = found.name == "name" and not found.subresource and not found.rest
+    is_last = found.name == "name" and not found.subresource and not found.subpath
     return found if is_last and found.resource != "namespaces" else None
 
 
@@ -86,7 +86,7 @@ def _collection(method: str, path: str) -> RequestInfo | None:
 def _subresource(method: str, path: str, subresource: str) -> RequestInfo | None:
     """Returns the same for a subresource of an object of a collection."""
     found = _read(method, f"{path}/name/{subresource}", None)
-    return found if found.name == "name" and found.subresource == subresource and not found.rest else None
+    return found if found.name == "name" and found.subresource == subresource and not found.subpath else None
 
 
 def _read(method: str, path: str, watch: str | None) -> RequestInfo:

@@ -180,7 +180,7 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
     in_scope = info.in_namespace == resource.namespaced
     if resource.is_custom:
         across = not info.in_namespace and not info.name and info.verb in _ACROSS_NAMESPACES
-        goes_on = info.rest and info.subresource in resource.subresources and info.subresource not in _ENDING
+        goes_on = info.subpath and info.subresource in resource.subresources and info.subresource not in _ENDING
         if (not in_scope and not across) or goes_on:
             return None
         if info.subresource and info.subresource not in resource.subresources:
@@ -189,14 +189,14 @@ def _refusal(resource: Resource, info: RequestInfo) -> APIError | None:
             return BadRequest("name must be provided")
         return MethodNotAllowed.of(resource.group_resource, info.verb)
     place = (info.in_namespace, bool(info.name), info.subresource)
-    if not info.rest and any(row[:3] == place for row in resource.routes):
+    if not info.subpath and any(row[:3] == place for row in resource.routes):
         return MethodNotAllowed.method()
     return NotFound.resource()
 
 
 def _find_own(registry: Registry, info: RequestInfo) -> Route | HandlerRoute | None:
     """Returns the route of an endpoint of `setpoint.dev`, or None for any other path."""
-    if info.rest:
+    if info.subpath:
         return None
     below = _BELOW_OBJECTS.get(info.subresource) if info.name else None
     if below is not None:

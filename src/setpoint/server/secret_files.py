@@ -8,7 +8,7 @@ from pathlib import Path
 
 def write(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replaces a file in one step: a reader sees the complete old or the complete new file."""
-    made = _beside(path, data, mode)
+    made = _write_temporary(path, data, mode)
     try:
         made.replace(path)
     except BaseException:
@@ -19,7 +19,7 @@ def write(path: Path, data: bytes, mode: int = 0o600) -> None:
 def write_once(path: Path, data: bytes) -> bytes:
     """Writes a file if it does not exist yet. Returns the content of the file, which another process may have written
     first."""
-    made = _beside(path, data, 0o600)
+    made = _write_temporary(path, data, 0o600)
     try:
         with suppress(FileExistsError):
             os.link(made, path)
@@ -28,7 +28,7 @@ def write_once(path: Path, data: bytes) -> bytes:
         made.unlink(missing_ok=True)
 
 
-def _beside(path: Path, data: bytes, mode: int) -> Path:
+def _write_temporary(path: Path, data: bytes, mode: int) -> Path:
     made = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:

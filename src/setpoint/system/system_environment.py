@@ -40,7 +40,7 @@ class ServerInterface:
     async def count_quotas(self) -> None:
         """Recalculates the usage of all quotas."""
         if self._server.services.ledger is not None:
-            await self._server.services.ledger.settle_all()
+            await self._server.services.ledger.recount_all()
 
     def send_bookmarks(self) -> None:
         """Makes every watch report its current resource version."""

@@ -9,7 +9,7 @@ from tests.server.write.api import Answer, Api, new_api
 
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pod_security import PodSecurity
-from setpoint.server.admission.podsecurity.evaluate import told, violations
+from setpoint.server.admission.podsecurity.evaluate import violations, violations_text
 from setpoint.server.admission.podsecurity.pod_security_levels import LATEST, PREFIX, PodSecurityLevels, Standard
 from setpoint.server.server_options import ServerSettings
 
@@ -37,7 +37,7 @@ def standard(text: str) -> Standard:
 def test_a_pod_is_held_to_each_standard_in_the_words_of_the_real_server(case: Any) -> None:
     pod = pod_of(case)
     for name, expected in case["told"].items():
-        assert told(violations(standard(name), pod["metadata"], pod["spec"])) == expected
+        assert violations_text(violations(standard(name), pod["metadata"], pod["spec"])) == expected
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "baseline:latest" in case["told"]], ids=lambda c: c["name"])

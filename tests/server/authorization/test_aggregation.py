@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from tests.server.authorization.cluster import API, MERGE, Cluster, binding, role, rule
 
 from setpoint.objects.tree import Object
-from setpoint.server.access.authorization.aggregation import settle
+from setpoint.server.access.authorization.aggregation import aggregate
 
 ROLES = f"{API}/clusterroles"
 PODS, SECRETS, NODES = rule("get", "pods"), rule("get", "secrets"), rule("get", "nodes")
@@ -94,8 +94,8 @@ def test_roles_that_gather_each_other_come_to_rest(plain: list[Any], gathering: 
         aggregation = gathers(**dict.fromkeys(selected, "1"))
         roles.append(role(f"g{number}", *rules, labels=labels, aggregationRule=aggregation))
     settled = {tree["metadata"]["name"]: tree for tree in roles}
-    settled |= {tree["metadata"]["name"]: tree for tree in settle(roles)}
-    assert settle(settled.values()) == []
+    settled |= {tree["metadata"]["name"]: tree for tree in aggregate(roles)}
+    assert aggregate(settled.values()) == []
     for number, (_, _, selected) in enumerate(gathering):
         members = [
             tree
@@ -125,5 +125,5 @@ def test_roles_that_gather_each_other_keep_no_rules_from_nowhere() -> None:
         role("g2", labels={"y": "1"}, aggregationRule=gathers(y="1")),
         role("g3", PODS, labels={"x": "1"}, aggregationRule=gathers(x="1")),
     ]
-    found = {tree["metadata"]["name"]: tree["rules"] for tree in settle(roles)}
+    found = {tree["metadata"]["name"]: tree["rules"] for tree in aggregate(roles)}
     assert found == {"g0": [PODS], "g1": [PODS], "g2": [PODS]}

@@ -102,7 +102,7 @@ def test_no_descriptor_left_is_told_once_in_a_while(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("os.dup", none_left)
     assert not descriptors.admit(0.0)
     for second in range(25):
-        descriptors.look(float(second))
+        descriptors.check(float(second))
     found = {family.name: family.samples[0][1] for family in descriptors.families()}
     assert found["setpoint_file_descriptors_exhausted_total"] == 25
     assert found["setpoint_connections_refused_total"] == 1

@@ -19,7 +19,7 @@ WHOLE = b"GET /a HTTP/1.1\r\n" + HEADERS
 
 def learned() -> Head:
     head = Head()
-    head.learn(WHOLE, {"host": "x"})
+    head.cache(WHOLE, {"host": "x"})
     return head
 
 
@@ -124,7 +124,7 @@ def test_lines_that_change_from_request_to_request_do_not_take_the_places_of_oth
         assert sent is not None
         assert sent.headers["setpoint-cause"] == f"c/{number}/k"
         assert envelope.read(BEFORE + b"4\r\nX: %d" % number + AFTER + b"four") is not None
-    assert len(envelope._known) == 32
+    assert len(envelope._headers) == 32
 
 
 TARGETS = st.sampled_from(["/", "/api/v1/pods?watch=0", "/b%20c", "http://x/abs", "*"])

@@ -154,7 +154,7 @@ async def test_slices_show_one_revision_whatever_is_written_between_them() -> No
 
 async def test_who_has_gone_is_served_no_further() -> None:
     class Gone:
-        is_gone = False
+        is_disconnected = False
 
         def sending(self, request: Request, seat: object) -> bool:
             return False
@@ -165,7 +165,7 @@ async def test_who_has_gone_is_served_no_further() -> None:
         headers = {"authorization": "Bearer noisy", "accept": TABLE}
         asked = asyncio.create_task(server.server(Request("GET", MAPS, "", headers, outlet=outlet)))
         await asyncio.sleep(0)
-        outlet.is_gone = True
+        outlet.is_disconnected = True
         assert await turns_of(asked) <= 3
         assert asked.result().status == 504
 
@@ -186,7 +186,7 @@ async def test_a_flow_is_served_by_what_its_requests_have_cost() -> None:
     while len(served) < 22:
         waiter = level.first()
         assert waiter is not None
-        level.take(waiter)
+        level.dequeue(waiter)
         level.share.now = waiter.flow.account.virtual
         waiter.flow.account.virtual += 0.010 if waiter.flow is dear else 0.001
         served.append(waiter.flow.owner)
@@ -217,9 +217,9 @@ async def test_a_wide_request_is_not_passed_by_narrow_ones_and_one_that_goes_on_
     level.join_queue(Waiter(narrow, loop.create_future(), 0.0, 1))
     assert level.first() is None
     going = Waiter(narrow, loop.create_future(), 0.0, 0)
-    level.go_on(going)
+    level.enqueue_continuing(going)
     assert level.first() is going
-    level.take(going)
+    level.dequeue(going)
     level.executing = level.pool.seated = 3
     first = level.first()
     assert first is not None

@@ -29,7 +29,7 @@ def test_a_list_takes_a_seat_for_a_hundred_objects_or_a_hundred_thousand_bytes(
 class Way:
     """An outlet that keeps the seats of answers."""
 
-    is_gone = False
+    is_disconnected = False
 
     def __init__(self) -> None:
         self.seats: list[Seat] = []
@@ -93,7 +93,7 @@ async def test_requests_take_seats_by_what_they_read_from_the_first_one_on(query
         await ask(server, way, query)
         assert max(taken) == expected
         for seat in way.seats:
-            seat.leave()
+            seat.release()
         assert list(seats(server)) == [0, 0]
 
 
@@ -104,8 +104,8 @@ async def test_bytes_count_as_soon_as_they_are_known() -> None:
         await ask(server, way)
         assert next(seats(server)) == 5
         [seat] = way.seats
-        seat.leave()
-        seat.leave()
+        seat.release()
+        seat.release()
         assert list(seats(server)) == [0, 0]
 
 

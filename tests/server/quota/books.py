@@ -56,7 +56,7 @@ async def set_quota(api: Api, body: Object) -> Answer:
     assert made.status == 201, made.body
     ledger = api.server.services.ledger
     assert ledger is not None
-    await ledger.settle("default", body["metadata"]["name"])
+    await ledger.recount("default", body["metadata"]["name"])
     return made
 
 

@@ -318,4 +318,4 @@ async def test_a_quota_that_cannot_be_read_is_given_up_and_not_counted_for_ever(
     await services.store.commit(key, broken, item.revision, Actor("somebody"))
     for _ in range(2):
         with pytest.raises(ValueError, match="quantities must match"):
-            await services.ledger.settle("default", "q")
+            await services.ledger.recount("default", "q")

@@ -101,7 +101,7 @@ def test_what_is_used_is_what_is_there_after_any_writes(batches: Any) -> None:
                 assert same(found, await counted(api)), (batch, found)
         ledger = api.server.services.ledger
         assert ledger is not None
-        await ledger.settle("default", "q")
+        await ledger.recount("default", "q")
         assert same(await used(api), await counted(api))
 
     asyncio.run(scenario())

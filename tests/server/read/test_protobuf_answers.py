@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.server.app import Server
 from setpoint.server.codec.negotiation import JSON, PROTOBUF
 from setpoint.server.codec.protobuf import decode
-from setpoint.server.history.purge import forget
+from setpoint.server.history.purge import evict
 from setpoint.server.message import Request, Response
 from setpoint.server.publish.discovery.documents import Discovery
 from setpoint.server.publish.nonresource.version import VersionPage
@@ -232,7 +232,7 @@ async def test_a_purged_object_leaves_no_message() -> None:
     async with reading() as reader:
         await made_maps(reader, 2)
         await ask(reader, MAPS)
-        forget(reader.server.services, "/core/configmaps/default/m000")
+        evict(reader.server.services, "/core/configmaps/default/m000")
         cache = reader.server.services.registry.resource("", "v1", "configmaps").messages  # type: ignore[union-attr]
         assert [key for _, key in cache._messages] == ["/core/configmaps/default/m001"]
 

@@ -58,7 +58,7 @@ class Chain:
     async def _mutate(self, context: Context, operation: Operation) -> None:
         plugins = self._concerned("mutate", operation)
         for plugin in plugins:
-            if plugin.goes_by is None or not plugin.goes_by.is_empty:
+            if plugin.config_view is None or not plugin.config_view.is_empty:
                 await plugin.mutate(context, operation)
         if operation.reinvoke:
             operation.is_reinvoked = True
@@ -67,7 +67,7 @@ class Chain:
 
     async def _validate(self, context: Context, operation: Operation) -> None:
         for plugin in self._concerned("validate", operation):
-            if plugin.goes_by is None or not plugin.goes_by.is_empty:
+            if plugin.config_view is None or not plugin.config_view.is_empty:
                 await plugin.validate(context, operation)
 
     def _concerned(self, phase: str, operation: Operation) -> Sequence[Plugin]:

@@ -57,7 +57,7 @@ class AdmissionFunction(Plugin):
         below = ("", *resource.subresources)
         return not is_exempt(resource) and any(self._criteria.may_match(resource, verb, name) for name in below)
 
-    async def ask(
+    async def call(
         self, context: Context, operation: Operation, target: Resource
     ) -> tuple[AdmissionRequest, AdmissionResponse]:
         """Calls the function and returns the request and the response. Raises the error that refuses the write."""
@@ -86,7 +86,7 @@ class ValidatingFunction(AdmissionFunction):
     async def validate(self, context: Context, operation: Operation) -> None:
         target = await self._criteria.match(context, operation)
         if target is not None:
-            await self.ask(context, operation, target)
+            await self.call(context, operation, target)
 
 
 class MutatingFunction(AdmissionFunction):
@@ -104,7 +104,7 @@ class MutatingFunction(AdmissionFunction):
         target = await self._criteria.match(context, operation)
         if target is None or rounds.skips(operation, self.name):
             return
-        asked, response = await self.ask(context, operation, target)
+        asked, response = await self.call(context, operation, target)
         has_changed = False
         if response.patch:
             tree = patched(self.name, response, asked.object)

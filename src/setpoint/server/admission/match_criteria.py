@@ -139,7 +139,7 @@ class Criteria:
             return None
         if not await self._selects_namespace(context.services, operation):
             return None
-        operation.held = await at_hand(operation, found) if found.fetch is not None else ()
+        operation.held = await convert_objects(operation, found) if found.fetch is not None else ()
         return found
 
     def _find(self, rules: Sequence[RuleWithOperations], operation: Operation) -> Resource | None:
@@ -193,7 +193,7 @@ async def namespace_of(services: Services, operation: Operation) -> Object:
     return found
 
 
-async def at_hand(operation: Operation, target: Resource) -> Held:
+async def convert_objects(operation: Operation, target: Resource) -> Held:
     """Converts the objects of an operation, so that `in_version` can present them. Raises InternalError."""
     resource = operation.resource
     if target is resource or resource.fetch is None:

@@ -49,8 +49,8 @@ class Definitions:
         self._extensions = extensions
         self._served: dict[str, _Served] = {}
         # All stored definitions by name, and the accepted names by group.
-        self._known: dict[str, CustomResourceDefinition] = {}
-        self._held: dict[str, HeldNames] = {}
+        self._definitions: dict[str, CustomResourceDefinition] = {}
+        self._accepted_names: dict[str, HeldNames] = {}
         self._loading = False
         # The names of the definitions that are being deleted.
         self.terminating: set[str] = set()
@@ -62,7 +62,7 @@ class Definitions:
         parse = CustomResourceDefinition.parse
         self._view = services.views.of(GROUP, "v1", RESOURCE, parse, self._changed, _outline)
 
-    def forget_conversions(self) -> None:
+    def clear_conversions(self) -> None:
         """Clears the cache of converted objects."""
         self._converters.forget()
 
@@ -73,11 +73,11 @@ class Definitions:
             for key, crd in dict(await self._view.current()).items():
                 # A served definition with accepted names needs no work: other definitions cannot take its names.
                 if not (conditions.is_served(crd) and crd.is_true(conditions.NAMES_ACCEPTED)):
-                    await self._settle(key)
+                    await self._establish(key)
         finally:
             self._loading = False
         resources = [resource for found in self._served.values() for resource in found.resources]
-        self._services.registry = Registry(self._services.registry.builtin, resources, dict(self._known))
+        self._services.registry = Registry(self._services.registry.builtin, resources, dict(self._definitions))
 
     async def follow(self) -> None:
         """Serves definitions that other servers write to the same store, until the store is closed. Run concurrently
@@ -88,16 +88,16 @@ class Definitions:
         """Replaces the registry after a change or deletion of a definition. The cost does not depend on the number of
         other definitions."""
         name = key.removeprefix(PREFIX)
-        before = self._known.pop(name, None)
+        before = self._definitions.pop(name, None)
         self.terminating.discard(name)
         if before is not None:
-            self._held[before.spec.group].drop(before)
+            self._accepted_names[before.spec.group].drop(before)
         old = self._served.pop(name, None)
         if crd is not None:
-            self._known[name] = crd
+            self._definitions[name] = crd
             if crd.is_true(conditions.TERMINATING):
                 self.terminating.add(name)
-            self._held.setdefault(crd.spec.group, HeldNames()).put(crd)
+            self._accepted_names.setdefault(crd.spec.group, HeldNames()).put(crd)
             if conditions.is_served(crd):
                 self._served[name] = self._serve(crd, old)
         if self._loading:
@@ -118,7 +118,7 @@ class Definitions:
         if meta.is_being_deleted(tree):
             await self._clean_up(context, name)
         else:
-            await self._settle(PREFIX + name)
+            await self._establish(PREFIX + name)
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
         """Releases the names of a deleted definition, or completes the deletion of a definition after its last
@@ -130,24 +130,24 @@ class Definitions:
         elif resource.resource == RESOURCE and resource.group == GROUP:
             await self._free_names(tree["spec"]["group"])
 
-    async def _settle(self, key: str) -> None:
+    async def _establish(self, key: str) -> None:
         """Accepts the names of a definition and, if all are accepted, establishes the definition."""
         services = self._services
         while (item := await services.store.get(key)) is not None:
             if services.views.shared:
                 # Another server may have accepted a name that the local view does not contain yet.
                 await self._view.read()
-            work = partial(self._settled, item)
+            work = partial(self._with_conditions, item)
             value = await services.offloaded(work, len(item.value))
             if value is None or await self._commit(item, value):
                 return
 
-    def _settled(self, item: Item) -> bytes | None:
+    def _with_conditions(self, item: Item) -> bytes | None:
         """Returns the encoded definition with accepted names and conditions, or None if unchanged."""
         clock, tree = self._services.clock, self._resource.item(item)
         if meta.is_being_deleted(tree):
             return None
-        settled = conditions.settle_names(tree, self._held.get(tree["spec"]["group"], HeldNames()), clock)
+        settled = conditions.settle_names(tree, self._accepted_names.get(tree["spec"]["group"], HeldNames()), clock)
         settled = conditions.judge_approval(settled, clock)
         settled = conditions.establish(settled, clock)
         return None if settled is tree else self._managed(item, settled)
@@ -156,9 +156,9 @@ class Definitions:
         """Lets the other definitions of a group accept the names that became free."""
         if self._services.views.shared:
             await self._view.read()
-        for name, crd in list(self._known.items()):
+        for name, crd in list(self._definitions.items()):
             if crd.spec.group == group and crd.spec.names != crd.status.accepted_names:
-                await self._settle(PREFIX + name)
+                await self._establish(PREFIX + name)
 
     async def _clean_up(self, context: Context, name: str) -> None:
         """Deletes the instances of a terminating definition, then the definition."""
@@ -223,11 +223,11 @@ class Definitions:
             raise LookupError("the server does not serve CustomResourceDefinitions")
         return found
 
-    def _serve(self, crd: CustomResourceDefinition, known: _Served | None) -> _Served:
+    def _serve(self, crd: CustomResourceDefinition, previous: _Served | None) -> _Served:
         """Returns the resources of a definition; reuses the known ones if the definition is unchanged."""
         names = crd.status.accepted_names
         state = (str(crd.metadata.get("uid")), int(crd.metadata.get("generation", 0)), repr(names))
-        if known is not None and known.state == state:
-            return known
+        if previous is not None and previous.state == state:
+            return previous
         since = int(crd.metadata["resourceVersion"])
         return _Served(state, custom_resources.resources_of(crd, since, self._converters.of(crd), self._extensions))

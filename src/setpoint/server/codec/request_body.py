@@ -97,7 +97,7 @@ async def read_object(context: Context, resource: Resource, validation: str) -> 
     """Returns the object in the body of a request to the resource."""
     # Evaluated here: cached properties allow one thread at a time, and other threads would wait.
     _ = resource.shape, resource.strategy
-    if context.takes_long(body_size(context), resource):
+    if context.is_expensive(body_size(context), resource):
         return await context.in_thread(partial(_read_object, context, resource, validation))
     return _read_object(context, resource, validation)
 

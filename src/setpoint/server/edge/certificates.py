@@ -169,10 +169,10 @@ def _general_name(name: str) -> x509.GeneralName:
             ) from error
 
 
-def _checked(name: str, what: str) -> str:
+def _checked(name: str, description: str) -> str:
     if not 0 < len(name) <= _MAX_NAME:
         raise CertificateError(
-            f"invalid {what} {name!r}: must have 1 to {_MAX_NAME} characters to fit into a certificate"
+            f"invalid {description} {name!r}: must have 1 to {_MAX_NAME} characters to fit into a certificate"
         )
     return name
 

@@ -75,26 +75,26 @@ class ServerConnection(asyncio.Protocol):
 
     # Slots are faster than a dictionary for so many attributes.
     __slots__ = (
-        "_asked",
         "_busy",
-        "_deaf",
+        "_current_request",
+        "_disconnected",
         "_ending",
-        "_gone",
-        "_held_back",
+        "_ignores_input",
+        "_is_reading_paused",
         "_limits",
         "_listener",
         "_loop",
         "_lost",
         "_offer",
         "_peer",
+        "_pipeline",
+        "_pipeline_bytes",
         "_reader",
         "_seat",
         "_sink",
         "_streaming",
         "_task",
         "_transport",
-        "_turns",
-        "_turns_bytes",
         "_unsent",
         "_unwritten",
         "_wake",
@@ -111,9 +111,9 @@ class ServerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.deadline = self._loop.time() + self._limits.request_seconds
         # The pending requests, or the errors of unreadable ones, each with: keep the connection alive, and HTTP/1.1.
-        self._turns: deque[tuple[Request | APIError, bool, bool]] = deque()
-        self._turns_bytes = 0
-        self._held_back = False
+        self._pipeline: deque[tuple[Request | APIError, bool, bool]] = deque()
+        self._pipeline_bytes = 0
+        self._is_reading_paused = False
         # The task that answers all requests until the end of the connection; the future that it waits for while there
         # are none; and True while a request is being answered.
         self._task: asyncio.Task[None] | None = None
@@ -121,16 +121,16 @@ class ServerConnection(asyncio.Protocol):
         self._busy = False
         self._streaming = False
         # A deaf connection reads no more; an ending one answers the requests that have been read.
-        self._deaf = False
+        self._ignores_input = False
         self._ending = False
         self._lost = False
-        self._gone = asyncio.Event()
+        self._disconnected = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._unsent = 0
         # The request being answered, the seat to release when its response is sent, and the number of bytes of the
         # response that are not yet passed to the transport.
-        self._asked: Request | None = None
+        self._current_request: Request | None = None
         self._seat: Seat | None = None
         self._unwritten = 0
         # The WebSocket handshake that the client offers, and the destination of a stream.
@@ -146,9 +146,9 @@ class ServerConnection(asyncio.Protocol):
         self._listener.joined(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lost = self._deaf = True
-        self._turns.clear()
-        self._gone.set()
+        self._lost = self._ignores_input = True
+        self._pipeline.clear()
+        self._disconnected.set()
         self._writable.set()
         if self._sink is not None:
             self._sink.count(0)
@@ -160,7 +160,7 @@ class ServerConnection(asyncio.Protocol):
         self._listener.left(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._ignores_input:
             if self._sink is not None:
                 self._sink.receive(data)
             return
@@ -190,7 +190,7 @@ class ServerConnection(asyncio.Protocol):
         if self._busy:
             self.deadline = _NEVER
         else:
-            self._rest()
+            self._await_request()
 
     # Called by the reader of requests.
 
@@ -205,14 +205,14 @@ class ServerConnection(asyncio.Protocol):
     def upgrade_read(self) -> None:
         # The server need not accept an upgrade to another protocol: unless the request is for a stream, the request is
         # answered normally. Later data on the connection is not for the reader of requests.
-        self._deaf = self._ending = True
+        self._ignores_input = self._ending = True
         if self._offer is not None:
             self._sink = self._new_sink(websocket.frames())
 
     def unreadable(self, error: APIError) -> None:
         """Answers an unreadable request, in order. Reading stops, because the start of the next request is unknown."""
-        self._deaf = True
-        self._take_turn(error, False, True)
+        self._ignores_input = True
+        self._enqueue(error, False, True)
 
     def request_read(
         self, method: str, target: str, headers: dict[str, str], body: bytes, keep_alive: bool, modern: bool
@@ -223,12 +223,12 @@ class ServerConnection(asyncio.Protocol):
                 headers["authorization"] = f"Bearer {offer.token}"
         path, _, query = (target if target.startswith("/") else _origin_form(target)).partition("?")
         had_turns = self._busy
-        self._turns_bytes += len(body)
-        self._take_turn(_new(Request, (method, path, query, headers, body, self._peer, self)), keep_alive, modern)
+        self._pipeline_bytes += len(body)
+        self._enqueue(_new(Request, (method, path, query, headers, body, self._peer, self)), keep_alive, modern)
         if had_turns and (
-            len(self._turns) >= self._limits.pipelined or self._turns_bytes > self._limits.pipelined_bytes
+            len(self._pipeline) >= self._limits.pipelined or self._pipeline_bytes > self._limits.pipelined_bytes
         ):
-            self._held_back = True
+            self._is_reading_paused = True
             self._transport.pause_reading()
 
     # Answering.
@@ -249,21 +249,23 @@ class ServerConnection(asyncio.Protocol):
         self.deadline = now + self._limits.idle_seconds
         return True
 
-    async def _learn_read(self, asked: Request, response: Response) -> None:
+    async def _prepare_fast_read(self, request: Request, response: Response) -> None:
         """Prepares the fast path for further reads of the same collection, if allowed."""
-        collection = asked.path.rpartition("/")[0]
+        collection = request.path.rpartition("/")[0]
         head, now = self._reader.head, self._loop.time()
         known = head.reads.get(collection)
         if known is not None and now <= known.until:
             return
-        repeat = await self._listener.repeat(asked._replace(outlet=None)) if self._listener.repeat is not None else None
+        repeat = (
+            await self._listener.repeat(request._replace(outlet=None)) if self._listener.repeat is not None else None
+        )
         if repeat is None:
             head.reads.pop(collection, None)
         elif len(head.reads) < _MAX_READS or collection in head.reads:
             head.reads[collection] = Read(repeat, now + MOMENT, start(response))
 
-    def _take_turn(self, asked: Request | APIError, keep_alive: bool, modern: bool) -> None:
-        self._turns.append((asked, keep_alive, modern))
+    def _enqueue(self, request: Request | APIError, keep_alive: bool, modern: bool) -> None:
+        self._pipeline.append((request, keep_alive, modern))
         if self._busy:
             return
         self._busy = True
@@ -278,32 +280,32 @@ class ServerConnection(asyncio.Protocol):
         try:
             await self._answer_all()
         finally:
-            self._leave_seat()
+            self._release_seat()
             # The task and the connection refer to each other: break the cycle, so that neither waits for the garbage
             # collector.
             self._task = self._wake = None
 
     async def _answer_all(self) -> None:
         """Answers the pending requests in order, and then waits for more."""
-        turns, handler = self._turns, self._listener.handler
+        turns, handler = self._pipeline, self._listener.handler
         while not self._transport.is_closing():
             if not turns:
                 self._busy = False
                 if self._ending:
                     return self._finish()
-                self._rest()
+                self._await_request()
                 self._wake = self._loop.create_future()
                 await self._wake
                 continue
             asked, keep_alive, modern = turns.popleft()
             self.deadline = self._loop.time() + self._limits.answer_seconds
             if isinstance(asked, APIError):
-                self._write_whole("", refusal(asked), CLOSE)
+                self._write_response("", refusal(asked), CLOSE)
                 return self._finish(linger=True)
-            self._turns_bytes -= len(asked.body)
+            self._pipeline_bytes -= len(asked.body)
             if asked.method in _WRITES:
                 self.deadline = self._loop.time() + self._limits.write_seconds
-            self._asked = asked
+            self._current_request = asked
             try:
                 response = await handler(asked)
             except Exception:
@@ -313,27 +315,27 @@ class ServerConnection(asyncio.Protocol):
                 return None
             keep_alive = keep_alive and not (self._ending and not turns)
             if response.status == 200 and asked.method == "GET" and asked.headers is self._reader.head.headers:
-                await self._learn_read(asked, response)
+                await self._prepare_fast_read(asked, response)
             if not isinstance(response.body, _WHOLE):
                 keep_alive = keep_alive and modern
                 await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)
             else:
                 connection = CLOSE if not keep_alive else "" if modern else KEEP_ALIVE
                 if self._seat is None and len(response.body) <= PIECE_BYTES and isinstance(response.body, bytes):
-                    self._write_whole(asked.method, response, connection)
+                    self._write_response(asked.method, response, connection)
                 else:
                     await self._send(asked.method, response, connection)
             if not self._writable.is_set():
                 await self._writable.wait()
-            self._leave_seat()
+            self._release_seat()
             if not keep_alive or self._transport.is_closing():
                 return self._finish()
-            if self._held_back:
-                self._held_back = False
+            if self._is_reading_paused:
+                self._is_reading_paused = False
                 self._transport.resume_reading()
         return None
 
-    def _write_whole(self, method: str, response: Response, connection: str) -> None:
+    def _write_response(self, method: str, response: Response, connection: str) -> None:
         body = response.body
         if isinstance(body, bytes):
             top = head(response, self._listener.date_line(), length(response, len(body)), connection)
@@ -416,9 +418,9 @@ class ServerConnection(asyncio.Protocol):
                 self._transport.write(LAST_CHUNK)
 
     def _new_sink(self, frames: "Frames | None" = None) -> StreamSink:
-        return StreamSink(self._transport, self._limits, self._gone, self._writable, frames)
+        return StreamSink(self._transport, self._limits, self._disconnected, self._writable, frames)
 
-    def _rest(self) -> None:
+    def _await_request(self) -> None:
         """Waits for the next request, or for the rest of the current one."""
         seconds = self._limits.request_seconds if self._reader.is_reading else self._limits.idle_seconds
         self.deadline = self._loop.time() + seconds
@@ -428,20 +430,20 @@ class ServerConnection(asyncio.Protocol):
     # The interface for requests: `Outlet`.
 
     @property
-    def is_gone(self) -> bool:
+    def is_disconnected(self) -> bool:
         return self._lost
 
     def sending(self, request: Request, seat: Seat) -> bool:
-        if request is not self._asked or self._seat is not None:
+        if request is not self._current_request or self._seat is not None:
             return False
         self._seat = seat
         return True
 
-    def _leave_seat(self) -> None:
+    def _release_seat(self) -> None:
         """Releases the seat when the response is sent or abandoned."""
-        self._asked = None
+        self._current_request = None
         if self._seat is not None:
-            self._seat.leave()
+            self._seat.release()
             self._seat = None
 
     # Closing.
@@ -449,14 +451,14 @@ class ServerConnection(asyncio.Protocol):
     def end(self) -> None:
         """Answers the requests that have been read, ends a stream, and then closes the connection."""
         self._ending = True
-        self._gone.set()
-        if not self._busy and not (self._reader.is_reading and not self._deaf):
+        self._disconnected.set()
+        if not self._busy and not (self._reader.is_reading and not self._ignores_input):
             self._close()
 
     def _finish(self, *, linger: bool = False) -> None:
-        self._deaf = True
+        self._ignores_input = True
         self._busy = False
-        self._turns.clear()
+        self._pipeline.clear()
         if not linger or self._transport.is_closing():
             self._close()
             return
@@ -486,26 +488,26 @@ class ServerConnection(asyncio.Protocol):
             else:
                 self._transport.abort()
         elif self._busy and not self._streaming:
-            self._write_whole("", refusal(Timeout.of(_LATE)), CLOSE)
+            self._write_response("", refusal(Timeout.of(_LATE)), CLOSE)
             self._finish()
         else:
             self._transport.abort()
 
-    def turn_away(self, error: APIError) -> None:
+    def refuse(self, error: APIError) -> None:
         """Answers with an error before reading a request, and closes the connection."""
-        self._write_whole("", refusal(error), CLOSE)
+        self._write_response("", refusal(error), CLOSE)
         self._finish()
 
     def abort(self) -> None:
         self._transport.abort()
 
 
-def _pieces(whole: list[bytes]) -> Iterator[bytes | memoryview]:
+def _pieces(body: list[bytes]) -> Iterator[bytes | memoryview]:
     """Yields a body in pieces that each take the loop little time. Empties the list, so that sent parts free their
     memory."""
-    whole.reverse()
-    while whole:
-        part = whole.pop()
+    body.reverse()
+    while body:
+        part = body.pop()
         if len(part) <= PIECE_BYTES:
             yield part
         else:

@@ -44,14 +44,14 @@ class Descriptors:
         if not self._limit or self._newest() < self._most:
             return True
         self._refused += 1
-        self._tell(now, "connections are refused: %d of %d file descriptors are in use", self._most, self._limit)
+        self._log(now, "connections are refused: %d of %d file descriptors are in use", self._most, self._limit)
         return False
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Logs an error if no descriptor is left at all: the system then keeps new connections waiting."""
         if self._limit and self._newest() >= self._limit:
             self._exhausted += 1
-            self._tell(now, "no connection can be accepted: all %d file descriptors are in use", self._limit)
+            self._log(now, "no connection can be accepted: all %d file descriptors are in use", self._limit)
 
     def _newest(self) -> int:
         try:
@@ -61,7 +61,7 @@ class Descriptors:
         os.close(newest)
         return newest
 
-    def _tell(self, now: float, text: str, *numbers: int) -> None:
+    def _log(self, now: float, text: str, *numbers: int) -> None:
         if now >= self._silent_until:
             self._silent_until = now + _SILENCE_SECONDS
             _log.error(f"{text}; {REMEDY}", *numbers)

@@ -40,7 +40,7 @@ class LocalTransport:
         self._closed = False
 
     async def send(self, call: Call) -> Answer:
-        response = await self._ask(call)
+        response = await self._respond(call)
         body = response.body
         if not isinstance(body, bytes | list):
             raise TransportError("the response is a stream: use stream() instead of send()", sent=True)
@@ -48,11 +48,11 @@ class LocalTransport:
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
-        response = await self._ask(call)
+        response = await self._respond(call)
         body = response.body
         if isinstance(body, bytes | list):
             whole = body if isinstance(body, bytes) else b"".join(body)
-            yield _Whole(_answer(response, whole), whole if response.status < 300 else b"")
+            yield _CompleteStream(_answer(response, whole), whole if response.status < 300 else b"")
             return
         pipe = _Pipe(_answer(response, b""))
         self._open.add(pipe)
@@ -70,7 +70,7 @@ class LocalTransport:
         for pipe in list(self._open):
             pipe.close()
 
-    async def _ask(self, call: Call) -> Response:
+    async def _respond(self, call: Call) -> Response:
         if self._closed:
             raise TransportError("the client is closed", sent=False)
         headers = dict(self._headers)
@@ -99,7 +99,7 @@ def _answer(response: Response, body: bytes) -> Answer:
     return Answer(response.status, headers, body)
 
 
-class _Whole:
+class _CompleteStream:
     """A complete response to a request for a stream."""
 
     def __init__(self, answer: Answer, body: bytes) -> None:
@@ -123,7 +123,7 @@ class _Pipe:
         self._size = 0
         self._ended = False
         self._failure: TransportError | None = None
-        self._gone = asyncio.Event()
+        self._is_closed = asyncio.Event()
         self._more: asyncio.Future[None] | None = None
         self._less: asyncio.Future[None] | None = None
 
@@ -159,10 +159,10 @@ class _Pipe:
 
     @property
     def closed(self) -> bool:
-        return self._gone.is_set()
+        return self._is_closed.is_set()
 
     async def wait_closed(self) -> None:
-        await self._gone.wait()
+        await self._is_closed.wait()
 
     # The client's side.
 
@@ -187,7 +187,7 @@ class _Pipe:
             self.close()
 
     def close(self) -> None:
-        self._gone.set()
+        self._is_closed.set()
         _wake(self._less)
         _wake(self._more)
 

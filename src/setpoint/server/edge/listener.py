@@ -138,7 +138,7 @@ class Listener:
         now = self.loop.time()
         for connection in tuple(self.connections):
             connection.sweep(now)
-        self.descriptors.look(now)
+        self.descriptors.check(now)
         self._sweeping = self.loop.call_later(self.limits.sweep_seconds, self._sweep)
 
     # Called by connections.
@@ -148,7 +148,7 @@ class Listener:
         if self._closing:
             connection.end()
         elif not self.descriptors.admit(self.loop.time()):
-            connection.turn_away(ServiceUnavailable(_FULL))
+            connection.refuse(ServiceUnavailable(_FULL))
 
     def left(self, connection: ServerConnection) -> None:
         self.connections.discard(connection)

@@ -70,10 +70,10 @@ class Envelope:
     """Parses complete requests with a body in the simplest format, line by line: most lines are known from earlier
     requests on the same connection."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_headers",)
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[str, str]] = {}
+        self._headers: dict[bytes, tuple[str, str]] = {}
 
     def read(self, data: bytes) -> Sent | None:
         """Returns the request as the parser would, or None if the request must be left to the parser."""
@@ -84,7 +84,7 @@ class Envelope:
             return None
         length = b"Content-Length: %d" % len(body)
         headers: dict[str, str] = {}
-        known = self._known
+        known = self._headers
         for each in lines:
             header = _LENGTH if each == length else known.get(each) or self._header(each)
             if header is None:
@@ -104,8 +104,8 @@ class Envelope:
             return None
         name, value = plain.groups()
         header = NAMES.get(name) or name.decode("ascii").lower(), value.decode("ascii")
-        if header[0] not in _CHANGING and len(line) <= _MAX_LINE and len(self._known) < _MAX_LINES:
-            self._known[line] = header
+        if header[0] not in _CHANGING and len(line) <= _MAX_LINE and len(self._headers) < _MAX_LINES:
+            self._headers[line] = header
         return header
 
 
@@ -120,7 +120,7 @@ class Head:
         # The fast paths for requests with these headers, by the path of the collection.
         self.reads: dict[str, Read | None] = {}
 
-    def learn(self, data: bytes, headers: dict[str, str]) -> None:
+    def cache(self, data: bytes, headers: dict[str, str]) -> None:
         """Caches the head of a complete request, and the headers that the parser found."""
         line, separator, block = data.partition(_CRLF)
         if _request_line(line) is not None:

@@ -53,7 +53,7 @@ class RequestReader:
         "_receiver",
         "_repeatable",
         "_repeats",
-        "_untold",
+        "_unparsed_bytes",
         "_url",
         "head",
         "is_expecting",
@@ -75,7 +75,7 @@ class RequestReader:
         self._body: bytes | bytearray = b""
         # True while the client waits for `100 Continue`.
         self.is_expecting = False
-        self._untold = 0
+        self._unparsed_bytes = 0
         # The head of the last request without a body, which may be repeated; the known header lines of requests with
         # one; and the number of requests that the parser found in the current data.
         self.head = Head()
@@ -93,7 +93,7 @@ class RequestReader:
         if first and (sent := self._envelope.read(data)) is not None and len(sent.body) <= self._limits.body_bytes:
             self._receiver.request_read(*sent, True, True)
             return
-        self._untold += len(data)
+        self._unparsed_bytes += len(data)
         self._completed = 0
         try:
             self._parser.feed_data(data)
@@ -112,11 +112,11 @@ class RequestReader:
             self._receiver.unreadable(BadRequest(f"malformed HTTP request: {error}"))
         else:
             # The head is too long, or the parser buffers half a header or a chunk extension.
-            if self._untold > self._limits.head_bytes:
+            if self._unparsed_bytes > self._limits.head_bytes:
                 limit = self._limits.head_bytes
                 self._receiver.unreadable(BadRequest(f"the request line and headers are larger than {limit} bytes"))
             elif first and self._completed == 1 and not self.is_reading and self._repeatable:
-                self.head.learn(data, self._headers)
+                self.head.cache(data, self._headers)
 
     def _feed_again(self, data: bytes, method: str) -> None:
         """Reads a request with a method that the parser does not know: the parser receives another one in its place.
@@ -124,7 +124,7 @@ class RequestReader:
         self._method = method
         self._parser = httptools.HttpRequestParser(self)
         self.is_reading = False
-        self._untold -= len(data)
+        self._unparsed_bytes -= len(data)
         self.feed(STAND_IN + data[len(method) :])
 
     # Called by the parser.
@@ -151,7 +151,7 @@ class RequestReader:
         headers[key] = text
 
     def on_headers_complete(self) -> None:
-        self._untold = 0
+        self._unparsed_bytes = 0
         self._in_head = False
         headers = self._headers
         if "host" not in headers and self._parser.get_http_version() == "1.1":
@@ -163,7 +163,7 @@ class RequestReader:
             self._receiver.continue_expected()
 
     def on_body(self, body: bytes) -> None:
-        self._untold = 0
+        self._unparsed_bytes = 0
         if not self._body:
             self._body = body
         elif isinstance(self._body, bytes):
@@ -174,7 +174,7 @@ class RequestReader:
             raise RequestEntityTooLarge.body(self._limits.body_bytes)
 
     def on_message_complete(self) -> None:
-        self._untold = 0
+        self._unparsed_bytes = 0
         self.is_reading = self.is_expecting = False
         parser, headers = self._parser, self._headers
         keep_alive, modern = parser.should_keep_alive(), parser.get_http_version() == "1.1"

@@ -23,11 +23,11 @@ class StreamSink:
         "_counted",
         "_counter",
         "_delimited",
+        "_disconnected",
         "_frames",
-        "_gone",
-        "_hears",
         "_is_open",
         "_limits",
+        "_on_message",
         "_transport",
         "_user",
         "_writable",
@@ -37,15 +37,15 @@ class StreamSink:
         self,
         transport: asyncio.Transport,
         limits: Limits,
-        gone: asyncio.Event,
+        disconnected: asyncio.Event,
         writable: asyncio.Event,
         frames: "Frames | None" = None,
     ) -> None:
         self._transport, self._limits = transport, limits
-        self._gone, self._writable = gone, writable
+        self._disconnected, self._writable = disconnected, writable
         # The frames of a WebSocket, and the function that receives the client's messages.
         self._frames = frames
-        self._hears: Callable[[bytes], None] | None = None
+        self._on_message: Callable[[bytes], None] | None = None
         self._is_open = False
         self._chunked = False
         # True for a stream of events that begin with their length; all others are lines.
@@ -84,7 +84,7 @@ class StreamSink:
         return True
 
     def _write_messages(self, frames: "Frames", payload: bytes) -> None:
-        if self._hears is not None:
+        if self._on_message is not None:
             frames.binary(payload)
         elif self._delimited:
             for event in websocket.delimited(payload):
@@ -114,19 +114,19 @@ class StreamSink:
 
     @property
     def closed(self) -> bool:
-        return self._gone.is_set() or self._transport.is_closing()
+        return self._disconnected.is_set() or self._transport.is_closing()
 
     async def wait_closed(self) -> None:
-        await self._gone.wait()
+        await self._disconnected.wait()
 
-    def listen(self, hear: Callable[[bytes], None]) -> bool:
+    def listen(self, on_message: Callable[[bytes], None]) -> bool:
         if self._frames is None:
             return False
-        self._hears = hear
+        self._on_message = on_message
         return True
 
-    def hold(self, held: bool) -> None:
-        if held:
+    def pause_reading(self, is_paused: bool) -> None:
+        if is_paused:
             self._transport.pause_reading()
         elif not self._transport.is_closing():
             self._transport.resume_reading()
@@ -142,13 +142,13 @@ class StreamSink:
         answer = frames.output()
         if answer and self._is_open:  # before that, the handshake is not complete
             self._transport.write(answer)
-        if self._hears is not None:
+        if self._on_message is not None:
             for message in messages:
-                self._hears(message)
+                self._on_message(message)
         if frames.fault:
             self._transport.close()
         elif frames.has_ended:
-            self._gone.set()
+            self._disconnected.set()
 
     def end_messages(self) -> None:
         """Writes the close frame of the WebSocket."""

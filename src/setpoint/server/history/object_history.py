@@ -122,7 +122,7 @@ def _items(resource: Resource, entries: Sequence[LogEntry], limit: int) -> list[
     for place, entry in enumerate(entries[:limit]):
         before = entries[place + 1] if place + 1 < len(entries) else None
         if entry.purged is not None:
-            found.append(told(entry))
+            found.append(entry_summary(entry))
             continue
         known = before is not None and before.revision == entry.previous and before.purged is None
         found.append(_item(entry, _patch(trees[place], trees[place + 1] if known else None)))
@@ -147,10 +147,10 @@ def _patch(tree: Object | None, before: Object | None) -> Json:
 
 
 def _item(entry: LogEntry, patch: Json) -> Object:
-    return {**told(entry), "patch": patch}
+    return {**entry_summary(entry), "patch": patch}
 
 
-def told(entry: LogEntry) -> Object:
+def entry_summary(entry: LogEntry) -> Object:
     """Returns an entry of the log without the object: revision, time, actor and cause."""
     actor, cause = entry.actor, entry.cause
     item: Object = {"revision": str(entry.revision)}

@@ -98,7 +98,7 @@ class _Stream:
 
     def __init__(self, services: Services, after: int, now: int, *, initial: bool) -> None:
         self._services = services
-        self._at_hand = services.store if isinstance(services.store, AtHand) else None
+        self._local_store = services.store if isinstance(services.store, AtHand) else None
         self._after = after
         # The revision at the time of the request.
         self._now = now
@@ -129,7 +129,8 @@ class _Stream:
             lines = [
                 event_line(ADDED, _encode(found))
                 for item in page.items
-                if _matters(item.key, item.value) and (found := await self._told(item.key, item.value, item.revision))
+                if _matters(item.key, item.value)
+                and (found := await self._owned_object(item.key, item.value, item.revision))
             ]
             if lines:
                 sink.write(Frame(b"".join(lines)))
@@ -162,10 +163,10 @@ class _Stream:
             return event_line(DELETED, _encode(found)) if found else b""
         if not _matters(entry.key, entry.value) and not (previous is not None and _matters(entry.key, previous)):
             return b""
-        told = await self._told(entry.key, entry.value, entry.revision)
+        told = await self._owned_object(entry.key, entry.value, entry.revision)
         return event_line(kind_of(entry), _encode(told)) if told else b""
 
-    async def _told(self, key: str, value: bytes, revision: int) -> _OwnedObject | None:
+    async def _owned_object(self, key: str, value: bytes, revision: int) -> _OwnedObject | None:
         """Returns an existing object, with the indexes of its existing owners. Lets other tasks run if there are very
         many."""
         found = self._object(key, value, revision)
@@ -187,13 +188,13 @@ class _Stream:
 
     def _uid_of(self, owner: _Owner, namespace: str) -> str | None:
         """Returns the uid of the object at the place of an owner reference, if the store has the object in memory."""
-        if self._at_hand is None:
+        if self._local_store is None:
             return None
         group, _, version = owner.api_version.rpartition("/")
         resource = self._services.registry.kinds.get(GroupVersionKind(group, version, owner.kind))
         if resource is None:
             return None
-        item = self._at_hand.peek(resource.storage.key(namespace, owner.name))
+        item = self._local_store.peek(resource.storage.key(namespace, owner.name))
         found = None if item is None else self._object(item.key, item.value, item.revision)
         return None if found is None else found.metadata.uid
 

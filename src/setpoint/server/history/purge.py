@@ -119,19 +119,19 @@ async def remove(services: Services, selection: Selection, requested: Requested)
         # Even if no value was removed: compaction leaves remains of compacted values in the files.
         await store.scrub(always=True)
     finally:
-        forget(services, selection.key)
+        evict(services, selection.key)
     removed = sum(number for _, number in page.removed)
     await bury(store, selection.key, {**record, "phase": "Completed", "removed": removed}, actor, cause)
     return removed
 
 
-def forget(services: Services, key: str) -> None:
+def evict(services: Services, key: str) -> None:
     """Removes an object from the caches of the server."""
     for resource in services.registry:
         if key.startswith(resource.storage.prefix):
-            resource.changes.forget(key)
+            resource.changes.evict(key)
             resource.messages.forget(key)
-    services.definitions.forget_conversions()
+    services.definitions.clear_conversions()
 
 
 async def follow(services: Services) -> None:
@@ -142,7 +142,7 @@ async def follow(services: Services) -> None:
         try:
             while True:
                 for event in await watch.next():
-                    forget(services, event.entry.key.removeprefix(PREFIX))
+                    evict(services, event.entry.key.removeprefix(PREFIX))
         except TooLate:
             continue
         except Closed:

@@ -26,7 +26,7 @@ from setpoint.objects.tree import Object
 from setpoint.server.access.authorization.attributes import authorize_listing
 from setpoint.server.access.past_access import authorize_history
 from setpoint.server.codec.response import json_answer
-from setpoint.server.history.object_history import GROUP, VERSION, told
+from setpoint.server.history.object_history import GROUP, VERSION, entry_summary
 from setpoint.server.message import Response
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource
@@ -50,7 +50,7 @@ async def revisions(context: Context) -> Response:
     else:
         limit, after = _number(context, "limit") or _PAGE, _number(context, "after")
         if context.parameter("objects") == "true":
-            items, following = await _whole(context, after, min(limit, _WHOLE_PAGE))
+            items, following = await _with_objects(context, after, min(limit, _WHOLE_PAGE))
         else:
             limit = min(limit, _PAGE)
             entries = await store.log(after, limit)
@@ -63,7 +63,7 @@ async def revisions(context: Context) -> Response:
     return await json_answer(context, {**kind, "metadata": metadata, "items": items})
 
 
-async def _whole(context: Context, after: int, limit: int) -> tuple[list[Object], int]:
+async def _with_objects(context: Context, after: int, limit: int) -> tuple[list[Object], int]:
     """Returns a part of the log with objects, and the revision to continue after; 0 at the end of the log."""
     store, prefixes = context.services.store, _prefixes(context.registry)
     allowed: set[Resource] = set()
@@ -141,4 +141,4 @@ def _item(entry: LogEntry, prefixes: dict[str, Resource]) -> Object | None:
     namespace, _, name = entry.key.split("/", 3)[3].rpartition("/")
     place = {"namespace": namespace} if namespace else {}
     about = {"apiVersion": resource.api_version, "kind": resource.kind, **place, "name": name}
-    return {**told(entry), "object": {**about, "resource": str(resource.group_resource)}}
+    return {**entry_summary(entry), "object": {**about, "resource": str(resource.group_resource)}}

@@ -11,7 +11,7 @@ import logging
 from setpoint.objects.provenance import Actor
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
-from setpoint.server.history.purge import forget
+from setpoint.server.history.purge import evict
 from setpoint.server.history.tombstones import bury
 from setpoint.server.request.context import Services
 from setpoint.store.contract import Closed, Purge, Selection, StoreError
@@ -62,7 +62,7 @@ class SecretRetention:
             page = await store.purge(selection, purge, after, _PAGE)
             for key, number in page.removed:
                 removed += number
-                forget(self._services, key)
+                evict(self._services, key)
                 record: Object = {
                     "id": "retention",
                     "user": USER,

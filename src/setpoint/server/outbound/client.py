@@ -187,9 +187,9 @@ class _Call:
         return self._connection is not None and self._connection.has_head
 
     async def run(self, request: bytes) -> Answer:
-        return await self._client.exchange(self._target, request, self._goes_over)
+        return await self._client.exchange(self._target, request, self._use)
 
-    def _goes_over(self, connection: HttpConnection) -> None:
+    def _use(self, connection: HttpConnection) -> None:
         self._connection = connection
 
 

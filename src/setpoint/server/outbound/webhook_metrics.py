@@ -38,11 +38,11 @@ class WebhookMetrics:
         self._rejections: Counter[tuple[_Webhook, str, int]] = Counter()
         self._failed_open: Counter[tuple[str, str]] = Counter()
 
-    def asking(self, name: str, kind: str, operation: str) -> "Asking":
+    def measure(self, name: str, kind: str, operation: str) -> "MeasuredCall":
         """Returns a context manager for a webhook call. An exception inside counts as a rejection of the write."""
-        return Asking(self, _Webhook(name, kind, operation), self._clock)
+        return MeasuredCall(self, _Webhook(name, kind, operation), self._clock)
 
-    def asked(self, webhook: _Webhook, seconds: float, code: int, error_type: str) -> None:
+    def record_call(self, webhook: _Webhook, seconds: float, code: int, error_type: str) -> None:
         """Counts a webhook call. An empty error type means that the write was admitted."""
         rejected, code = bool(error_type), min(code, _HIGHEST_CODE)
         self._durations.setdefault((webhook, rejected), Histogram(_BUCKETS)).observe(seconds)
@@ -90,7 +90,7 @@ class WebhookMetrics:
         )
 
 
-class Asking:
+class MeasuredCall:
     """A webhook call in progress."""
 
     def __init__(self, measures: WebhookMetrics, webhook: _Webhook, clock: Clock) -> None:
@@ -122,7 +122,7 @@ class Asking:
             return  # the client is gone, which is not a failure of the webhook
         code = 200 if error is None and self._error_type == _OURS else self._code
         seconds = self._clock.monotonic() - self._since
-        self._measures.asked(self._webhook, seconds, code, "" if error is None else self._error_type)
+        self._measures.record_call(self._webhook, seconds, code, "" if error is None else self._error_type)
 
 
 def _truth(value: bool) -> str:

@@ -18,7 +18,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha512(content).hexdigest().upper()
 
 
-def is_known(context: Context, etag: str) -> bool:
+def is_not_modified(context: Context, etag: str) -> bool:
     """Returns True if the client already has the content with this ETag."""
     header = context.request.headers.get("if-none-match", "")
     return any(part.strip().removeprefix("W/") in (etag, "*") for part in header.split(","))

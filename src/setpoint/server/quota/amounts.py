@@ -10,8 +10,8 @@ Amounts = Mapping[str, Quantity]
 ONE, NOTHING = Quantity(1), Quantity(0)
 
 
-def read(given: Mapping[str, Json] | None) -> dict[str, Quantity]:
-    return {name: amount(value) for name, value in (given or {}).items()}
+def read(resources: Mapping[str, Json] | None) -> dict[str, Quantity]:
+    return {name: amount(value) for name, value in (resources or {}).items()}
 
 
 def written(amounts: Amounts) -> dict[str, str]:

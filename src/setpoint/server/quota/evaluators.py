@@ -96,7 +96,7 @@ class Pods(Evaluator):
             name = tree["spec"].get("priorityClassName")
             return _selects(requirement, {name} if name else set())
         if scope == "CrossNamespacePodAffinity":
-            return pod_usage.looks_across_namespaces(tree)
+            return pod_usage.has_cross_namespace_affinity(tree)
         return False
 
 

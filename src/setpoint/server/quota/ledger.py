@@ -10,7 +10,7 @@ A new or changed quota is counted before the first charge, and at the latest one
 there is no cost.
 
 Objects that the server maintains for itself, and direct writes to the store, are not charged. Therefore all usage is
-recounted periodically (`settle_all`), and each quota is recounted when written.
+recounted periodically (`recount_all`), and each quota is recounted when written.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from setpoint.server.bootstrap.system_objects import APISERVER
 from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.quota.amounts import difference
 from setpoint.server.quota.evaluators import Evaluator, evaluator_of
-from setpoint.server.quota.quotas import Quota, asked_for, read_quota
+from setpoint.server.quota.quotas import Quota, increases, read_quota
 from setpoint.server.quota.recount import is_complete, recount
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
@@ -58,10 +58,10 @@ class Ledger:
     def __init__(self, services: Services, *, enforced: bool = True) -> None:
         self._services = services
         self._enforced = enforced
-        self.quotas = Lookup("", "v1", "resourcequotas", read_quota, self._learned)
+        self.quotas = Lookup("", "v1", "resourcequotas", read_quota, self._on_quota)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._unsettled: set[tuple[str, str]] = set()
-        self._settling: asyncio.Task[None] | None = None
+        self._recounting: asyncio.Task[None] | None = None
 
     # --- checks ---
 
@@ -98,7 +98,7 @@ class Ledger:
             return quota
         if not is_complete(self._services.registry, quota):
             quota = await recount(self._services, change.namespace, quota)
-        if is_judged and (excess := quota.excess(asked_for(delta))):
+        if is_judged and (excess := quota.excess(increases(delta))):
             problems.append(excess)
         return quota.charged(delta)
 
@@ -180,42 +180,42 @@ class Ledger:
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         """Schedules a recount of a written quota."""
         await self.quotas.all(self._services)
-        self._settle_soon(tree["metadata"]["namespace"], tree["metadata"]["name"])
+        self._schedule_recount(tree["metadata"]["namespace"], tree["metadata"]["name"])
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
         """Returns at once: a deleted quota needs no recount."""
 
-    def _learned(self, namespace: str, name: str, quota: Quota | None) -> None:
+    def _on_quota(self, namespace: str, name: str, quota: Quota | None) -> None:
         """Schedules a recount of an uncounted quota in a shared store, because servers may have written objects before
         they knew the quota."""
         if quota is not None and self._services.views.shared and not quota.is_counted:
-            self._settle_soon(namespace, name)
+            self._schedule_recount(namespace, name)
 
-    def _settle_soon(self, namespace: str, name: str) -> None:
+    def _schedule_recount(self, namespace: str, name: str) -> None:
         self._unsettled.add((namespace, name))
-        if self._settling is None or self._settling.done():
-            self._settling = asyncio.ensure_future(self._settle_noted())
+        if self._recounting is None or self._recounting.done():
+            self._recounting = asyncio.ensure_future(self._recount_scheduled())
 
-    async def _settle_noted(self) -> None:
+    async def _recount_scheduled(self) -> None:
         try:
             while self._unsettled:
                 await self._services.clock.sleep(_SETTLES_AFTER)
                 unsettled, self._unsettled = self._unsettled, set()
                 for namespace, name in sorted(unsettled):
                     try:
-                        await self.settle(namespace, name)
+                        await self.recount(namespace, name)
                     except (ValueError, ArithmeticError, LookupError, TypeError) as error:
                         _log.warning("cannot count the quota %s/%s: %s", namespace, name, error)
         except StoreError:
             return  # the store is closed, or the next write retries
 
-    async def settle_all(self) -> None:
+    async def recount_all(self) -> None:
         """Recounts every quota."""
         await self.quotas.all(self._services)
         for namespace, name in self.quotas.places:
-            await self.settle(namespace, name)
+            await self.recount(namespace, name)
 
-    async def settle(self, namespace: str, name: str) -> None:
+    async def recount(self, namespace: str, name: str) -> None:
         """Recounts a quota and writes its usage if different."""
         resource = self._resource()
         key = resource.storage.key(namespace, name)
@@ -237,5 +237,5 @@ class Ledger:
 
     def close(self) -> None:
         """Cancels pending recounts; the next writer does them."""
-        if self._settling is not None:
-            self._settling.cancel()
+        if self._recounting is not None:
+            self._recounting.cancel()

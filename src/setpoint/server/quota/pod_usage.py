@@ -143,7 +143,7 @@ def is_best_effort(pod: Object) -> bool:
     return quality_of_service(pod["spec"]) == "BestEffort"
 
 
-def looks_across_namespaces(pod: Object) -> bool:
+def has_cross_namespace_affinity(pod: Object) -> bool:
     """Returns True if the pod's affinity refers to pods of other namespaces."""
     affinity = pod["spec"].get("affinity") or {}
     terms: list[Object] = []

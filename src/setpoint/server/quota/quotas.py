@@ -45,7 +45,7 @@ class Quota(NamedTuple):
 
     def charged(self, change: Amounts) -> "Quota":
         """Returns the quota after a change of usage, which never becomes negative."""
-        return self._replace(used={name: _at_least_nothing(value) for name, value in plus(self.used, change).items()})
+        return self._replace(used={name: _not_negative(value) for name, value in plus(self.used, change).items()})
 
     def excess(self, asked: Amounts) -> str:
         """Returns the error message if the requested amounts exceed the quota, or an empty string."""
@@ -80,10 +80,10 @@ def read_quota(tree: Object) -> Quota:
     )
 
 
-def _at_least_nothing(quantity: Quantity) -> Quantity:
+def _not_negative(quantity: Quantity) -> Quantity:
     return quantity if quantity.sign >= 0 else Quantity(0, 0, quantity.format)
 
 
-def asked_for(change: Mapping[str, Quantity]) -> dict[str, Quantity]:
+def increases(change: Mapping[str, Quantity]) -> dict[str, Quantity]:
     """Returns the increases of a change."""
     return {name: quantity for name, quantity in change.items() if quantity.sign > 0}

@@ -17,7 +17,7 @@ class Plugin:
 
     name: str = ""
     # The objects that configure the rule, if they are of one kind: while there are none, the rule is skipped.
-    goes_by: View[Any] | None = None
+    config_view: View[Any] | None = None
 
     def concerns(self, resource: Resource, verb: str) -> bool:
         """Returns True if the rule may apply to such writes. The result is cached per resource, so conditions that

@@ -292,7 +292,7 @@ class Context:
         # The seconds that the request waited for its turn in flow control and for webhooks.
         self.waited = 0.0
         self._query: Mapping[str, Sequence[str]] | None = None
-        # The resource of the last question to `takes_long`, and its weight.
+        # The resource of the last question to `is_expensive`, and its weight.
         self._weighed: tuple[Resource, int] | None = None
 
     async def pause(self) -> None:
@@ -303,7 +303,7 @@ class Context:
         else:
             await self.seat.pause()
         outlet = self.request.outlet
-        if outlet is not None and outlet.is_gone and self.info.verb in _READS:
+        if outlet is not None and outlet.is_disconnected and self.info.verb in _READS:
             # A read can stop here: no client receives the response, and no write is left incomplete.
             raise Timeout.of("the client has disconnected")
 
@@ -325,7 +325,7 @@ class Context:
 
         Long work runs in a thread, so the work may change only objects that the request owns.
         """
-        return await self.in_thread(work) if self.takes_long(size, resource) else work()
+        return await self.in_thread(work) if self.is_expensive(size, resource) else work()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Returns the result of long synchronous work. The work may change only objects that the request owns."""
@@ -339,7 +339,7 @@ class Context:
             return await resource.decoded(item)
         return await self.offload(lambda: resource.item(item), len(item.value))
 
-    def takes_long(self, size: int, resource: "Resource | None" = None) -> bool:
+    def is_expensive(self, size: int, resource: "Resource | None" = None) -> bool:
         """Returns True if work on the body of the request, or on `size` bytes, takes long: the size is large, or the
         resource is one whose small objects may take long too."""
         size = max(size, len(self.request.body))

@@ -192,8 +192,8 @@ def _connect_options(context: Context, resource: Resource) -> Object:
             found[name] = [int(value) if value.isdecimal() else value for value in values]
         elif name in ("container", "path"):
             found[name] = values[0]
-    if context.info.subresource == "proxy" and context.info.rest:
-        found["path"] = "/".join(("", *context.info.rest))
+    if context.info.subresource == "proxy" and context.info.subpath:
+        found["path"] = "/".join(("", *context.info.subpath))
     return found
 
 

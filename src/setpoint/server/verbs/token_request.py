@@ -56,7 +56,7 @@ async def issue_token(context: Context, resource: Resource) -> Response:
         context.info.namespace,
         TokenReference(meta.name(account), meta.uid(account)),
         audiences=audiences,
-        life=issuer.life(wanted, audiences, for_pod="pod" in bound),
+        lifetime=issuer.lifetime(wanted, audiences, for_pod="pod" in bound),
         now=now.timestamp(),
         jti=context.services.ids.uid(),
         bound=bound,

@@ -12,7 +12,7 @@ from functools import partial
 from setpoint.objects import fields
 from setpoint.objects.errors import APIError, BadRequest, InternalError
 from setpoint.objects.tree import Object
-from setpoint.server.access.authorization.attributes import asked
+from setpoint.server.access.authorization.attributes import request_attributes
 from setpoint.server.access.past_access import Past, past_of_watch
 from setpoint.server.codec.negotiation import negotiate_stream
 from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR
@@ -119,7 +119,7 @@ class WatchStream:
             if self._options.send_initial_events:
                 await self._send_initial_events()
                 if self._context.seat is not None:
-                    self._context.seat.leave()
+                    self._context.seat.release()
             else:
                 await self._check_begun()
             await self._send_changes()
@@ -220,7 +220,7 @@ class WatchStream:
         """Writes several events in one frame, because the cost per frame at the edge is higher than that of its
         content."""
         if lines:
-            self._resource.changes.told += len(lines)
+            self._resource.changes.sent += len(lines)
             self._write(Frame(b"".join(lines)))
         if self._pending > _BURST:
             await self._drain()
@@ -245,11 +245,11 @@ class WatchStream:
                 if self._resource.fetch is None:
                     if self._form.prepare is not None:
                         await self._form.prepare(events)
-                    self.tell(events)
+                    self.notify(events)
                 else:
                     prepare = partial(_converted, self._resource, selects=self._selects)
                     async for part in prepared(prepare, events):
-                        self.tell(part)
+                        self.notify(part)
             if not await self._keep_up():
                 return
             if self._pending > _BURST:
@@ -270,7 +270,7 @@ class WatchStream:
             self._fanout, self._cursor = fanout, None
         return subscription
 
-    def tell(self, events: Sequence[Event]) -> bool:
+    def notify(self, events: Sequence[Event]) -> bool:
         """Sends events. Returns False if the client needs time to read, or if the registry has changed. Raises TooLate
         for events of a past that the user may not read."""
         if self._namespace_uid and not self._may_go_on():
@@ -298,7 +298,7 @@ class WatchStream:
                 frames, size = [], len(told.payload)
             frames.append(told)
             count += 1
-        self._resource.changes.told += count
+        self._resource.changes.sent += count
         self._write_frames(frames)
         self.reached = max(reached, events[-1].entry.revision)
         return not self._over and self._pending <= _BURST and self._services.registry is self._registry
@@ -370,7 +370,7 @@ class WatchStream:
     def _is_allowed(self) -> bool:
         """Returns True if the user is still authorized for this watch."""
         context = self._context
-        return self._services.authorizer.decide(context.user, asked(context)).allowed
+        return self._services.authorizer.decide(context.user, request_attributes(context)).allowed
 
     async def _check_begun(self) -> None:
         """Checks that the start of the watch is allowed: not too old and, for a custom resource, not before the

@@ -77,7 +77,7 @@ async def create_object(
     if not meta.SYSTEM_FIELDS.isdisjoint(metadata):
         meta.wipe_system_fields(metadata)
     _remove_duplicate_owners(context, metadata)
-    is_long = context.takes_long(0, resource)
+    is_long = context.is_expensive(0, resource)
     if not managed:
         tree = await _managed(context, resource, None, tree, "", options, is_long)
         metadata = tree["metadata"]
@@ -389,7 +389,7 @@ async def update_object(
                     item = await store.get(key)
                     if item is None:
                         raise
-            is_long = context.takes_long(len(item.value), resource)
+            is_long = context.is_expensive(len(item.value), resource)
             old, new = await _transformed(context, resource, item, transform, is_long)
             _check_preconditions(
                 resource, name, key, new, item, old, check_uid=uid_is_precondition, dry_run=options.dry_run

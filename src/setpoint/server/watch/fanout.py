@@ -43,7 +43,7 @@ class Subscriber(Protocol):
     def reached(self) -> int:
         """The revision up to which the watch has received all events."""
 
-    def tell(self, events: Sequence[Event]) -> bool:
+    def notify(self, events: Sequence[Event]) -> bool:
         """Receives events of whole revisions without waiting, and ignores those already received. Returns False to be
         unsubscribed after these events."""
 
@@ -107,17 +107,17 @@ class Fanout:
                 events = await self._watch.next()
                 self._waits = False
                 if self._prepare is None:
-                    await self._tell(events)
+                    await self._notify(events)
                     continue
                 async for part in prepared(self._prepare, events):
-                    await self._tell(part)
+                    await self._notify(part)
         except (StoreError, APIError) as error:
             for subscriber in tuple(self._subscribers):
                 self.unsubscribe(subscriber, error)
         finally:
             self._end()
 
-    async def _tell(self, events: Sequence[Event]) -> None:
+    async def _notify(self, events: Sequence[Event]) -> None:
         for prepare in tuple(self.preparing.values()):
             await prepare(events)
         # A watch that subscribes from here on has already received these events; otherwise it would have to catch up
@@ -129,7 +129,7 @@ class Fanout:
             if subscriber not in self._subscribers:
                 continue
             try:
-                stays = subscriber.tell(events)
+                stays = subscriber.notify(events)
             except Exception as error:
                 self.unsubscribe(subscriber, error)
             else:

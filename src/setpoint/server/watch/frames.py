@@ -41,7 +41,7 @@ class Changes:
         self._frames: dict[tuple[str, str, int, str], Frame] = {}
         self._bytes = 0
         # The number of events that all watches of the resource have sent.
-        self.told = 0
+        self.sent = 0
         self._labels: dict[bytes, dict[str, str] | None] = {}
 
     def labels(self, value: bytes) -> dict[str, str] | None:
@@ -54,7 +54,7 @@ class Changes:
             self._labels[value] = labels_of(value)
         return self._labels[value]
 
-    def forget(self, key: str) -> None:
+    def evict(self, key: str) -> None:
         """Removes the frames of an object from the cache, and all labels, which are cached by the whole object."""
         for place in [place for place in self._frames if place[3] == key]:
             self._bytes -= len(self._frames.pop(place).payload)

@@ -62,13 +62,13 @@ class ClientMessages:
     def _on_message(self, message: bytes) -> None:
         self._messages.put_nowait(message)
         if self._messages.qsize() >= _MOST_WAITING and self._line is not None:
-            self._line.hold(True)
+            self._line.pause_reading(True)
 
     async def next(self) -> bytes:
         """Returns the next message."""
         message = await self._messages.get()
         if self._messages.qsize() == 0 and self._line is not None:
-            self._line.hold(False)
+            self._line.pause_reading(False)
         return message
 
 

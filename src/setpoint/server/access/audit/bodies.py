@@ -66,13 +66,13 @@ def _media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def _decoded(body: bytes, given: str, context: Context) -> Json:
+def _decoded(body: bytes, media_type: str, context: Context) -> Json:
     try:
-        if given in _YAML_TYPES:
+        if media_type in _YAML_TYPES:
             from setpoint.objects import yamltext
 
             return yamltext.load(body).tree
-        if given == PROTOBUF:
+        if media_type == PROTOBUF:
             return _from_protobuf(body, context)
         return codec.decode(body)
     except (APIError, ValueError):

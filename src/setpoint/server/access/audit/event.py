@@ -72,7 +72,7 @@ class Record:
         if type(answered) is dict and answered.get("kind") == "Status":
             status |= {name: answered[name] for name in _STATUS_FIELDS if name in answered}
             if response.status not in _HARMLESS and (kind or _SECRET_WORD.search(context.request.body)):
-                status = _without_words(status)
+                status = _without_messages(status)
                 answered = bodies.NOTHING
         event["responseStatus"] = status
         if rank >= _REQUEST_RESPONSE and info.is_resource:
@@ -160,7 +160,7 @@ def _event(context: Context, decision: Decision) -> Object:
     return event
 
 
-def _without_words(status: Object) -> Object:
+def _without_messages(status: Object) -> Object:
     """Returns a Status without its messages, which may repeat request data."""
     kept = {name: value for name, value in status.items() if name in ("metadata", "status", "reason", "code")}
     details = status.get("details") or {}

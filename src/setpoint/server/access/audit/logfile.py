@@ -60,7 +60,7 @@ class AuditFile:
         """Appends whole lines and rotates the file first if necessary. Raises OSError."""
         most = self._settings.log_max_size * _MEGABYTE
         if most and self._size and self._size + len(lines) > most:
-            self._set_aside()
+            self._rotate()
         if self._torn:  # the failed write may have left a partial line
             lines = b"\n" + lines
         view = memoryview(lines)
@@ -71,7 +71,7 @@ class AuditFile:
             view = view[written:]
         self._torn = False
 
-    def _set_aside(self) -> None:
+    def _rotate(self) -> None:
         self._file.close()
         stamp = self._clock.now().strftime(_STAMP)[:-3]
         aside = self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}")
@@ -83,9 +83,9 @@ class AuditFile:
         self._file, self._size = self._open()
         if self._settings.log_compress:
             _compress(aside)
-        self._forget()
+        self._delete_old()
 
-    def _forget(self) -> None:
+    def _delete_old(self) -> None:
         """Deletes rotated files beyond the configured number or age."""
         settings = self._settings
         found = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}*"), reverse=True)
@@ -135,20 +135,20 @@ class BlockingLog:
 
     def __init__(self, file: Lines) -> None:
         self._file = file
-        self._lost = 0
+        self._dropped = 0
 
     def write(self, event: Object) -> bool:
         try:
             self._file.append(_encode(event) + b"\n")
         except OSError as error:
-            if not self._lost:
+            if not self._dropped:
                 _log.error("cannot write the audit log: %s", error)
-            self._lost += 1
+            self._dropped += 1
             return False
         return True
 
     def errors(self) -> dict[str, int]:
-        return {"log": self._lost} if self._lost else {}
+        return {"log": self._dropped} if self._dropped else {}
 
     def close(self) -> None:
         self._file.close()
@@ -162,10 +162,10 @@ class BatchLog:
         self._most = most
         self._lines: deque[bytes] = deque()
         # Bytes added to the queue and bytes written. Each counter is changed by one thread only.
-        self._given = 0
-        self._taken = 0
+        self._bytes_queued = 0
+        self._bytes_written = 0
         self._overflowed = 0
-        self._lost = 0
+        self._dropped = 0
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="setpoint-audit", daemon=True)
@@ -173,12 +173,12 @@ class BatchLog:
 
     def write(self, event: Object) -> bool:
         line = _encode(event) + b"\n"
-        if len(self._lines) >= self._most or self._given - self._taken > _MAX_WAITING_BYTES:
+        if len(self._lines) >= self._most or self._bytes_queued - self._bytes_written > _MAX_WAITING_BYTES:
             if not self._overflowed:
                 _log.error("the audit log buffer is full because the disk is too slow: events are lost")
             self._overflowed += 1
             return False
-        self._given += len(line)
+        self._bytes_queued += len(line)
         self._lines.append(line)
         self._wake.set()
         return True
@@ -196,20 +196,20 @@ class BatchLog:
         try:
             self._file.append(lines)
         except (OSError, ValueError) as error:
-            if not self._lost:
+            if not self._dropped:
                 _log.error("cannot write the audit log: %s", error)
-            self._lost += len(batch)
-        self._taken += len(lines)
+            self._dropped += len(batch)
+        self._bytes_written += len(lines)
 
     def errors(self) -> dict[str, int]:
-        found = {"buffered": self._overflowed, "log": self._lost}
+        found = {"buffered": self._overflowed, "log": self._dropped}
         return {name: count for name, count in found.items() if count}
 
-    def close(self, patience: float = 5.0) -> None:
+    def close(self, timeout: float = 5.0) -> None:
         """Writes the remaining events, waiting at most `patience` seconds."""
         self._closing = True
         self._wake.set()
-        self._thread.join(patience)
+        self._thread.join(timeout)
         if not self._thread.is_alive():
             self._file.close()
 

@@ -47,7 +47,7 @@ def assemble(
         return {**(read_token_file(settings.token_file) if settings.token_file is not None else {}), **tokens}
 
     credentials = Credentials(known(), others=others, anonymous=settings.anonymous)
-    return Authentication(credentials, issuer, close, lambda: credentials.know(known()))
+    return Authentication(credentials, issuer, close, lambda: credentials.set_tokens(known()))
 
 
 def _oidc(settings: OIDCSettings, place: int, issuer: Issuer, clock: Clock) -> "OIDCTokens":

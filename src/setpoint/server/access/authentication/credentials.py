@@ -36,14 +36,14 @@ class Credentials:
     ) -> None:
         """Checks certificate expiry by `clock`, which stays the real clock even if the server's clock is simulated,
         like the TLS handshake."""
-        self.know(tokens)
+        self.set_tokens(tokens)
         self._clock = clock or SystemClock()
         self._others = others
         self._anonymous = anonymous
         self._services: Services | None = None
         self._service_accounts: Sequence[TokenAuthenticator] = ()
 
-    def know(self, tokens: Mapping[str, User]) -> None:
+    def set_tokens(self, tokens: Mapping[str, User]) -> None:
         """Replaces all static tokens."""
         # By the whole header as clients send it. A dictionary compares only keys with equal hashes, and clients cannot
         # construct a colliding hash, so the lookup time reveals nothing about a token.

@@ -105,12 +105,12 @@ class Impersonation:
                 refused = refused or error
                 continue
             if mode is not last:
-                self._remember(requestor.name, mode)
+                self._record_mode(requestor.name, mode)
             return found
         assert refused is not None, "the last mode applies to everybody"
         raise refused
 
-    def _remember(self, name: str, mode: _Mode) -> None:
+    def _record_mode(self, name: str, mode: _Mode) -> None:
         self._last.pop(name, None)
         self._last[name] = mode
         if len(self._last) > _REMEMBERED:
@@ -128,10 +128,10 @@ class _Check(NamedTuple):
         """Returns the resulting user with its implied groups."""
         mode = self.mode
         if mode.constrained:
-            self._ask(info._replace(verb=f"impersonate-on:{mode.name}:{info.verb}"))
+            self._authorize(info._replace(verb=f"impersonate-on:{mode.name}:{info.verb}"))
         self._name(wanted.name)
         if wanted.uid:
-            self._ask(self._asked("uids", wanted.uid))
+            self._authorize(self._permission("uids", wanted.uid))
         if wanted.groups:
             self._groups(wanted.groups)
         if wanted.extra:
@@ -147,27 +147,27 @@ class _Check(NamedTuple):
         account, node = service_account_of(name), node_of(name)
         if account is not None:
             namespace, name = account
-            self._ask(self._asked("serviceaccounts", name, core=True)._replace(namespace=namespace))
+            self._authorize(self._permission("serviceaccounts", name, core=True)._replace(namespace=namespace))
         elif self.mode.constrained and node is not None:
             # The associated-node permission has no node name: the permission covers each node that the account runs on.
-            self._ask(self._asked("nodes", "*" if self.mode is _ASSOCIATED_NODE else node))
+            self._authorize(self._permission("nodes", "*" if self.mode is _ASSOCIATED_NODE else node))
         else:
-            self._ask(self._asked("users", name, core=True))
+            self._authorize(self._permission("users", name, core=True))
 
     def _groups(self, groups: Sequence[str]) -> None:
         if self.mode.constrained:
             if "" in groups:
-                self._refuse(self._asked("groups", ""), "impersonating the empty string group is not allowed")
+                self._refuse(self._permission("groups", ""), "impersonating the empty string group is not allowed")
             if MASTERS in groups:
-                asked = self._asked("groups", MASTERS)
+                asked = self._permission("groups", MASTERS)
                 self._refuse(asked, "impersonating the system:masters group is not allowed")
-            if len(groups) >= _MANY and self._may(self._asked("groups", "*")):
+            if len(groups) >= _MANY and self._may(self._permission("groups", "*")):
                 return
         for group in groups:
-            self._ask(self._asked("groups", group, core=True))
+            self._authorize(self._permission("groups", group, core=True))
 
     def _extra(self, extra: Mapping[str, Sequence[str]]) -> None:
-        asked = self._asked("userextras", "")
+        asked = self._permission("userextras", "")
         if self.mode.constrained:
             for key, values in extra.items():
                 if fault := _fault_of_extra(key, values):
@@ -176,9 +176,9 @@ class _Check(NamedTuple):
                 return
         for key, values in extra.items():
             for value in values:
-                self._ask(asked._replace(subresource=key, name=value))
+                self._authorize(asked._replace(subresource=key, name=value))
 
-    def _asked(self, resource: str, name: str, *, core: bool = False) -> RequestInfo:
+    def _permission(self, resource: str, name: str, *, core: bool = False) -> RequestInfo:
         """Returns the permission to impersonate a value. `core` marks resources that the legacy mode has in the core
         group."""
         group = "" if core and not self.mode.constrained else _GROUP
@@ -186,18 +186,18 @@ class _Check(NamedTuple):
             self.mode.verb, "", is_resource=True, group=group, version="v1", resource=resource, name=name
         )
 
-    def _may(self, asked: RequestInfo) -> bool:
-        return self.authorizer.decide(self._asking(), asked).allowed
+    def _may(self, permission: RequestInfo) -> bool:
+        return self.authorizer.decide(self._requester(), permission).allowed
 
-    def _ask(self, asked: RequestInfo) -> None:
-        decision = self.authorizer.decide(self._asking(), asked)
+    def _authorize(self, permission: RequestInfo) -> None:
+        decision = self.authorizer.decide(self._requester(), permission)
         if not decision.allowed:
-            raise refusal(self.requestor, asked, decision)
+            raise refusal(self.requestor, permission, decision)
 
-    def _refuse(self, asked: RequestInfo, why: str) -> None:
-        raise refusal(self.requestor, asked, Decision(False, why))
+    def _refuse(self, permission: RequestInfo, why: str) -> None:
+        raise refusal(self.requestor, permission, Decision(False, why))
 
-    def _asking(self) -> User:
+    def _requester(self) -> User:
         if self.mode is not _ASSOCIATED_NODE:
             return self.requestor
         return self.requestor._replace(extra={_ASSOCIATED_KEYS: sorted(self.requestor.extra)})

@@ -206,11 +206,11 @@ def username_prefix(settings: OIDCSettings) -> str:
     return "" if settings.username_claim == "email" else f"{settings.issuer}#"
 
 
-def _text(claims: Mapping[str, Json], claim: str, what: str) -> str:
+def _text(claims: Mapping[str, Json], claim: str, description: str) -> str:
     value = claims.get(claim)
     if not isinstance(value, str) or not value:
         why = "claim not present" if claim not in claims else "expected a non-empty string"
-        raise TokenError(f"oidc: parse {what} claims {quote(claim)}: {why}")
+        raise TokenError(f"oidc: parse {description} claims {quote(claim)}: {why}")
     return value
 
 

@@ -162,7 +162,7 @@ class ServiceAccountTokens:
             raise TokenError(f"service account {namespace}/{name} has been deleted")
 
     async def _check_bound(self, bound: _Bound, now: float) -> None:
-        found = await self._look(self._key(bound.resource, bound.namespace, bound.reference.name), bound.resource)
+        found = await self._find(self._key(bound.resource, bound.namespace, bound.reference.name), bound.resource)
         if found is None:
             raise TokenError(_INVALIDATED)
         if found.uid != bound.reference.uid:
@@ -171,7 +171,7 @@ class ServiceAccountTokens:
         if found.deleted is not None and found.deleted < now - _LEEWAY:
             raise TokenError(_INVALIDATED)
 
-    async def _look(self, key: str, plural: str) -> _Presence | None:
+    async def _find(self, key: str, plural: str) -> _Presence | None:
         item = await self._services.store.get(key)
         if item is None:
             self._seen.pop(key, None)

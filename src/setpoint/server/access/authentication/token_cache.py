@@ -18,15 +18,15 @@ class Verified(Generic[T]):
 
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept
-        self._known: dict[bytes, T] = {}
+        self._cached: dict[bytes, T] = {}
 
     def get(self, token: str) -> T | None:
-        return self._known.get(_digest(token))
+        return self._cached.get(_digest(token))
 
     def keep(self, token: str, found: T) -> None:
-        if len(self._known) >= self._kept:
-            del self._known[next(iter(self._known))]
-        self._known[_digest(token)] = found
+        if len(self._cached) >= self._kept:
+            del self._cached[next(iter(self._cached))]
+        self._cached[_digest(token)] = found
 
 
 def _digest(token: str) -> bytes:

@@ -15,7 +15,7 @@ from setpoint.server import secret_files
 from setpoint.server.access.authentication.settings import ServiceAccountSettings
 from setpoint.server.access.authentication.token_result import TokenError
 from setpoint.server.access.authentication.users import service_account_user
-from setpoint.server.ports import TokenLife, TokenReference
+from setpoint.server.ports import TokenLifetime, TokenReference
 from setpoint.store.files import make_directory
 
 if TYPE_CHECKING:
@@ -75,15 +75,15 @@ class Issuer:
         """Returns the keys with this key ID, or all keys if the key ID is empty."""
         return self._keys if not kid else [key for key in self._keys if key.kid == kid]
 
-    def life(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLife:
+    def lifetime(self, seconds: int, audiences: Sequence[str], *, for_pod: bool) -> TokenLifetime:
         """Returns the actual lifetime of a token for a requested lifetime."""
         settings = self.settings
         if not settings.extend_expiration or not for_pod or seconds != WARNED_SECONDS:
-            return TokenLife(seconds)
+            return TokenLifetime(seconds)
         if not set(audiences) <= set(self.audiences):
-            return TokenLife(seconds)
+            return TokenLifetime(seconds)
         longest = settings.max_expiration_seconds
-        return TokenLife(min(_EXTENDED_SECONDS, longest) if longest else _EXTENDED_SECONDS, seconds)
+        return TokenLifetime(min(_EXTENDED_SECONDS, longest) if longest else _EXTENDED_SECONDS, seconds)
 
     def issue(
         self,
@@ -91,7 +91,7 @@ class Issuer:
         account: TokenReference,
         *,
         audiences: Sequence[str],
-        life: TokenLife,
+        lifetime: TokenLifetime,
         now: float,
         jti: str,
         bound: "dict[str, TokenReference]",
@@ -101,12 +101,12 @@ class Issuer:
         private: Object = {"namespace": namespace}
         private |= {kind: reference.to_claim() for kind, reference in bound.items()}
         private["serviceaccount"] = account.to_claim()
-        if life.warn_after:
-            private["warnafter"] = issued + life.warn_after
+        if lifetime.warn_after:
+            private["warnafter"] = issued + lifetime.warn_after
         return self._signer.sign(
             {
                 "aud": list(audiences),
-                "exp": issued + life.seconds,
+                "exp": issued + lifetime.seconds,
                 "iat": issued,
                 "iss": self.name,
                 "jti": jti,

@@ -32,7 +32,7 @@ _RULE_BYTES = 100
 _LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
-def settle(roles: Iterable[Object]) -> list[Object]:
+def aggregate(roles: Iterable[Object]) -> list[Object]:
     """Returns the aggregated roles whose rules must change, with the new rules: those of each selected role, by name,
     without duplicates.
 
@@ -132,18 +132,18 @@ class Aggregation:
         return resource.resource == "clusterroles" and resource.group == GROUP
 
     async def after_write(self, context: "Context", resource: "Resource", tree: Object) -> None:
-        await self.settle(context.cause)
+        await self.update_roles(context.cause)
 
     async def after_delete(self, context: "Context", resource: "Resource", tree: Object) -> None:
-        await self.settle(context.cause)
+        await self.update_roles(context.cause)
 
-    async def settle(self, cause: Cause | None = None) -> None:
+    async def update_roles(self, cause: Cause | None = None) -> None:
         """Updates the rules of every aggregated role."""
         if self._view is None:
             self._view = self._services.views.of(GROUP, VERSION, "clusterroles", _outline)
         roles = list((await self._view.current()).values())
         size = _RULE_BYTES * sum(len(role["rules"] or ()) for role in roles)
-        for role in await self._services.offloaded(lambda: settle(roles), size):
+        for role in await self._services.offloaded(lambda: aggregate(roles), size):
             await self._apply(meta.name(role), role["rules"], cause)
 
     async def _apply(self, name: str, rules: list[Object], cause: Cause | None) -> None:

@@ -15,7 +15,7 @@ SELECTING = frozenset(("list", "watch"))
 _MAY_CREATE = frozenset(("update", "patch"))
 
 
-def asked(context: Context) -> RequestInfo:
+def request_attributes(context: Context) -> RequestInfo:
     """Returns the request with the object name that a field selector gives, so that a rule with resourceNames also
     covers a list or watch of that single object."""
     info = context.info

@@ -21,13 +21,13 @@ def service_account(namespace: str, name: str) -> User:
     return User(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
-async def asker(services: Services, user: User) -> "Asker":
+async def asker(services: Services, user: User) -> "CheckAuthorizer":
     """Returns the value of `authorizer` for expressions that evaluate a request of a user."""
     await services.authorizer.prepare()
-    return Asker(services.authorizer, user)
+    return CheckAuthorizer(services.authorizer, user)
 
 
-def request_check(asker: "Asker", operation: Operation) -> "ResourceCheck":
+def request_check(asker: "CheckAuthorizer", operation: Operation) -> "ResourceCheck":
     """Returns the value of `authorizer.requestResource`: a check for the resource of the request."""
     resource = operation.resource
     return ResourceCheck(
@@ -36,7 +36,7 @@ def request_check(asker: "Asker", operation: Operation) -> "ResourceCheck":
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class CheckAuthorizer:
     """Checks permissions on behalf of a user."""
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.Authorizer")
@@ -52,14 +52,14 @@ class Asker:
     def group(self, group: str) -> "GroupCheck":
         return GroupCheck(self, group)
 
-    def serviceAccount(self, namespace: str, name: str) -> "Asker":  # noqa: N802 - the name in CEL
+    def serviceAccount(self, namespace: str, name: str) -> "CheckAuthorizer":  # noqa: N802 - the name in CEL
         if dns1123_subdomain(name):
             raise EvaluationError("Invalid service account name")
         if dns1123_label(namespace):
             raise EvaluationError("Invalid service account namespace")
-        return Asker(self.authorizer, service_account(namespace, name))
+        return CheckAuthorizer(self.authorizer, service_account(namespace, name))
 
-    def ask(self, info: RequestInfo) -> "Answer":
+    def authorize(self, info: RequestInfo) -> "Answer":
         return Answer(self.authorizer.decide(self.user, info))
 
 
@@ -69,11 +69,11 @@ class PathCheck:
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.PathCheck")
 
-    asker: Asker
-    asked: str
+    asker: CheckAuthorizer
+    info: str
 
     def check(self, verb: str) -> "Answer":
-        return self.asker.ask(RequestInfo(verb, self.asked))
+        return self.asker.authorize(RequestInfo(verb, self.info))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class GroupCheck:
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.GroupCheck")
 
-    asker: Asker
-    asked: str
+    asker: CheckAuthorizer
+    info: str
 
     def resource(self, resource: str) -> "ResourceCheck":
         if not resource.strip():
             raise EvaluationError("resource must not be empty")
-        return ResourceCheck(self.asker, self.asked, resource)
+        return ResourceCheck(self.asker, self.info, resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ResourceCheck:
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.ResourceCheck")
 
-    asker: Asker
+    asker: CheckAuthorizer
     of_group: str
     of_resource: str
     of_subresource: str = ""
@@ -121,7 +121,7 @@ class ResourceCheck:
         return self
 
     def check(self, verb: str) -> "Answer":
-        return self.asker.ask(
+        return self.asker.authorize(
             RequestInfo(
                 verb,
                 "",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from setpoint.objects import meta
 from setpoint.objects.tree import Object
-from setpoint.server.access.authorization.aggregation import settle
+from setpoint.server.access.authorization.aggregation import aggregate
 from setpoint.server.access.authorization.roles import GROUP, VERSION
 
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -28,7 +28,7 @@ def default_policy() -> list[Object]:
             found += _objects(lines)
     # Only aggregated roles, and roles with labels to select, affect the aggregated rules.
     parts = [tree for tree in found if "aggregationRule" in tree or len(tree["metadata"]["labels"]) > len(LABELS)]
-    gathered = {meta.name(tree): tree["rules"] for tree in settle(parts)}
+    gathered = {meta.name(tree): tree["rules"] for tree in aggregate(parts)}
     for tree in parts:
         tree["rules"] = gathered.get(meta.name(tree), tree["rules"])
     return found

@@ -60,7 +60,7 @@ async def provide(services: Services, aggregation: Aggregation) -> None:
             continue  # another server with the same store writes the same objects
         break
     if is_update:
-        await aggregation.settle()
+        await aggregation.update_roles()
 
 
 async def _writes(services: Services) -> tuple[list[Write], bool]:

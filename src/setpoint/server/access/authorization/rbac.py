@@ -64,7 +64,7 @@ class RBAC:
         answer = self._answers.get(key)
         if answer is None:
             answer = self._of_resource(user, info) if is_resource else self._of_path(user, info)
-            self._remember(key, answer)
+            self._cache_answer(key, answer)
         return answer.for_name(name) if answer.named else answer.decision
 
     def rules(self, user: "User", namespace: str) -> UserRules:
@@ -94,7 +94,7 @@ class RBAC:
                 return _Answer(Decision(True, f"RBAC: allowed by {binding.source(user)}"))
         return _Answer(_refused(missing))
 
-    def _remember(self, key: tuple[object, ...], answer: _Answer) -> None:
+    def _cache_answer(self, key: tuple[object, ...], answer: _Answer) -> None:
         texts = (part if isinstance(part, str) else "".join(part) for part in key)  # type: ignore[arg-type]
         if sum(map(len, texts)) > _LONG:
             return

@@ -54,10 +54,10 @@ def _account(name: str) -> Object:
 _SYSTEM_ACCOUNTS = _account("*")
 
 
-def _level(name: str, shares: int, lendable: int, queues: int = 0, hand: int = 0) -> Object:
+def _level(name: str, shares: int, lendable: int, queues: int = 0, hand_size: int = 0) -> Object:
     response: Object = {"type": "Reject"}
     if queues:
-        response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 50}}
+        response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand_size, "queueLengthLimit": 50}}
     limited = {"nominalConcurrencyShares": shares, "lendablePercent": lendable, "limitResponse": response}
     return _object("PriorityLevelConfiguration", name, {"type": "Limited", "limited": limited})
 

@@ -24,14 +24,14 @@ class Dangling:
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         if resource.resource == SCHEMAS:
-            await self._settle(context, resource, meta.name(tree))
+            await self._update_condition(context, resource, meta.name(tree))
         elif meta.resource_version(tree):
-            await self._settle_all(context, meta.name(tree))
+            await self._update_conditions(context, meta.name(tree))
 
     async def after_delete(self, context: Context, resource: Resource, tree: Object) -> None:
-        await self._settle_all(context, meta.name(tree))
+        await self._update_conditions(context, meta.name(tree))
 
-    async def _settle_all(self, context: Context, level: str) -> None:
+    async def _update_conditions(self, context: Context, level: str) -> None:
         """Writes the condition of every FlowSchema of a level."""
         schemas = context.registry.resource(GROUP, _VERSION, SCHEMAS)
         if schemas is None:
@@ -41,9 +41,9 @@ class Dangling:
                 await context.pause()
             tree = schemas.item(item)
             if tree["spec"]["priorityLevelConfiguration"]["name"] == level:
-                await self._settle(context, schemas, meta.name(tree))
+                await self._update_condition(context, schemas, meta.name(tree))
 
-    async def _settle(self, context: Context, resource: Resource, name: str) -> None:
+    async def _update_condition(self, context: Context, resource: Resource, name: str) -> None:
         services, levels = context.services, context.registry.resource(GROUP, _VERSION, LEVELS)
         key = resource.storage.key("", name)
         while levels is not None and (item := await services.store.get(key)) is not None:

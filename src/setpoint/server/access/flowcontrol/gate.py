@@ -31,7 +31,7 @@ from setpoint.server.access.flowcontrol import bootstrap_objects
 from setpoint.server.access.flowcontrol.cpu_meter import Metered
 from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
 from setpoint.server.access.flowcontrol.flowschema import FlowSchema, flow_schema
-from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, HeldSeat
+from setpoint.server.access.flowcontrol.request_seats import ExemptSeat, OccupiedSeat
 from setpoint.server.access.flowcontrol.seats import Account, Flow, Level, Pool, Share, Tally, Waiter
 from setpoint.server.access.flowcontrol.stream_limit import Streams
 from setpoint.server.access.flowcontrol.unsent_bytes import Unsent
@@ -68,7 +68,7 @@ _SCHEMA_HEADER, _LEVEL_HEADER = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-
 
 
 class Gate:
-    """The gate of one server. Call `enter` before handling a request, `wait` if `enter` returns None, and `leave`
+    """The gate of one server. Call `enter` before handling a request, `wait` if `enter` returns None, and `release`
     afterwards."""
 
     def __init__(self, services: Services, settings: FlowControlSettings) -> None:
@@ -114,7 +114,7 @@ class Gate:
         # The number of the request that started last.
         self.begun = 0
         # Tasks of writes whose watches are still being notified.
-        self._telling: set[asyncio.Task[None]] = set()
+        self._notifying: set[asyncio.Task[None]] = set()
 
     async def prepare(self) -> None:
         """Loads the FlowSchemas and priority levels."""
@@ -124,19 +124,19 @@ class Gate:
         """Cancels all background tasks."""
         if self._expiring is not None:
             self._expiring.cancel()
-        for task in self._telling:
+        for task in self._notifying:
             task.cancel()
 
-    def enter(self, context: Context) -> ExemptSeat | HeldSeat | None:
+    def enter(self, context: Context) -> ExemptSeat | OccupiedSeat | None:
         """Returns the seat of a request that may run at once, or None if the request must `wait`. Release the seat with
-        `leave`."""
+        `release`."""
         user, info = context.user, context.info
         if MASTERS in user.groups and self._exempt is not None:
             # The mandatory first FlowSchema exempts all requests of this group.
             seat = self._exempt[info.verb in _READS]
             flow = seat.flow
             context.headers = flow.headers
-            self._take_seats(flow, 0)
+            self._occupy(flow, 0)
             return seat
         if self._stale:
             return None
@@ -144,7 +144,7 @@ class Gate:
         context.headers = flow.headers
         level = flow.level
         if level is None:
-            self._take_seats(flow, 0)
+            self._occupy(flow, 0)
             return ExemptSeat(self, flow)
         if flow.owner != self._owner:
             self._owner, self._is_alone = flow.owner, False
@@ -157,7 +157,7 @@ class Gate:
             width = known
         # True if the flow has used less time than the waiting flows or the flow served last.
         is_behind = flow.account.virtual <= level.share.now
-        if (level.waiting or level.going) and (flow.queue or not is_behind):
+        if (level.waiting or level.continuing) and (flow.queue or not is_behind):
             return None
         if (flow.executing and flow.executing + width > level.most_of_one) or not level.has_seats(width):
             return None
@@ -169,37 +169,37 @@ class Gate:
         if not is_free:
             self._pay(flow, level, cost)
             if self._left <= 0:
-                self._next_turn()
-        self._take_seats(flow, width)
-        return HeldSeat(self, flow, user.name, width, 0.0 if is_free else cost)
+                self._schedule_dispatch()
+        self._occupy(flow, width)
+        return OccupiedSeat(self, flow, user.name, width, 0.0 if is_free else cost)
 
-    async def wait(self, context: Context) -> ExemptSeat | HeldSeat:
+    async def wait(self, context: Context) -> ExemptSeat | OccupiedSeat:
         """Waits until the request may run and returns its seat. Raises TooManyRequests."""
         scope = scope_of(context) if context.info.verb in _SLICED else ""
         if self._stale or (scope and self.sizes.of(scope) is None):
             if self._stale:
                 await self._read()
             if scope and self.sizes.of(scope) is None:
-                self.sizes.learn(scope, await self._services.store.count(scope), 0.0)
+                self.sizes.record(scope, await self._services.store.count(scope), 0.0)
             seat = self.enter(context)
             if seat is not None:
                 return seat
         flow = self._find(context)
         level = flow.level
         if level is None:
-            self._take_seats(flow, 0)
+            self._occupy(flow, 0)
             return ExemptSeat(self, flow)
         if is_long_running(context.info):
             self._check_streams(context, flow)
         width = (self._width(context, level) or 1) if scope else 1
         await self._wait(flow, level, width)
-        return HeldSeat(self, flow, context.user.name, width, flow.estimate)
+        return OccupiedSeat(self, flow, context.user.name, width, flow.estimate)
 
-    def measured(self, seat: ExemptSeat | HeldSeat, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+    def measured(self, seat: ExemptSeat | OccupiedSeat, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Returns the work of a request, with its CPU time charged to the flow."""
-        return Metered(work, seat.spent) if self._measures and isinstance(seat, HeldSeat) else work
+        return Metered(work, seat.spent) if self._measures and isinstance(seat, OccupiedSeat) else work
 
-    async def keep(self, context: Context, seat: HeldSeat, response: Response) -> bool:
+    async def keep(self, context: Context, seat: OccupiedSeat, response: Response) -> bool:
         """Returns True if the seat is held until the connection has sent the response. Raises TooManyRequests."""
         outlet, body = context.request.outlet, response.body
         if outlet is None or response.status >= 400:
@@ -214,7 +214,7 @@ class Gate:
             return False
         return outlet.sending(context.request, seat)
 
-    def tell_watches(self, seat: HeldSeat, watches: int) -> bool:
+    def charge_watches(self, seat: OccupiedSeat, watches: int) -> bool:
         """Charges the cost of notifying many watches to a write. Returns True if the seat is held during the
         notification."""
         if watches < WATCHES:
@@ -222,29 +222,29 @@ class Gate:
         seconds = watches * _TOLD
         self.charge(seat.flow, seconds)
         self.widen(seat, min(-(-watches // WATCHES), MOST))
-        task = asyncio.get_running_loop().create_task(self._leave_after(seat, seconds))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        task = asyncio.get_running_loop().create_task(self._release_after(seat, seconds))
+        self._notifying.add(task)
+        task.add_done_callback(self._notifying.discard)
         return True
 
-    def finish(self, seat: ExemptSeat | HeldSeat) -> None:
+    def finish(self, seat: ExemptSeat | OccupiedSeat) -> None:
         """Releases the seat of a completed request."""
         if isinstance(seat, ExemptSeat):
-            self.leave(seat.flow, 0)
+            self.release(seat.flow, 0)
         else:
-            seat.leave()
+            seat.release()
 
-    async def _leave_after(self, seat: HeldSeat, seconds: float) -> None:
+    async def _release_after(self, seat: OccupiedSeat, seconds: float) -> None:
         try:
             await self._clock.sleep(seconds)
         finally:
-            seat.leave()
+            seat.release()
 
     def _note_change(self, _key: str, _made: object) -> None:
         """Marks the configuration as stale after a change of a FlowSchema or priority level."""
         self._stale = True
 
-    def _take_seats(self, flow: Flow, width: int) -> None:
+    def _occupy(self, flow: Flow, width: int) -> None:
         pool, level, tally = flow.pool, flow.level, flow.tally
         pool.executing += 1
         tally.executing += 1
@@ -254,7 +254,7 @@ class Gate:
             level.executing += width
             flow.executing += width
 
-    def widen(self, seat: HeldSeat, width: int) -> None:
+    def widen(self, seat: OccupiedSeat, width: int) -> None:
         """Gives a request more seats than estimated, even if none are free."""
         flow, level = seat.flow, seat.flow.level
         if level is not None:
@@ -265,7 +265,7 @@ class Gate:
                 level.executing += more
                 flow.executing += more
 
-    def leave(self, flow: Flow, width: int) -> None:
+    def release(self, flow: Flow, width: int) -> None:
         """Releases the seats of a request whose response is sent, and dispatches waiting requests."""
         pool, level = flow.pool, flow.level
         pool.executing -= 1
@@ -298,7 +298,7 @@ class Gate:
             flow.account.virtual += seconds
             level.share.virtual += seconds / level.share.weight
 
-    async def pause(self, seat: HeldSeat, size: int = 0) -> None:
+    async def pause(self, seat: OccupiedSeat, size: int = 0) -> None:
         """Waits for the next turn of a running request: to continue with a slice of its work, or to send `size`
         bytes."""
         flow, level = seat.flow, seat.flow.level
@@ -306,13 +306,13 @@ class Gate:
             return
         cost = _PIECE + size * _BYTE if size else _SLICE
         waiter = Waiter(flow, asyncio.get_running_loop().create_future(), seat.number, 0, cost)
-        level.go_on(waiter)
+        level.enqueue_continuing(waiter)
         self._busy[level] = None
         self._dispatch()
         try:
             await waiter.seated
         except asyncio.CancelledError:
-            level.leave_queue(waiter)
+            level.remove(waiter)
             raise
         seat.prepaid = 0.0 if size or not self._measures else _SLICE
 
@@ -335,10 +335,10 @@ class Gate:
             seated = await waiter.seated
         except asyncio.CancelledError:
             if waiter.seated.cancelled():
-                level.leave_queue(waiter)
+                level.remove(waiter)
                 flow.tally.reject("cancelled")
             elif waiter.seated.result():
-                self.leave(flow, width)
+                self.release(flow, width)
             raise
         if not seated:
             raise self.rejected(flow, "time-out")
@@ -363,18 +363,18 @@ class Gate:
                     continue
                 self._waiters.popleft()
                 if waiter.flow.level is not None:
-                    waiter.flow.level.leave_queue(waiter)
+                    waiter.flow.level.remove(waiter)
                 waiter.seated.set_result(False)
         finally:
             if self._expiring is asyncio.current_task():
                 self._expiring = None
 
-    def _next_turn(self) -> None:
+    def _schedule_dispatch(self) -> None:
         if not self._turning:
             self._turning = True
-            asyncio.get_running_loop().call_soon(self._turn)
+            asyncio.get_running_loop().call_soon(self._dispatch_turn)
 
-    def _turn(self) -> None:
+    def _dispatch_turn(self) -> None:
         """Starts a new turn of the loop and dispatches waiting requests."""
         self._turning = False
         self._is_alone = self._clock.monotonic() > self._shared_until
@@ -396,10 +396,10 @@ class Gate:
             self._now = max(self._now, share.virtual)
             self._pay(flow, level, waiter.cost)
             if waiter.width:
-                self._take_seats(flow, waiter.width)
+                self._occupy(flow, waiter.width)
             waiter.seated.set_result(True)
         if self._left <= 0:
-            self._next_turn()
+            self._schedule_dispatch()
         while self._waiters and self._waiters[0].seated.done():
             self._waiters.popleft()
         if not self._waiters and self._expiring is not None:
@@ -412,14 +412,14 @@ class Gate:
         found: Waiter | None = None
         best = (0.0, 0.0, 0)
         for level in tuple(self._busy):
-            if not (level.waiting or level.going):
+            if not (level.waiting or level.continuing):
                 del self._busy[level]
             elif (waiter := level.first()) is not None:
                 order = (level.share.virtual, waiter.flow.account.virtual, level.served)
                 if found is None or order < best:
                     found, best = waiter, order
         if found is not None and found.flow.level is not None:
-            found.flow.level.take(found)
+            found.flow.level.dequeue(found)
         return found
 
     # Classifying

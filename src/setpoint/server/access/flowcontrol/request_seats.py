@@ -16,15 +16,15 @@ class SeatGate(Protocol):
     sizes: Sizes
     unsent: Unsent
 
-    async def pause(self, seat: "HeldSeat", size: int = 0) -> None: ...
+    async def pause(self, seat: "OccupiedSeat", size: int = 0) -> None: ...
 
     def charge(self, flow: Flow, seconds: float) -> None: ...
 
-    def widen(self, seat: "HeldSeat", width: int) -> None: ...
+    def widen(self, seat: "OccupiedSeat", width: int) -> None: ...
 
     def rejected(self, flow: Flow, reason: str) -> TooManyRequests: ...
 
-    def leave(self, flow: Flow, width: int) -> None: ...
+    def release(self, flow: Flow, width: int) -> None: ...
 
 
 class ExemptSeat:
@@ -41,7 +41,7 @@ class ExemptSeat:
         await asyncio.sleep(0)
 
     def scanned(self, scope: str, objects: int, size: int, total: int = 0) -> None:
-        self._gate.sizes.learn(scope, max(objects, total), size / objects if objects else 0.0)
+        self._gate.sizes.record(scope, max(objects, total), size / objects if objects else 0.0)
 
     async def expect(self, scope: str, limit: int) -> None:
         """Returns at once: the bytes of exempt requests are not limited."""
@@ -52,11 +52,11 @@ class ExemptSeat:
     def sent(self, size: int) -> None:
         """Ignores the bytes: exempt requests have no limit."""
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Returns at once: the gate itself counts the end of each exempt request."""
 
 
-class HeldSeat:
+class OccupiedSeat:
     """The seats of one request that is not exempt.
 
     `prepaid` is the loop time that was charged by estimate for the current step. The difference to the measured time is
@@ -96,7 +96,7 @@ class HeldSeat:
     def scanned(self, scope: str, objects: int, size: int, total: int = 0) -> None:
         gate = self._gate
         if objects:
-            gate.sizes.learn(scope, max(objects, total), size / objects)
+            gate.sizes.record(scope, max(objects, total), size / objects)
         if self.width:
             gate.widen(self, width(objects, size))
 
@@ -121,10 +121,10 @@ class HeldSeat:
             self._reserved -= done
             self._gate.unsent.add(self._user, -done)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         if self._reserved:
             self._gate.unsent.add(self._user, -self._reserved)
             self._reserved = 0
         if self.width:
-            self._gate.leave(self.flow, self.width)
+            self._gate.release(self.flow, self.width)
             self.width = 0

@@ -119,11 +119,11 @@ class Level:
     __slots__ = (
         "_arrivals",
         "_beginning",
-        "_going_on",
+        "_continuing",
         "capacity",
+        "continuing",
         "executing",
         "flow_capacity",
-        "going",
         "most",
         "most_of_one",
         "name",
@@ -141,13 +141,13 @@ class Level:
         # Occupied seats, requests that wait for seats, and requests that wait for their next slice.
         self.executing = 0
         self.waiting = 0
-        self.going = 0
+        self.continuing = 0
         # The sequence number, within the share, of the request that was served last.
         self.served = 0
         # Heaps of the flows that wait for seats and of those that wait for their next slice, by the virtual time at
         # insertion, which may have grown since.
         self._beginning: list[tuple[float, int, Flow]] = []
-        self._going_on: list[tuple[float, int, Flow]] = []
+        self._continuing: list[tuple[float, int, Flow]] = []
         self._arrivals = count()
         self.configure(1, 1, {})
 
@@ -190,15 +190,15 @@ class Level:
             flow.is_queued = True
             self._add(self._beginning, flow)
 
-    def go_on(self, waiter: "Waiter") -> None:
+    def enqueue_continuing(self, waiter: "Waiter") -> None:
         """Queues a request that holds its seats until its next slice. Within a flow the oldest request continues first,
         so that its memory is freed early."""
         flow = waiter.flow
-        insort(flow.going, waiter, key=_deadline)
-        self.going += 1
-        if not flow.is_going:
-            flow.is_going = True
-            self._add(self._going_on, flow)
+        insort(flow.continuing, waiter, key=_deadline)
+        self.continuing += 1
+        if not flow.is_continuing:
+            flow.is_continuing = True
+            self._add(self._continuing, flow)
 
     def _add(self, heap: "list[tuple[float, int, Flow]]", flow: "Flow") -> None:
         heappush(heap, (max(flow.account.virtual, self.share.now), next(self._arrivals), flow))
@@ -206,7 +206,7 @@ class Level:
     def first(self) -> "Waiter | None":
         """Returns the next request to serve, if enough seats are free. Continuing requests need no seats, so they never
         wait for starting requests."""
-        going_on = self._first_going_on()
+        going_on = self._first_continuing()
         beginning = self._first_beginning() if self.waiting else None
         if beginning is None or going_on is None:
             found = beginning or going_on
@@ -214,25 +214,25 @@ class Level:
             # Starting and continuing requests of a flow alternate, so that neither starves.
             found = going_on if beginning.flow.began_last else beginning
         else:
-            found = going_on if self._going_on[0] <= self._beginning[0] else beginning
+            found = going_on if self._continuing[0] <= self._beginning[0] else beginning
         return found
 
-    def take(self, waiter: "Waiter") -> None:
+    def dequeue(self, waiter: "Waiter") -> None:
         """Removes a request from its queue, to be served."""
         waiter.flow.began_last = waiter.width > 0
         self.served = self.share.served = self.share.served + 1
-        self.leave_queue(waiter)
+        self.remove(waiter)
 
-    def _first_going_on(self) -> "Waiter | None":
-        heap = self._going_on
+    def _first_continuing(self) -> "Waiter | None":
+        heap = self._continuing
         while heap:
             start, _, flow = heap[0]
-            going = flow.going
+            going = flow.continuing
             while going and going[0].seated.done():  # cancelled in this turn
-                self.leave_queue(going[0])
+                self.remove(going[0])
             if not going:
                 heappop(heap)
-                flow.is_going = False
+                flow.is_continuing = False
             elif start < flow.account.virtual:
                 heapreplace(heap, (flow.account.virtual, next(self._arrivals), flow))
             else:
@@ -246,7 +246,7 @@ class Level:
             start, _, flow = heap[0]
             queue = flow.queue
             while queue and queue[0].seated.done():
-                self.leave_queue(queue[0])
+                self.remove(queue[0])
             if not queue:
                 heappop(heap)
                 flow.is_queued = False
@@ -263,13 +263,13 @@ class Level:
             heappush(heap, entry)
         return found
 
-    def leave_queue(self, waiter: "Waiter") -> None:
+    def remove(self, waiter: "Waiter") -> None:
         """Removes a request from its queue, if queued."""
         flow = waiter.flow
         if not waiter.width:
-            if waiter in flow.going:
-                flow.going.remove(waiter)
-                self.going -= 1
+            if waiter in flow.continuing:
+                flow.continuing.remove(waiter)
+                self.continuing -= 1
         elif waiter in flow.queue:
             flow.queue.remove(waiter)
             self.waiting -= 1
@@ -286,11 +286,11 @@ class Flow:
     __slots__ = (
         "account",
         "began_last",
+        "continuing",
         "estimate",
         "executing",
-        "going",
         "headers",
-        "is_going",
+        "is_continuing",
         "is_queued",
         "level",
         "owner",
@@ -321,11 +321,11 @@ class Flow:
         self.estimate = estimate
         # The requests that wait for seats, and those that wait for their next slice.
         self.queue: deque[Waiter] = deque()
-        self.going: list[Waiter] = []
+        self.continuing: list[Waiter] = []
         # True while the level has queued the flow for seats, or for a slice; and True if the flow was last served with
         # a start.
         self.is_queued = False
-        self.is_going = False
+        self.is_continuing = False
         self.began_last = False
 
 

@@ -18,29 +18,29 @@ class Unsent:
         self._clock = clock
         self._most = most
         self._wait_seconds = wait_seconds
-        self._held: dict[str, int] = {}
+        self._bytes_of: dict[str, int] = {}
         self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
 
     @property
     def total(self) -> int:
         """The unsent bytes of all users."""
-        return sum(self._held.values())
+        return sum(self._bytes_of.values())
 
     def of(self, user: str) -> int:
         """Returns the unsent bytes of one user."""
-        return self._held.get(user, 0)
+        return self._bytes_of.get(user, 0)
 
     def is_over(self, user: str) -> bool:
         """Returns True if the user exceeds the limit."""
-        return self._held.get(user, 0) > self._most
+        return self._bytes_of.get(user, 0) > self._most
 
     def add(self, user: str, size: int) -> None:
         """Counts bytes that are already buffered. A negative size releases bytes."""
-        left = self._held.get(user, 0) + size
+        left = self._bytes_of.get(user, 0) + size
         if left > 0:
-            self._held[user] = left
+            self._bytes_of[user] = left
         else:
-            self._held.pop(user, None)
+            self._bytes_of.pop(user, None)
         if size < 0 and user in self._waiting:
             self._admit(user)
 
@@ -56,15 +56,15 @@ class Unsent:
             async with timeout(self._clock, self._wait_seconds):
                 await room
         except TimeoutError:
-            self._give_up(user, entry)
+            self._disconnect(user, entry)
             return False
         except asyncio.CancelledError:
-            self._give_up(user, entry)
+            self._disconnect(user, entry)
             raise
         return True
 
     def _fits(self, user: str, size: int) -> bool:
-        held = self._held.get(user, 0)
+        held = self._bytes_of.get(user, 0)
         return not held or held + size <= self._most
 
     def _admit(self, user: str) -> None:
@@ -72,12 +72,12 @@ class Unsent:
         while waiting and (waiting[0][1].done() or self._fits(user, waiting[0][0])):
             size, room = waiting.popleft()
             if not room.done():
-                self._held[user] = self._held.get(user, 0) + size
+                self._bytes_of[user] = self._bytes_of.get(user, 0) + size
                 room.set_result(None)
         if not waiting:
             del self._waiting[user]
 
-    def _give_up(self, user: str, entry: "tuple[int, asyncio.Future[None]]") -> None:
+    def _disconnect(self, user: str, entry: "tuple[int, asyncio.Future[None]]") -> None:
         waiting = self._waiting.get(user)
         if waiting is not None and entry in waiting:
             waiting.remove(entry)

@@ -36,7 +36,7 @@ class Sizes:
     def of(self, scope: str) -> Size | None:
         return self._sizes.get(scope)
 
-    def learn(self, scope: str, objects: int, average: float) -> None:
+    def record(self, scope: str, objects: int, average: float) -> None:
         """Records the size of a collection. An average of 0, for reads that did not measure bytes, keeps the known
         average."""
         known = self._sizes.pop(scope, None)

@@ -48,13 +48,13 @@ class EventRateLimit(Plugin):
         problems = []
         for limit, buckets in self._limits:
             key = _key(limit.type, context, operation, operation.object)
-            if not _take(limit, buckets, key, now):
+            if not _take_token(limit, buckets, key, now):
                 problems.append(f"limit reached on type {limit.type} for key {key}")
         if problems:
             raise TooManyRequests.of(all_of(problems), retry_after_seconds=1)
 
 
-def _take(limit: RateLimit, buckets: OrderedDict[str, _Bucket], key: str, now: float) -> bool:
+def _take_token(limit: RateLimit, buckets: OrderedDict[str, _Bucket], key: str, now: float) -> bool:
     """Takes a token from the bucket of a key. Returns False if the bucket is empty."""
     bucket = buckets.pop(key, _Bucket(limit.burst, now))
     tokens = min(float(limit.burst), bucket.tokens + (now - bucket.since) * limit.qps)

@@ -53,8 +53,8 @@ def read(tree: Object) -> LimitRange:
 _BOUNDS = ("min", "max", "maxLimitRequestRatio")
 
 
-def _amounts(given: Mapping[str, object] | None) -> Amounts:
-    return {name: amount(value) for name, value in sorted((given or {}).items())}
+def _amounts(resources: Mapping[str, object] | None) -> Amounts:
+    return {name: amount(value) for name, value in sorted((resources or {}).items())}
 
 
 class LimitRanger(Plugin):
@@ -71,12 +71,12 @@ class LimitRanger(Plugin):
         return (is_pods(resource) or is_claims) and verb in (CREATE, UPDATE)
 
     async def mutate(self, context: Context, operation: Operation) -> None:
-        if operation.object is not None and is_pods(operation.resource) and _is_asked(operation):
+        if operation.object is not None and is_pods(operation.resource) and _can_change_requests(operation):
             for limit_range in (await self._ranges.all(context.services, operation.namespace)).values():
                 fill_in(operation.object, limit_range)
 
     async def validate(self, context: Context, operation: Operation) -> None:
-        if operation.object is None or not _is_asked(operation):
+        if operation.object is None or not _can_change_requests(operation):
             return
         problems_of = pod_problems if is_pods(operation.resource) else claim_problems
         for limit_range in (await self._ranges.all(context.services, operation.namespace)).values():
@@ -85,7 +85,7 @@ class LimitRanger(Plugin):
                 raise forbidden(operation, all_of(problems))
 
 
-def _is_asked(operation: Operation) -> bool:
+def _can_change_requests(operation: Operation) -> bool:
     """Returns True if the write can change requested resources: for pods, only creation and resizing can."""
     if operation.old is not None and meta.is_being_deleted(operation.old):
         return False

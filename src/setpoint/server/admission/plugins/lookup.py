@@ -20,13 +20,13 @@ class Lookup(Generic[T]):
         version: str,
         plural: str,
         make: Callable[[Object], T],
-        learned: Callable[[str, str, T | None], None] | None = None,
+        on_update: Callable[[str, str, T | None], None] | None = None,
     ) -> None:
         """Sets up the lookup. `learned` is called with the namespace, name and new value of each object that is
         created, changed or deleted."""
         self._of = group, version, plural
         self._make = make
-        self._learned = learned
+        self._on_update = on_update
         # The view of all objects; None until first used.
         self.view: View[T] | None = None
         # By namespace, then by name. Cluster-scoped objects have an empty namespace.
@@ -52,8 +52,8 @@ class Lookup(Generic[T]):
         if self.view is None:
             return
         namespace, _, name = key[len(self.view.prefix) :].rpartition("/")
-        if self._learned is not None:
-            self._learned(namespace, name, made)
+        if self._on_update is not None:
+            self._on_update(namespace, name, made)
         if made is not None:
             self._found.setdefault(namespace, {})[name] = made
             return

@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Object
 from setpoint.server.admission.plugins.pods import is_pods, makes_pods, pod_in
 from setpoint.server.admission.plugins.refusal import forbidden
-from setpoint.server.admission.podsecurity.evaluate import told, violations
+from setpoint.server.admission.podsecurity.evaluate import violations, violations_text
 from setpoint.server.admission.podsecurity.pod_security_levels import PREFIX, PodSecurityLevels, Standard, policy_of
 from setpoint.server.ports import CREATE, UPDATE, Operation
 from setpoint.server.registry.resource import Resource
@@ -88,15 +88,15 @@ class PodSecurity(Plugin):
             context.annotations[f"{PREFIX}enforce-policy"] = str(policy.enforce)
         audited = violations(policy.audit, metadata, spec)
         if audited:
-            text = f'would violate PodSecurity "{policy.audit}": {told(audited)}'
+            text = f'would violate PodSecurity "{policy.audit}": {violations_text(audited)}'
             context.annotations[f"{PREFIX}audit-violations"] = text
         if enforced:
             found = violations(policy.enforce, metadata, spec)
             if found:
-                raise forbidden(operation, f'violates PodSecurity "{policy.enforce}": {told(found)}')
+                raise forbidden(operation, f'violates PodSecurity "{policy.enforce}": {violations_text(found)}')
         warned = audited if policy.warn == policy.audit else violations(policy.warn, metadata, spec)
         if warned:
-            context.warn(f'would violate PodSecurity "{policy.warn}": {told(warned)}')
+            context.warn(f'would violate PodSecurity "{policy.warn}": {violations_text(warned)}')
 
     async def _validate_namespace(self, context: Context, operation: Operation, tree: Object) -> None:
         labels, name = meta.labels(tree), meta.name(tree)

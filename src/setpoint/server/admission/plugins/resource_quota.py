@@ -24,4 +24,4 @@ class ResourceQuota(Plugin):
         ledger = context.services.ledger
         if ledger is not None:
             await ledger.check(operation)
-            self.goes_by = ledger.quotas.view
+            self.config_view = ledger.quotas.view

@@ -19,7 +19,7 @@ def violations(standard: Standard, metadata: Object, spec: Object) -> list[Viola
     return [found for check in _checks(standard.level, version) if (found := check(metadata, spec)) is not None]
 
 
-def told(found: Sequence[Violation]) -> str:
+def violations_text(found: Sequence[Violation]) -> str:
     return ", ".join(map(str, found))
 
 

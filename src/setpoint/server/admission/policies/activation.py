@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.tree import Json, Object
 from setpoint.schema.cel.views import untyped
 from setpoint.server.access.authorization import cel_authorizer
-from setpoint.server.admission.match_criteria import at_hand, in_version, namespace_of
+from setpoint.server.admission.match_criteria import convert_objects, in_version, namespace_of
 from setpoint.server.ports import Operation
 from setpoint.server.registry.conversion.pending import Held
 from setpoint.server.registry.resource import Resource
@@ -37,8 +37,8 @@ class Subject:
         self.target = target
         self._context = context
         self._namespace: Json = None
-        self._asker: cel_authorizer.Asker | None = None
-        self._held: Held = ()
+        self._authorizer: cel_authorizer.CheckAuthorizer | None = None
+        self._converted: Held = ()
         self._object: Any = None
         # The object that the cached value was computed from; a mutating policy may replace the object.
         self._seen: Object | None = None
@@ -50,12 +50,12 @@ class Subject:
             await self.convert()
         if NAMESPACE in names and self._namespace is None and operation.namespace and not self._is_namespace:
             self._namespace = _shown(await namespace_of(self._context.services, operation))
-        if self._asker is None and (AUTHORIZER in names or REQUEST_CHECK in names):
-            self._asker = await cel_authorizer.asker(self._context.services, self._context.user)
+        if self._authorizer is None and (AUTHORIZER in names or REQUEST_CHECK in names):
+            self._authorizer = await cel_authorizer.asker(self._context.services, self._context.user)
 
     async def convert(self) -> None:
         """Converts the current objects to the version of the target. Raises InternalError."""
-        self._held = await at_hand(self.operation, self.target)
+        self._converted = await convert_objects(self.operation, self.target)
 
     def values(self, params: Json, *, namespace: bool = True) -> Callable[[str], Any]:
         """Returns a function from variable names to values. Match conditions have no access to the namespace."""
@@ -68,9 +68,11 @@ class Subject:
             if name == NAMESPACE:
                 return untyped(self._namespace) if namespace else None
             if name == AUTHORIZER:
-                return self._asker
+                return self._authorizer
             if name == REQUEST_CHECK:
-                return None if self._asker is None else cel_authorizer.request_check(self._asker, self.operation)
+                return (
+                    None if self._authorizer is None else cel_authorizer.request_check(self._authorizer, self.operation)
+                )
             return self._old if name == "oldObject" else self._request
 
         return value

@@ -29,12 +29,14 @@ class AdmissionPolicy:
         found: dict[str, Expression] = {}
         types: dict[str, Type] = {}
         for variable in self.spec.get("variables") or ():
-            made = Expression(variable.get("expression") or "", self.known(variables=types))
+            made = Expression(variable.get("expression") or "", self.environment(variables=types))
             found[variable.get("name") or ""] = made
             types[variable.get("name") or ""] = composed_type(made.program)
         return found
 
-    def known(self, *, authorizer: bool = True, messages: bool = False, variables: dict[str, Type]) -> Environment:
+    def environment(
+        self, *, authorizer: bool = True, messages: bool = False, variables: dict[str, Type]
+    ) -> Environment:
         return environment(
             params=self.param_kind is not None, authorizer=authorizer, variables=variables, messages=messages
         )
@@ -46,7 +48,7 @@ class AdmissionPolicy:
 
     @cached_property
     def conditions(self) -> list[Expression]:
-        known = self.known(variables=self.types)
+        known = self.environment(variables=self.types)
         given = self.spec.get("matchConditions") or ()
         return [Expression(condition.get("expression") or "", known, [BOOL]) for condition in given]
 
@@ -62,7 +64,7 @@ class AdmissionPolicy:
             return True
         evaluation = Evaluation(subject.values(params, namespace=False), self.variables, CONDITIONS_BUDGET)
         try:
-            return evaluation.all_hold(self.conditions)
+            return evaluation.all_true(self.conditions)
         except ExpressionError:
             if self.fails:
                 raise

@@ -65,14 +65,14 @@ class Expression:
 
     __slots__ = ("names", "problem", "program", "source")
 
-    def __init__(self, source: str, known: Environment, wanted: Sequence[Type] = ()) -> None:
+    def __init__(self, source: str, environment: Environment, wanted: Sequence[Type] = ()) -> None:
         self.source = source
         self.program: Program | None
-        self.program, self.problem = compiled(source, known, wanted)
+        self.program, self.problem = compiled(source, environment, wanted)
         # The variables that the expression refers to.
         self.names: frozenset[str] = frozenset()
         if self.program is not None:
-            self.names = self.program.names & known.variables.keys()
+            self.names = self.program.names & environment.variables.keys()
 
     @property
     def type(self) -> Type | None:
@@ -114,7 +114,7 @@ class Evaluation:
             raise ExpressionError(f"expression '{expression.source}' resulted in error: {problem}")
         return value
 
-    def all_hold(self, conditions: Iterable[Expression]) -> bool:
+    def all_true(self, conditions: Iterable[Expression]) -> bool:
         """Returns True if all conditions are true, and False if any condition is false, even if others fail. Raises
         ExpressionError with all errors if there are errors and no condition is false."""
         problems: dict[str, None] = {}
@@ -159,26 +159,26 @@ class Evaluation:
 class _Composed(values.Mapping):
     """The value of `variables`: each variable is evaluated on first use."""
 
-    __slots__ = ("_evaluation", "_expressions", "_known")
+    __slots__ = ("_environment", "_evaluation", "_expressions")
 
     def __init__(self, expressions: Mapping[str, Expression], evaluation: Evaluation) -> None:
         self._expressions = expressions
         self._evaluation = evaluation
-        self._known: dict[str, Any] = {}
+        self._environment: dict[str, Any] = {}
 
     def find(self, key: Any) -> Any:
-        found = self._known.get(key, ABSENT)
+        found = self._environment.get(key, ABSENT)
         if found is ABSENT:
             expression = self._expressions.get(key)
             if expression is None:
                 return ABSENT
             # Marks the variable while evaluating: two variables of the same name may refer to each other.
-            self._known[key] = EvaluationError(f'composited variable "{key}" refers to itself')
+            self._environment[key] = EvaluationError(f'composited variable "{key}" refers to itself')
             try:
                 found = self._evaluation.compose(key, expression)
             except EvaluationError as error:
                 found = error
-            self._known[key] = found
+            self._environment[key] = found
         if isinstance(found, EvaluationError):
             raise found
         return found

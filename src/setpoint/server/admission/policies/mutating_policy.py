@@ -45,7 +45,7 @@ class MutatingPolicy(AdmissionPolicy):
 
     @cached_property
     def mutations(self) -> list[Mutation]:
-        known = self.known(variables=self.types, messages=True)
+        known = self.environment(variables=self.types, messages=True)
         found = []
         for given in self.spec.get("mutations") or ():
             merges = given.get("patchType") == "ApplyConfiguration"

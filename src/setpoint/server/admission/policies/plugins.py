@@ -44,7 +44,7 @@ class ValidatingAdmissionPolicy(Plugin):
         if self._source is None:
             plurals = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
             self._source = PolicySource(context.services, *plurals, _validating)
-            self.goes_by = self._source.policies
+            self.config_view = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
             from setpoint.server.admission.policies.validating_plugin import validate
@@ -67,7 +67,7 @@ class MutatingAdmissionPolicy(Plugin):
         if self._source is None:
             plurals = "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"
             self._source = PolicySource(context.services, *plurals, _mutating)
-            self.goes_by = self._source.policies
+            self.config_view = self._source.policies
         hooks = await self._source.hooks(operation)
         if hooks:
             from setpoint.server.admission.policies.mutation import mutate

@@ -75,16 +75,16 @@ def _environment(spec: Object, registry: Registry, kind: GroupVersionKind) -> En
         param = None if served is None else _declaration(served)
     variables: dict[str, Type] = {}
 
-    def known() -> Environment:
+    def environment_of() -> Environment:
         return environment(params=param_kind is not None, variables=variables, objects=objects, param=param)
 
     for variable in spec.get("variables") or ():
         try:
-            found = composed_type(Program(variable.get("expression") or "", known()))
+            found = composed_type(Program(variable.get("expression") or "", environment_of()))
         except (CompileError, ProgramError):
             found = DYN
         variables[variable.get("name") or ""] = found
-    return known()
+    return environment_of()
 
 
 def _declaration(resource: Resource) -> Declaration | None:
@@ -95,9 +95,9 @@ def _declaration(resource: Resource) -> Declaration | None:
     return declare_custom(None if schema is None else Schema.parse(schema), resource.kind)
 
 
-def _problem(expression: str, known: Environment) -> str:
+def _problem(expression: str, environment: Environment) -> str:
     try:
-        Program(expression, known)
+        Program(expression, environment)
     except CompileError as error:
         return str(error)
     except ProgramError:

@@ -25,13 +25,13 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 
 async def validate(context: Context, operation: Operation, hooks: Sequence[Hook[ValidatingPolicy]]) -> None:
     """Evaluates the policies that may match an operation. Raises the error of the first denial."""
-    asked = _Asked(context, operation)
+    asked = _PolicyEvaluation(context, operation)
     for hook in hooks:
-        await asked.ask(hook)
+        await asked.evaluate(hook)
     asked.conclude()
 
 
-class _Asked:
+class _PolicyEvaluation:
     """The evaluation of all policies for one request, with the results so far."""
 
     def __init__(self, context: Context, operation: Operation) -> None:
@@ -42,7 +42,7 @@ class _Asked:
         self._refused: APIError | None = None
         self._failures: list[str] = []
 
-    async def ask(self, hook: Hook[ValidatingPolicy]) -> None:
+    async def evaluate(self, hook: Hook[ValidatingPolicy]) -> None:
         policy = hook.policy
         annotations: dict[str, dict[str, None]] = {}
         async for invocation in invocations(self._context, self._operation, hook, self._refuse):

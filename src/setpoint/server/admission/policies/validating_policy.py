@@ -45,8 +45,8 @@ class ValidatingPolicy(AdmissionPolicy):
 
     @cached_property
     def validations(self) -> list[Validation]:
-        known = self.known(variables=self.types)
-        silent = self.known(authorizer=False, variables=self.types)
+        known = self.environment(variables=self.types)
+        silent = self.environment(authorizer=False, variables=self.types)
         return [
             Validation(
                 Expression(given.get("expression") or "", known, [BOOL]),
@@ -59,7 +59,7 @@ class ValidatingPolicy(AdmissionPolicy):
 
     @cached_property
     def annotations(self) -> list[tuple[str, Expression]]:
-        known = self.known(variables=self.types)
+        known = self.environment(variables=self.types)
         return [
             (given.get("key") or "", Expression(given.get("valueExpression") or "", known, [STRING, NULL]))
             for given in self.spec.get("auditAnnotations") or ()

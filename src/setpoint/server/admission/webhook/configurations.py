@@ -77,12 +77,12 @@ class Hook:
         subject = Subject(context, operation, target)
         await subject.prepare(frozenset().union(*(expression.names for expression in self._expressions)))
 
-        def all_hold() -> bool:
+        def all_true() -> bool:
             evaluation = Evaluation(subject.values(None, namespace=False), {}, CONDITIONS_BUDGET)
-            return evaluation.all_hold(self._expressions)
+            return evaluation.all_true(self._expressions)
 
         try:
-            return await evaluated(context, all_hold)
+            return await evaluated(context, all_true)
         except ExpressionError as error:
             if not self.fails_open:
                 raise Forbidden.of(operation.resource.group_resource, operation.name, str(error)) from None

@@ -73,7 +73,7 @@ def refusal(name: str, status: Object | None) -> APIError:
     return error
 
 
-async def ask(context: Context, hook: Hook, request: AdmissionRequest, *, mutating: bool) -> AdmissionResponse:
+async def call_webhook(context: Context, hook: Hook, request: AdmissionRequest, *, mutating: bool) -> AdmissionResponse:
     """Calls a webhook and returns its response; records its warnings and annotations. Raises CallError."""
     version = next((version for version in hook.versions if version in VERSIONS), None)
     if version is None:
@@ -132,7 +132,7 @@ class MutatingAdmissionWebhook(Plugin):
 
     async def mutate(self, context: Context, operation: Operation) -> None:
         hooks = await self._hooks.of(context.services, operation)
-        self.goes_by = self._hooks.view
+        self.config_view = self._hooks.view
         if not hooks:
             return
         rounds = Rounds.of(operation, self.name)
@@ -141,20 +141,20 @@ class MutatingAdmissionWebhook(Plugin):
             uid = hook.configuration, hook.name
             if target is None or rounds.skips(operation, uid):
                 continue
-            has_changed = await self._ask(context, operation, hook, target, index)
+            has_changed = await self._call(context, operation, hook, target, index)
             rounds.answered(operation, uid, changed=has_changed, again=hook.is_reinvocable)
         rounds.end(operation)
 
-    async def _ask(self, context: Context, operation: Operation, hook: Hook, target: Resource, index: int) -> bool:
+    async def _call(self, context: Context, operation: Operation, hook: Hook, target: Resource, index: int) -> bool:
         """Calls one webhook. Returns True if the object changed."""
         hook.check_dry_run(operation)
         request = question(context, operation, target)
         place = f"round_{int(operation.is_reinvoked)}_index_{index}"
         has_changed = False
         try:
-            with context.services.webhook_metrics.asking(hook.name, MUTATING, operation.verb) as asking:
+            with context.services.webhook_metrics.measure(hook.name, MUTATING, operation.verb) as asking:
                 try:
-                    response = await ask(context, hook, request, mutating=True)
+                    response = await call_webhook(context, hook, request, mutating=True)
                     if not response.allowed:
                         raise asking.refused(refusal(hook.name, response.status))
                     if response.patch:
@@ -197,7 +197,7 @@ class ValidatingAdmissionWebhook(Plugin):
 
     async def validate(self, context: Context, operation: Operation) -> None:
         hooks = await self._hooks.of(context.services, operation)
-        self.goes_by = self._hooks.view
+        self.config_view = self._hooks.view
         if not hooks:
             return
         requests: dict[Resource, AdmissionRequest] = {}
@@ -229,17 +229,17 @@ class ValidatingAdmissionWebhook(Plugin):
     ) -> None:
         """Calls one webhook and appends a refusal to the list, in the order of arrival."""
         try:
-            await self._ask(context, operation, hook, request, index)
+            await self._call(context, operation, hook, request, index)
         except APIError as error:
             refused.append(error)
 
-    async def _ask(
+    async def _call(
         self, context: Context, operation: Operation, hook: Hook, request: AdmissionRequest, index: int
     ) -> None:
         hook.check_dry_run(operation)
-        with context.services.webhook_metrics.asking(hook.name, VALIDATING, operation.verb) as asking:
+        with context.services.webhook_metrics.measure(hook.name, VALIDATING, operation.verb) as asking:
             try:
-                response = await ask(context, hook, request, mutating=False)
+                response = await call_webhook(context, hook, request, mutating=False)
             except CallError as error:
                 asking.call_failed(is_open=hook.fails_open)
                 failed_open(context, hook, error, f"failed-open.{_VALIDATION}round_0_index_{index}")

@@ -15,14 +15,14 @@ from setpoint.server.ports import Operation
 class Rounds:
     """The rounds of one plugin for one operation. Webhooks and policies are identified by any hashable key."""
 
-    asked: set[Hashable] = field(default_factory=set)
+    called: set[Hashable] = field(default_factory=set)
     again: set[Hashable] = field(default_factory=set)
     last: Object | None = None
 
     @classmethod
     def of(cls, operation: Operation, plugin: str) -> "Rounds":
         """Returns the state of a plugin at the start of a round."""
-        found: Rounds = operation.remembered.setdefault(plugin, cls())
+        found: Rounds = operation.plugin_state.setdefault(plugin, cls())
         if operation.is_reinvoked and found.last != operation.object:
             found._changed()
         return found
@@ -37,13 +37,13 @@ class Rounds:
             self._changed()
             operation.reinvoke = True
         if again:
-            self.asked.add(key)
+            self.called.add(key)
 
     def end(self, operation: Operation) -> None:
         """Records the object at the end of the round."""
-        if self.asked or self.again:
+        if self.called or self.again:
             self.last = copy(operation.object)
 
     def _changed(self) -> None:
-        self.again |= self.asked
-        self.asked = set()
+        self.again |= self.called
+        self.called = set()

@@ -129,13 +129,13 @@ def _verify(tree: Object, response: Object, patch: bytes, uid: str, mutating: bo
         raise InvalidAnswer('webhook returned invalid response.patchType of ""')
 
 
-def _patch_bytes(given: Json) -> bytes:
-    if given is None:
+def _patch_bytes(patch: Json) -> bytes:
+    if patch is None:
         return b""
-    if type(given) is not str:
-        raise _wrong_type(given, "AdmissionResponse.response.patch", "[]uint8")
+    if type(patch) is not str:
+        raise _wrong_type(patch, "AdmissionResponse.response.patch", "[]uint8")
     try:
-        return b64decode(given.replace("\n", "").replace("\r", ""), validate=True)
+        return b64decode(patch.replace("\n", "").replace("\r", ""), validate=True)
     except (Base64Error, ValueError):
         raise UnreadableAnswer("illegal base64 data in response.patch") from None
 
@@ -154,34 +154,34 @@ def _decode_patch(patch: bytes, patch_type: str | None) -> list[Object]:
     return tree or []
 
 
-def _status(given: Json) -> Object | None:
-    if given is None:
+def _status(status: Json) -> Object | None:
+    if status is None:
         return None
-    if type(given) is not dict:
-        raise _wrong_type(given, "AdmissionResponse.response.status", "v1.Status")
+    if type(status) is not dict:
+        raise _wrong_type(status, "AdmissionResponse.response.status", "v1.Status")
     for name, wanted in (("message", str), ("reason", str), ("status", str), ("code", int)):
-        value = given.get(name)
+        value = status.get(name)
         if value is not None and (type(value) is not wanted):
             raise _wrong_type(value, f"Status.response.status.{name}", "int32" if wanted is int else "string")
-    return given
+    return status
 
 
-def _texts(given: list[Json]) -> list[str]:
-    for value in given:
+def _texts(texts: list[Json]) -> list[str]:
+    for value in texts:
         if type(value) is not str:
             raise _wrong_type(value, "AdmissionResponse.response.warnings", "string")
-    return given
+    return texts
 
 
-def _annotations(given: Json) -> dict[str, str]:
-    if given is None:
+def _annotations(annotations: Json) -> dict[str, str]:
+    if annotations is None:
         return {}
-    if type(given) is not dict:
-        raise _wrong_type(given, "AdmissionResponse.response.auditAnnotations", "map[string]string")
-    for value in given.values():
+    if type(annotations) is not dict:
+        raise _wrong_type(annotations, "AdmissionResponse.response.auditAnnotations", "map[string]string")
+    for value in annotations.values():
         if type(value) is not str:
             raise _wrong_type(value, "AdmissionResponse.response.auditAnnotations", "string")
-    return given
+    return annotations
 
 
 def _check_type(response: Object, name: str, wanted: type[Any]) -> None:

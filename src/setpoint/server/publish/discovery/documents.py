@@ -7,7 +7,7 @@ from setpoint.server.codec.negotiation import MEDIA_TYPES, Clause, check_produce
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.publish.discovery import aggregated, legacy
-from setpoint.server.publish.read_only import check_method, is_known
+from setpoint.server.publish.read_only import check_method, is_not_modified
 from setpoint.server.request.context import Context
 
 _JSON = ("application", "json")
@@ -84,7 +84,7 @@ async def _root(context: Context, *, core: bool, at_once: bool) -> Response:
 def _cached(context: Context, found: aggregated.Document) -> Response:
     """Returns the document, or 304 if the client already has the document."""
     headers = (("Cache-Control", "public"), ("ETag", found.etag), ("Vary", "Accept"))
-    if is_known(context, found.etag):
+    if is_not_modified(context, found.etag):
         return Response(304, "", b"", headers)
     return Response(200, aggregated.CONTENT_TYPE, found.body, headers)
 

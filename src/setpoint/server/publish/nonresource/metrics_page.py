@@ -248,9 +248,9 @@ async def _store_families(context: Context) -> list[MetricFamily]:
         for prefix, resource in stored.items()
     ]
     told = [
-        ({"group": resource.group, "version": resource.version, "resource": resource.resource}, resource.changes.told)
+        ({"group": resource.group, "version": resource.version, "resource": resource.resource}, resource.changes.sent)
         for resource in context.registry
-        if resource.changes.told
+        if resource.changes.sent
     ]
     revision, oldest = await store.revision(), await store.oldest()
     version = {"git_version": RELEASE, "setpoint_version": VERSION}

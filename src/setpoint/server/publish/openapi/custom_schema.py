@@ -120,9 +120,9 @@ def _node(schema: Object, *, v2: bool) -> Object:
         else:
             found[keyword] = value
     if v2:
-        _settle_v2(found, schema)
-    elif schema.get(_INT_OR_STRING) and not _says_either(schema):
-        _say_either(found)
+        _normalize_v2(found, schema)
+    elif schema.get(_INT_OR_STRING) and not _is_int_or_string(schema):
+        _set_int_or_string(found)
     if schema.get(_EMBEDDED) and not opaque:
         found["properties"] = found.get("properties", {}) | _object_fields(v2=v2, embedded=True)
         required = found.get("required", [])
@@ -138,7 +138,7 @@ def _fields(fields: Object, *, v2: bool) -> Object:
     return found
 
 
-def _settle_v2(found: Object, schema: Object) -> None:
+def _normalize_v2(found: Object, schema: Object) -> None:
     """Removes keywords that are invalid after other keywords were omitted."""
     if found.get("type") == "array" and "items" not in found:
         del found["type"]
@@ -154,13 +154,13 @@ def _is_nullable(schema: Json) -> bool:
     return isinstance(schema, dict) and bool(schema.get("nullable"))
 
 
-def _says_either(schema: Object) -> bool:
+def _is_int_or_string(schema: Object) -> bool:
     """Returns True if a schema already states that its value is a number or a string."""
     parts = schema.get("allOf") or ()
     return schema.get("anyOf") == _EITHER or any(part.get("anyOf") == _EITHER for part in parts[:1])
 
 
-def _say_either(found: Object) -> None:
+def _set_int_or_string(found: Object) -> None:
     if "anyOf" in found:
         found["allOf"] = [{"anyOf": _EITHER}, *found.get("allOf", ())]
     else:

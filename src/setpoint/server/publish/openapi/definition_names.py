@@ -29,15 +29,15 @@ def tag(gv: GroupVersion) -> str:
     return f"{group_tag(gv.group)}_{_identifier(gv.version, capital=False)}"
 
 
-def group_operation_id(group: str, verb: str, rest: str) -> str:
+def group_operation_id(group: str, verb: str, suffix: str) -> str:
     """Returns the ID of an operation on a group: `getAppsAPIGroup`."""
-    return f"{verb}{_identifier(_short(group), capital=True)}{rest}"
+    return f"{verb}{_identifier(_short(group), capital=True)}{suffix}"
 
 
-def operation_id(gv: GroupVersion, verb: str, rest: str) -> str:
+def operation_id(gv: GroupVersion, verb: str, suffix: str) -> str:
     """Returns an operation ID: `list` and `PodForAllNamespaces` in the core group are
     `listCoreV1PodForAllNamespaces`."""
-    return group_operation_id(gv.group, verb, _identifier(gv.version, capital=True) + rest)
+    return group_operation_id(gv.group, verb, _identifier(gv.version, capital=True) + suffix)
 
 
 def _short(group: str) -> str:

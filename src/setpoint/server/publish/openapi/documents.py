@@ -21,7 +21,7 @@ from setpoint.schema.builtin import RELEASE
 from setpoint.server.codec.negotiation import clauses
 from setpoint.server.message import Response
 from setpoint.server.publish.openapi.definition_names import root_path
-from setpoint.server.publish.read_only import check_method, digest, is_known
+from setpoint.server.publish.read_only import check_method, digest, is_not_modified
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -116,7 +116,7 @@ class OpenAPI:
         body = _encode({"paths": paths})
         etag = _etag(digest(body))
         headers = [("ETag", etag)]
-        if is_known(context, etag):
+        if is_not_modified(context, etag):
             return Response(304, "", b"", headers)
         # The content type is kube-apiserver's: clients ignore it.
         return Response(200, "text/plain; charset=utf-8", body, headers)
@@ -134,7 +134,7 @@ class OpenAPI:
         if asked:
             expires = format_datetime(context.services.clock.now() + _A_YEAR, usegmt=True)
             headers += [("Cache-Control", "public, immutable"), ("Expires", expires)]
-        if is_known(context, etag):
+        if is_not_modified(context, etag):
             return Response(304, "", b"", headers)
         return Response(200, media_type, await self._document(context.registry, path, found, media_type), headers)
 
@@ -154,16 +154,16 @@ class OpenAPI:
         registry = context.registry
         etag = _etag(digest(media_type.encode() + self._hash(list(registry)).encode()))
         headers = [("ETag", etag), ("Vary", "Accept-Encoding, Accept")]
-        if is_known(context, etag):
+        if is_not_modified(context, etag):
             return Response(304, "", b"", headers)
         key = f"openapi v2 {media_type}"
         async with self._making:
             body = registry.documents.get(key)
             if not isinstance(body, bytes):
-                body = registry.documents[key] = await asyncio.to_thread(self._whole, registry, media_type)
+                body = registry.documents[key] = await asyncio.to_thread(self._full_document, registry, media_type)
         return Response(200, media_type, body, headers)
 
-    def _whole(self, registry: Registry, media_type: str) -> bytes:
+    def _full_document(self, registry: Registry, media_type: str) -> bytes:
         form, known = _form(media_type), self._fragments[media_type]
         builtin = self._builtin.get(media_type)
         if builtin is None:
