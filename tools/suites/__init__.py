@@ -1,0 +1,1 @@
+"""Runs suites of other projects against Setpoint. docs/suites.md has the results."""
