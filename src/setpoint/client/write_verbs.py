@@ -20,8 +20,9 @@ from setpoint.client.selectors import FieldsArgument, LabelsArgument, fields_tex
 from setpoint.objects.tree import Object
 
 STATUS = "status"
-# Metadata fields that only the server sets.
-_SERVERS_OWN = frozenset(("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid"))
+# Metadata fields that only the server sets; those of an object that was read.
+_SYSTEM_FIELDS = frozenset(("managedFields", "resourceVersion", "creationTimestamp", "generation", "uid", "selfLink"))
+_READ = ("managedFields", "creationTimestamp")
 
 
 class Writing(Requests):
@@ -93,7 +94,8 @@ class Writing(Requests):
 
     async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Server-side apply: sets the fields of `obj`, and makes the field manager their owner. Raises ApplyConflict if
-        another manager owns a field with a different value, unless `force` is set."""
+        another manager owns a field with a different value, unless `force` is set; Conflict if `obj` has a
+        resourceVersion and the server has another; and ValueError for an object that was read from a server."""
         tree = tree_of(obj)
         name, namespace = place_of(tree)
         found = await self._apply(ref_of(obj), configuration(tree), name, namespace, subresource, force, how)
@@ -189,8 +191,21 @@ def _query(options: Options, how: WriteOptions) -> Query:
 
 
 def configuration(tree: Object) -> bytes:
-    """Returns an object as an apply configuration, without the metadata that only the server sets."""
+    """Returns the body of an apply. Raises ValueError for an object that was read from a server, because the field
+    manager would become the owner of every field."""
     metadata = tree.get("metadata")
-    if not isinstance(metadata, dict) or _SERVERS_OWN.isdisjoint(metadata):
-        return encode(tree)
-    return encode({**tree, "metadata": {name: metadata[name] for name in metadata if name not in _SERVERS_OWN}})
+    if isinstance(metadata, dict) and any(metadata.get(name) for name in _READ):
+        raise ValueError(
+            f"cannot apply {tree.get('kind')} {metadata.get('name')}: the object was read from a server, and apply "
+            "would claim all of its fields. Change it with `edit`, or apply a new object with the fields that you own"
+        )
+    return encode(tree)
+
+
+def without_system_fields(tree: Object) -> Object:
+    """Returns an object that was read from a server without the metadata that only the server sets, for an apply that
+    shall own every other field."""
+    metadata = tree.get("metadata")
+    if not isinstance(metadata, dict) or _SYSTEM_FIELDS.isdisjoint(metadata):
+        return tree
+    return {**tree, "metadata": {name: metadata[name] for name in metadata if name not in _SYSTEM_FIELDS}}

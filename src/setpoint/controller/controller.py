@@ -25,7 +25,8 @@ from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
 from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
 from setpoint.client.options import Options as ClientOptions
-from setpoint.controller import suspension_report
+from setpoint.controller import child_report, suspension_report
+from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
@@ -432,6 +433,10 @@ class Controller:
             await self._report(ctx, final=False)
             raise
         except Exception as failure:
+            if isinstance(failure, ChildError) and self.primary is not None:
+                regarding = self.primary_object(ctx.request)
+                if regarding is not None:
+                    child_report.report(ctx, self.primary, regarding, failure)
             try:
                 await self._report(ctx, final=False, failed=not isinstance(failure, Conflict))
             except Exception as error:
@@ -439,6 +444,7 @@ class Controller:
             raise
         if result is not None and not isinstance(result, Result):
             raise TerminalError(f"reconcile must return a Result or None, not {type(result).__name__}")
+        await child_report.clear(ctx)
         await self._report(ctx, final=True)
         return result
 

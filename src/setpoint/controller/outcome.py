@@ -4,11 +4,13 @@
 * `Requeue`: runs again after the given time, or with backoff; not an error.
 * `TerminalError`: logged, and not retried before the next change.
 * Conflict: another client wrote first. Retried with backoff on the newer version, without an error in the log.
+* ChildError: reported as a condition and an event. Logged without a traceback, and retried with backoff.
 * Any other exception: logged and retried with backoff.
 """
 
 import logging
 
+from setpoint.controller.child_apply import ChildError
 from setpoint.controller.queue import Queue
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CANCELLED, CONFLICT, ERROR, REQUEUE, REQUEUE_AFTER, TERMINAL, ReconcileRecord
@@ -48,5 +50,5 @@ def _retry(run: ReconcileRecord, error: BaseException, queue: Queue[Request]) ->
         return
     run.result = run.result or ERROR
     what = f"{type(error).__name__}: {error}"
-    trace = error if run.result == ERROR else None
+    trace = error if run.result == ERROR and not isinstance(error, ChildError) else None
     _log.error("%s %s: %s; retrying in %.3g s", run.controller, run.request, what, seconds, exc_info=trace)

@@ -7,7 +7,7 @@ not trigger the request: declare such kinds with `reads=[...]` if they should.
 Objects from the cache are shared and read-only: use `obj.edit()` or `thaw(tree)` for a mutable copy.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
 from setpoint.cache.cache import Cache, NotCached
@@ -23,6 +23,7 @@ from setpoint.client.options import ListOptions, Options, WriteOptions
 from setpoint.client.requests import place_of
 from setpoint.client.selectors import LabelsArgument, labels_text
 from setpoint.client.write_verbs import configuration
+from setpoint.controller.child_apply import Child, apply_child, owner_in
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.read_tracker import Lookup
 from setpoint.controller.recording_client import RecordingClient, RunRecorder, metadata_of
@@ -128,7 +129,7 @@ class ReconcileClient(RecordingClient):
         return self._expectations.is_uncertain(self._reader.request)
 
     @property
-    def _live(self) -> RecordingClient:
+    def live(self) -> RecordingClient:
         """A client for the same reconcile without the cache."""
         return RecordingClient(self, self.options, self._recorder, self._expectations, self._primary)
 
@@ -340,7 +341,7 @@ class ReconcileClient(RecordingClient):
         **how: Unpack[WriteOptions],
     ) -> Any:
         """Reads an object from the server, calls `change` and writes the result; repeats this after a conflict."""
-        return await self._live.edit(kind_of(kind), name, namespace, change, subresource=subresource, **how)
+        return await self.live.edit(kind_of(kind), name, namespace, change, subresource=subresource, **how)
 
     async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Replaces an object. Not sent if the object is equal to the cached one."""
@@ -357,8 +358,22 @@ class ReconcileClient(RecordingClient):
                 return obj
         return await super().update(obj, subresource=subresource, **how)
 
-    async def apply(self, obj: Obj, *, force: bool = False, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
-        """Applies an object (server-side apply). Not sent if already applied and the object is unchanged since."""
+    async def apply(
+        self,
+        obj: Obj,
+        *,
+        force: bool | None = None,
+        recreate: bool = False,
+        subresource: str = "",
+        **how: Unpack[WriteOptions],
+    ) -> Obj:
+        """Applies an object (server-side apply). Not sent if already applied and the object is unchanged since.
+
+        A child (`ctx.own`) that the reconciled object controls gets its fields back from other managers; `force=False`
+        leaves them. Raises ChildError if another object has the name of the child, or if the server rejects a change of
+        the child; `recreate=True` then replaces the child. The controller reports a ChildError as a condition and an
+        event.
+        """
         ref, tree = ref_of(obj), tree_of(obj)
         name, namespace = place_of(tree)
         body = configuration(tree)
@@ -369,7 +384,16 @@ class ReconcileClient(RecordingClient):
         if entry is not None and self._applied.is_applied(applied, hash(body), entry.meta.resource_version):
             self._reader.record_write(Write("apply", ref.gvk, key, subresource, entry.meta.resource_version, True))
             return cast(Obj, _copy(ref, entry))
-        found = await self._apply(ref, body, name, namespace, subresource, force, how)
+        owner = None if subresource else owner_in(tree, self._primary, self._reader.request.name)
+
+        def send(is_forced: bool) -> Awaitable[Any]:
+            return self._apply(ref, body, name, namespace, subresource, is_forced, how)
+
+        if owner is None:
+            found = await send(bool(force))
+        else:
+            child = Child(ref, tree, name, namespace, owner)
+            found = await apply_child(self, child, send, force=force, recreate=recreate, how=how)
         if not how.get("dry_run", self.options.dry_run):
             self._applied.record(applied, hash(body), _version_of(found))
         return cast(Obj, found)

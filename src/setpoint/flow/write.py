@@ -46,13 +46,17 @@ async def _patched(client: Client, step: PlanStep, body: bytes, manager: str) ->
 
 async def _apply(client: Client, step: PlanStep, wanted: Object, manager: str) -> Object:
     force = bool(step.how.force)
-    if not step.only_version or step.live is None:
-        return await client.apply(wanted, force=force, field_manager=manager)
+    if step.only_version and step.live is not None:
+        wanted = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": step.only_version}}
+    # A patch and not `apply`, because the plan has decided about objects of other owners.
     identity = step.identity
-    tree = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": step.only_version}}
-    patch = apply_configuration(tree)
     found: Object = await client.patch(
-        KindRef(step.gvk), patch, identity.name, identity.namespace, force=force, field_manager=manager
+        KindRef(step.gvk),
+        apply_configuration(wanted),
+        identity.name,
+        identity.namespace,
+        force=force,
+        field_manager=manager,
     )
     return found
 

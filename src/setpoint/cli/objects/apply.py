@@ -81,6 +81,7 @@ async def _apply(server: Server, places: tuple[str, ...], how: dict[str, Any]) -
 async def _apply_each(client: "Client", objects: "list[Object]", how: dict[str, Any]) -> None:
     """Applies the objects one after the other. Continues after failures."""
     from setpoint.client.mapper import NoMatch
+    from setpoint.client.write_verbs import without_system_fields
     from setpoint.flow.order import rank
     from setpoint.objects.errors import APIError, NotFound
     from setpoint.objects.gvk import GroupKind, GroupVersionKind
@@ -101,7 +102,9 @@ async def _apply_each(client: "Client", objects: "list[Object]", how: dict[str, 
         try:
             await place_in_namespace(client, tree)
             before = await _as_is(client, tree)
-            after = await client.apply(tree, force=how["force_conflicts"], dry_run=is_dry, field_validation="Strict")
+            after = await client.apply(
+                without_system_fields(tree), force=how["force_conflicts"], dry_run=is_dry, field_validation="Strict"
+            )
         except (APIError, NoMatch, ValueError) as error:
             if isinstance(error, NotFound) and is_dry:
                 error = NotFound(

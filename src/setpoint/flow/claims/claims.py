@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, TypeAlias, Unpack
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
-from setpoint.client.patches import apply_configuration, merge
+from setpoint.client.patches import merge
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.handler import mapped
@@ -168,11 +168,7 @@ class ClaimController(Controller):
             "metadata": metadata,
             "spec": {**spec, "claimRef": refs.reference_to(claim)},
         }
-        if "resourceVersion" not in metadata:
-            return await ctx.client.apply(tree, force=True)
-        patch = apply_configuration(tree)
-        bound: Object = await ctx.client.patch(KindRef(gvk), patch, name, claims.namespace, force=True)
-        return bound
+        return await ctx.client.apply(tree, force=True)
 
     # Status
 

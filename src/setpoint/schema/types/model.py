@@ -1,7 +1,7 @@
 """`Model`: the base of the classes that describe parts of an object.
 
 A model is a msgspec struct: fast to read and write, snake_case in Python and camelCase in JSON, with keyword-only
-fields. A field with its default value is written only if the author set it: as an argument of the constructor, or by an
+fields. A field with its default value is written only if set by the author: as an argument of the constructor, or by an
 assignment. Fields that the class does not declare are kept and written back (`unknown`). Objects from a cache are
 frozen (`frozen`); `edit()` returns a mutable copy.
 """
