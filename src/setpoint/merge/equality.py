@@ -13,19 +13,19 @@ def identical(left: Json, right: Json) -> bool:
     return left is right or (bool(left == right) and _same_types(left, right, False))
 
 
-def _same_types(left: Json, right: Json, numbers_alike: bool) -> bool:
+def _same_types(left: Json, right: Json, ignore_number_types: bool) -> bool:
     """Returns True if two trees that Python considers equal have the same types."""
     kind = type(left)
     if kind is str:  # a string equals only strings
         return True
     if kind is not type(right):
-        return numbers_alike and kind is not bool and type(right) is not bool
+        return ignore_number_types and kind is not bool and type(right) is not bool
     if kind is dict:
         for key, item in left.items():
-            if type(item) is not str and not _same_types(item, right[key], numbers_alike):
+            if type(item) is not str and not _same_types(item, right[key], ignore_number_types):
                 return False
     elif kind is list:
         for item, other in zip(left, right, strict=True):
-            if type(item) is not str and not _same_types(item, other, numbers_alike):
+            if type(item) is not str and not _same_types(item, other, ignore_number_types):
                 return False
     return True

@@ -79,7 +79,7 @@ class FieldManager:
         sent = _entries(new)
         if live is None and sent is None and type(new.get("metadata")) is dict:
             return self._created(new, manager)
-        before = _without_entries(live) if live is not None else self._nothing
+        before = _without_entries(live) if live is not None else self._empty_object
         after = _without_entries(new)
         managers = self._base(live, sent)
         if not managers and live is not None:
@@ -137,7 +137,9 @@ class FieldManager:
         try:
             managers = managedfields.decode(_entries(live))
             if not managers:
-                managers = self._update(self._nothing, before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE))
+                managers = self._update(
+                    self._empty_object, before, managers, self._identify(BEFORE_FIRST_APPLY, UPDATE)
+                )
             new, managers = self._apply(before, config, fields, managers, manager, force)
         except Conflicts as conflicts:
             rest = (
@@ -209,7 +211,7 @@ class FieldManager:
         return Identifier(manager or "unknown", operation, version, self._subresource)
 
     @cached_property
-    def _nothing(self) -> Object:
+    def _empty_object(self) -> Object:
         """The object before the first write."""
         zero = self._empty
         if zero is None:
@@ -219,7 +221,7 @@ class FieldManager:
     @cached_property
     def _unnamed(self) -> Object:
         """The object before the first write, without its apiVersion and kind."""
-        return {name: value for name, value in self._nothing.items() if name not in ("apiVersion", "kind")}
+        return {name: value for name, value in self._empty_object.items() if name not in ("apiVersion", "kind")}
 
     def _now(self) -> str:
         return format_time(self._clock.now())
@@ -249,12 +251,12 @@ class FieldManager:
             found = [TypeProblem("", "it does not fit a version that its fields are owned in")]
         return self._mismatch(f"failed to create typed live object ({self._name(live)})", found)
 
-    def _mismatch(self, what: str, found: list[TypeProblem]) -> Invalid:
+    def _mismatch(self, description: str, found: list[TypeProblem]) -> Invalid:
         """Returns the error for a value that does not match its type. The real server answers with code 500 instead."""
         reason = FieldErrorType.TYPE_INVALID.reason
         causes = [StatusCause(reason, problem.message, problem.path.removeprefix(".")) for problem in found]
         kind = self._gvk
-        return Invalid(f"{what}: {validate.text(found)}", group=kind.group, kind=kind.kind, causes=causes)
+        return Invalid(f"{description}: {validate.text(found)}", group=kind.group, kind=kind.kind, causes=causes)
 
     def _name(self, tree: Object) -> str:
         metadata = tree.get("metadata")

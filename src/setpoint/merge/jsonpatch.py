@@ -163,7 +163,7 @@ class _Document:
         self.put(self.change(operation, operation.path), operation.value)
 
     def remove(self, operation: Operation) -> None:
-        self.take(self.change(operation, operation.path))
+        self.pop(self.change(operation, operation.path))
 
     def replace(self, operation: Operation) -> None:
         if operation.path == "":
@@ -179,7 +179,7 @@ class _Document:
             place.container[place.index()] = operation.value
 
     def move(self, operation: Operation) -> None:
-        value = self.take(self.change(operation, operation.source, "from"))
+        value = self.pop(self.change(operation, operation.source, "from"))
         self.put(self.change(operation, operation.path), value)
 
     def copy(self, operation: Operation) -> None:
@@ -231,11 +231,11 @@ class _Document:
         elif place.key == "-":
             place.container.append(value)
         else:
-            index = place.index(room=1)
+            index = place.index(beyond=1)
             self.shift(place, index)
             place.container.insert(index, value)
 
-    def take(self, place: "_PatchTarget") -> Json:
+    def pop(self, place: "_PatchTarget") -> Json:
         if type(place.container) is dict:
             if place.key not in place.container:
                 raise _Nowhere(place.field, f"Unable to remove nonexistent key: {place.key}: missing value", place.key)
@@ -309,13 +309,13 @@ class _PatchTarget:
         except _Nowhere:
             raise _Nowhere(self.field) from None
 
-    def index(self, room: int = 0) -> int:
+    def index(self, beyond: int = 0) -> int:
         """Returns the index into the list, which may be `room` beyond its end."""
-        size = len(self.container) + room
+        size = len(self.container) + beyond
         try:
             index = parse_int(self.key)
         except ValueError as error:
-            why = f"value was not a proper array index: '{self.key}': {error}" if room else str(error)
+            why = f"value was not a proper array index: '{self.key}': {error}" if beyond else str(error)
             raise _Nowhere(self.field, why, self.key) from None
         if not -size <= index < size:
             raise _Nowhere(self.field, f"Unable to access invalid index: {index}: invalid index referenced", self.key)

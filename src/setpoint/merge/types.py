@@ -81,7 +81,7 @@ class _Build:
         root = make(self)
         for complete in self._later:
             complete()
-        _settle(self._made)
+        _compute_properties(self._made)
         return root
 
     def definition(self, name: str) -> Type:
@@ -248,7 +248,7 @@ def _list_relationship(schema: Schema) -> tuple[bool, tuple[str, ...]]:
     return False, ()
 
 
-def _settle(made: list[MapType | ListType]) -> None:
+def _compute_properties(made: list[MapType | ListType]) -> None:
     """Computes the properties of each container that depend on its contents; containers may contain themselves."""
     for kind in made:
         kind.collapses = kind.atomic

@@ -58,7 +58,7 @@ class Updater:
     ) -> tuple[FieldSet, Managers]:
         """Returns the changed fields, which the writer will own, and the managers with their remaining fields."""
         managers = self._reconcile(managers)
-        change, managers = self._take(live, new, version, managers, me, force=True)
+        change, managers = self._transfer_ownership(live, new, version, managers, me, force=True)
         mine = managers.get(me)
         if mine is not None and change.removed:
             rest = fieldset.difference(mine.fields, change.removed)
@@ -92,7 +92,7 @@ class Updater:
             if new is not live and equal(new, live):
                 new = live
         if len(managers) > 1:  # otherwise there is no other manager to take fields from
-            _, managers = self._take(live, new, version, managers, me, force)
+            _, managers = self._transfer_ownership(live, new, version, managers, me, force)
         return new, managers
 
     def without_reset(self, fields: FieldSet, version: str) -> FieldSet:
@@ -116,7 +116,7 @@ class Updater:
             self.without_reset(fieldset.union(modified, added), version), self.without_reset(removed, version)
         )
 
-    def _take(
+    def _transfer_ownership(
         self, live: Object, new: Object, version: str, managers: Managers, me: Identifier, force: bool
     ) -> tuple[FieldSetChange, Managers]:
         """Takes the changed fields from all other managers. Without force, their ownership is a conflict."""
@@ -155,7 +155,9 @@ class Updater:
                 return merged
             if all(managed.api_version == version for managed in managers.values()):
                 owners = [mine.fields, *(managed.fields for managed in managers.values() if managed is not mine)]
-                doomed = self.types[version].doomed(merged, last.fields, owners, dropped=False, gone=False)
+                doomed = self.types[version].fields_to_remove(
+                    merged, last.fields, owners, dropped=False, is_container_removed=False
+                )
                 rest: Object = merged if doomed is None else self.types[version].remove(merged, doomed)
                 return rest
         return self._prune_versions(merged, managers, mine, last)

@@ -338,19 +338,19 @@ def _filtered(value: Json, values: _Values) -> list[Json]:
 
 
 def _exists(steps: list[_Step]) -> _Step:
-    def holds(item: Json) -> bool:
+    def matches(item: Json) -> bool:
         try:
             return bool(_run(steps, [item]))
         except JSONPathError as error:
             return bool(error.values)
 
-    return lambda values: [item for value in values for item in _filtered(value, values) if holds(item)]
+    return lambda values: [item for value in values for item in _filtered(value, values) if matches(item)]
 
 
 def _filter(left: list[_Step], symbol: str, right: list[_Step]) -> _Step:
     compare = _OPERATORS.get(symbol)
 
-    def holds(item: Json, values: _Values) -> bool:
+    def matches(item: Json, values: _Values) -> bool:
         lefts, rights = _run(left, [item]), _run(right, [item])
         if not lefts or not rights:
             return False
@@ -365,4 +365,4 @@ def _filter(left: list[_Step], symbol: str, right: list[_Step]) -> _Step:
             raise JSONPathError("invalid type for comparison")
         return compare(a, b)
 
-    return lambda values: [item for value in values for item in _filtered(value, values) if holds(item, values)]
+    return lambda values: [item for value in values for item in _filtered(value, values) if matches(item, values)]

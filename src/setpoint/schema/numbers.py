@@ -13,7 +13,7 @@ EXACT = 2**53 - 1
 _NUMERIC = ("integer", "number")
 
 
-def whole(value: Any) -> Any:
+def as_integer(value: Any) -> Any:
     """Returns an integral float as an integer; any other float, or one too large to be exact, unchanged."""
     return int(value) if -EXACT <= value <= EXACT and value == int(value) else value
 
@@ -38,7 +38,7 @@ def normalize(tree: Json, schema: Schema, *, view: View = plain_view) -> None:
 
 def _normalized(value: Json, schema: Schema, view: View) -> Json:
     if type(value) is float:
-        return whole(value) if is_numeric(view(schema)) else value
+        return as_integer(value) if is_numeric(view(schema)) else value
     if type(value) in (dict, list):
         normalize(value, schema, view=view)
     return value

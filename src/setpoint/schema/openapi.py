@@ -133,19 +133,19 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
 
     def to_json(self) -> Object:
         """Returns the JSON of the schema, without keywords that have their default value."""
-        return {keyword: value if keyword in _ANY_JSON else _json_of(value) for keyword, value in self._said()}
+        return {keyword: value if keyword in _ANY_JSON else _json_of(value) for keyword, value in self._keywords()}
 
     def keywords(self) -> set[str]:
         """Returns the keywords of the schema. Cheaper than `to_json`, which also converts their values."""
-        return {keyword for keyword, _ in self._said()}
+        return {keyword for keyword, _ in self._keywords()}
 
-    def says_only(self, keyword: str) -> bool:
+    def has_only(self, keyword: str) -> bool:
         """Returns True if the schema has only this keyword."""
-        said = self._said()
+        said = self._keywords()
         first = next(said, None)
         return first is not None and first[0] == keyword and next(said, None) is None
 
-    def _said(self) -> Iterator[tuple[str, Any]]:
+    def _keywords(self) -> Iterator[tuple[str, Any]]:
         for name, keyword, unsaid in _KEYWORDS:
             value = getattr(self, name)
             if value is unsaid or value is UNSET or (value == unsaid and type(value) is type(unsaid)):

@@ -51,7 +51,7 @@ def pattern_error(pattern: str) -> str:
     try:
         _compile(pattern)
     except re2.error as fault:
-        text = _said(fault)
+        text = _message(fault)
         if text == _TOO_LARGE:
             return f"error parsing regexp: expression too large: `{pattern}`"
         what, _, where = text.partition(": ")
@@ -72,12 +72,12 @@ def _compile(pattern: str) -> Any:
     try:
         return re2.compile(pattern, _OPTIONS)
     except re2.error as fault:
-        if _said(fault) != _TOO_LARGE:
+        if _message(fault) != _TOO_LARGE:
             raise
     return re2.compile(pattern, _LARGE)
 
 
-def _said(fault: re2.error) -> str:
+def _message(fault: re2.error) -> str:
     said = fault.args[0]
     return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
 
@@ -157,7 +157,7 @@ _CLASSES = {
 _CONTROLS = {"t": "\t", "n": "\n", "f": "\f", "r": "\r", "v": "\v", "a": "\a"}
 
 
-class _Unsure(Exception):  # noqa: N818 - not an error: the pattern is left to RE2
+class _Ambiguous(Exception):  # noqa: N818 - not an error: the pattern is left to RE2
     """The pattern has a construct that the two engines may interpret differently."""
 
 
@@ -184,16 +184,16 @@ class _PatternReader:
     def peek(self) -> str:
         return self.text[self.at] if self.at < len(self.text) else ""
 
-    def take(self) -> str:
+    def next(self) -> str:
         char = self.peek()
         if not char:
-            raise _Unsure
+            raise _Ambiguous
         self.at += 1
         return char
 
     def choice(self, depth: int) -> _Node:
         if depth > 20:
-            raise _Unsure
+            raise _Ambiguous
         branches = [self.sequence(depth)]
         while self.peek() == "|":
             self.at += 1
@@ -228,12 +228,12 @@ class _PatternReader:
         if bounds is None:
             return part
         if part.kind == "anchor":
-            raise _Unsure
+            raise _Ambiguous
         low, high = bounds
         if self.peek() == "?":  # a lazy repetition matches the same texts
             self.at += 1
         if self.peek() and self.peek() in "*+?{":
-            raise _Unsure
+            raise _Ambiguous
         suffix = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get(bounds)
         if suffix is None:
             suffix = f"{{{low},{'' if high is None else high}}}"
@@ -249,7 +249,7 @@ class _PatternReader:
             return None
         found = re.compile(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}").match(self.text, self.at)
         if found is None:
-            raise _Unsure
+            raise _Ambiguous
         self.at = found.end()
         low = int(found[1])
         if not found[2]:
@@ -257,15 +257,15 @@ class _PatternReader:
         return low, int(found[3]) if found[3] else None
 
     def single(self, depth: int) -> _Node:
-        char = self.take()
+        char = self.next()
         if char == "(":
             if self.peek() == "?":
                 if self.text[self.at : self.at + 2] != "?:":
-                    raise _Unsure
+                    raise _Ambiguous
                 self.at += 2
             inner = self.choice(depth + 1)
-            if self.take() != ")":
-                raise _Unsure
+            if self.next() != ")":
+                raise _Ambiguous
             return inner._replace(source=f"(?:{inner.source})")
         if char == "^":
             return _Node("anchor", "^", 0, True)
@@ -279,20 +279,20 @@ class _PatternReader:
             mask, source = self.escape()
             return _Node("char", f"[{source}]", mask)
         if char in "*+?{":
-            raise _Unsure
+            raise _Ambiguous
         return _Node("char", re.escape(char), _bits(char))
 
     def escape(self) -> tuple[int, str]:
         """Parses the escape after a backslash to a mask and to source for a bracket expression."""
-        char = self.take()
+        char = self.next()
         if char in _CLASSES:
             return _CLASSES[char]
         if char.lower() in _CLASSES and char.isupper():
-            raise _Unsure
+            raise _Ambiguous
         if char in _CONTROLS:
             char = _CONTROLS[char]
         elif char.isalnum() or ord(char) >= 128:
-            raise _Unsure
+            raise _Ambiguous
         return _bits(char), re.escape(char)
 
     def bracket(self) -> _Node:
@@ -301,10 +301,10 @@ class _PatternReader:
             self.at += 1
         mask, source = 0, ""
         members = 0
-        while (char := self.take()) != "]" or members == 0:
+        while (char := self.next()) != "]" or members == 0:
             members += 1
             if char == "[" and self.peek() in (":", ".", "="):
-                raise _Unsure
+                raise _Ambiguous
             if char == "\\":
                 bits, text = self.escape()
             else:
@@ -312,9 +312,9 @@ class _PatternReader:
             if self.peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 low = char if char != "\\" else ""
                 self.at += 1
-                high = self.take()
+                high = self.next()
                 if not low or high in "\\[" or ord(low) > ord(high):
-                    raise _Unsure
+                    raise _Ambiguous
                 bits = _ALL if ord(high) >= 128 else _bits("".join(map(chr, range(ord(low), ord(high) + 1))))
                 text = f"{re.escape(low)}-{re.escape(high)}"
             mask |= bits
@@ -341,7 +341,7 @@ def _translate(pattern: str) -> Quick | None:
         if reader.peek():
             return None
         ways, loops = _effort(tree, 0)
-    except _Unsure:
+    except _Ambiguous:
         return None
     if not pattern.startswith("^") or tree.kind == "choice":
         loops += 1  # the search may begin at any position
@@ -386,5 +386,5 @@ def _effort(node: _Node, follow: int) -> tuple[int, int]:
         ways, loops = _effort(part, follow)
         return (ways, loops) if settled else (ways + 1, loops)
     if part.empty or not settled or _effort(part, follow | part.first) != (1, 0):
-        raise _Unsure
+        raise _Ambiguous
     return 1, 0

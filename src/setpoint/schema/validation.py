@@ -45,10 +45,10 @@ def validate_object(
     `before` are previous errors (of metadata, of the scale subresource): they come first, and also decide whether rules
     are evaluated. With `quick`, raises `Lengthy` if rules may take long.
     """
-    return ask_rules(compiled, tree, old, [*before, *compiled.validate(tree, old)], quick=quick)
+    return evaluate_rules(compiled, tree, old, [*before, *compiled.validate(tree, old)], quick=quick)
 
 
-def ask_rules(
+def evaluate_rules(
     compiled: CompiledSchema, tree: Json, old: Json, errors: list[FieldError], *, quick: bool = False
 ) -> Verdict:
     """Evaluates the rules of a schema and adds their errors to those found before."""

@@ -32,7 +32,7 @@ from setpoint.server.codec.compression import LEAST, compressed
 from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
 from setpoint.server.codec.protobuf_form import ProtobufForm
 from setpoint.server.codec.request_body import media_type
-from setpoint.server.codec.response import error_answer, failure_answer, wants_indents
+from setpoint.server.codec.response import error_answer, failure_answer, is_pretty
 from setpoint.server.codec.warning_headers import warning_headers
 from setpoint.server.message import NO_CACHE, Request, Response
 from setpoint.server.ports import User
@@ -44,7 +44,7 @@ from setpoint.server.requestinfo import OWN_GROUP, request_info
 from setpoint.server.routes import VERBS, HandlerRoute, Route, find
 from setpoint.server.timeouts import Timeouts
 from setpoint.server.verbs.patch import check_media_type
-from setpoint.server.verbs.read_fast_path import MOMENT, AtHand, Repeat, Standing
+from setpoint.server.verbs.read_fast_path import MOMENT, PeekableStore, Repeat, Standing
 from setpoint.store.contract import StoreError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Pipeline:
         """Returns a fast path for further reads of the object that the client has just read, or None if the full
         pipeline is required."""
         store, authenticator = self.services.store, self.services.authenticator
-        if self._auditor is not None or request.query or not isinstance(store, AtHand):
+        if self._auditor is not None or request.query or not isinstance(store, PeekableStore):
             return None
         if not isinstance(authenticator, Standing) or not authenticator.stands(request, 2 * MOMENT):
             return None
@@ -127,7 +127,7 @@ class Pipeline:
         form = None
         if accepted.media_type == PROTOBUF and not accepted.form:
             form = await ProtobufForm.of(context, resource, accepted)
-        elif accepted != PLAIN or wants_indents(request, ""):
+        elif accepted != PLAIN or is_pretty(request, ""):
             return None
         return Repeat(context, resource, store, self._observer, authenticator, epoch, form)
 

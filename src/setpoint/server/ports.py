@@ -12,7 +12,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.provenance import Actor, Cause
 from setpoint.objects.tree import Object
 from setpoint.server.message import Request
-from setpoint.server.registry.conversion.pending import Held
+from setpoint.server.registry.conversion.pending import ConvertedObjects
 from setpoint.server.registry.indexes import View
 from setpoint.server.registry.resource import Resource
 from setpoint.server.requestinfo import RequestInfo
@@ -175,7 +175,7 @@ class Operation:
     # State that a plugin keeps from the first run to the second, by plugin name.
     plugin_state: dict[str, Any] = field(default_factory=dict)
     # Keeps the converted objects cached, in the version that a webhook is about to receive.
-    held: Held = ()
+    converted: ConvertedObjects = ()
 
     @property
     def kind(self) -> GroupVersionKind:

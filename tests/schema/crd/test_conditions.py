@@ -15,7 +15,7 @@ from setpoint.schema.crd.conditions import (
     judge_approval,
     mark_for_deletion,
     set_condition,
-    settle_names,
+    update_name_conditions,
 )
 from setpoint.schema.crd.defaults import prepare_for_create
 from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
@@ -33,11 +33,11 @@ def told(tree: Object) -> dict[str, tuple[str, str]]:
 
 
 def established(clock: ManualClock) -> Object:
-    return establish(settle_names(prepare_for_create(PLAIN), [], clock), clock)
+    return establish(update_name_conditions(prepare_for_create(PLAIN), [], clock), clock)
 
 
 def test_a_new_definition_installs_and_is_then_established(clock: ManualClock) -> None:
-    installing = settle_names(prepare_for_create(PLAIN), [], clock)
+    installing = update_name_conditions(prepare_for_create(PLAIN), [], clock)
     assert told(installing) == {"NamesAccepted": ("True", "NoConflicts"), "Established": ("False", "Installing")}
     assert not is_served(CustomResourceDefinition.parse(installing))
     done = establish(installing, clock)
@@ -57,16 +57,16 @@ def test_an_established_definition_stays_so_when_it_loses_a_new_name(clock: Manu
         "spec": {"group": "ex.com"},
         "status": {"acceptedNames": {"plural": "g", "kind": "G", "shortNames": ["gd"]}},
     }
-    lost = settle_names(tree, [other], clock)
+    lost = update_name_conditions(tree, [other], clock)
     assert told(lost)["NamesAccepted"] == ("False", "ShortNamesConflict")
     assert told(lost)["Established"] == ("True", "InitialNamesAccepted")
 
 
 def test_a_loser_is_established_when_the_name_is_free(clock: ManualClock) -> None:
     other = {"spec": {"group": "ex.com"}, "status": {"acceptedNames": {"plural": "g", "kind": "Widget"}}}
-    lost = settle_names(prepare_for_create(PLAIN), [other], clock)
+    lost = update_name_conditions(prepare_for_create(PLAIN), [other], clock)
     assert told(lost)["Established"] == ("False", "NotAccepted")
-    free = settle_names(lost, [], clock)
+    free = update_name_conditions(lost, [], clock)
     assert told(free) == {"NamesAccepted": ("True", "NoConflicts"), "Established": ("False", "Installing")}
     assert told(establish(free, clock))["Established"][0] == "True"
 
@@ -74,12 +74,12 @@ def test_a_loser_is_established_when_the_name_is_free(clock: ManualClock) -> Non
 def test_a_bad_ca_bundle_keeps_a_definition_from_being_established(clock: ManualClock) -> None:
     webhook = {"clientConfig": {"url": "https://a", "caBundle": "Zm9v"}, "conversionReviewVersions": ["v1"]}
     change = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
-    tree = settle_names(prepare_for_create(build(PLAIN, change)), [], clock)
+    tree = update_name_conditions(prepare_for_create(build(PLAIN, change)), [], clock)
     assert told(establish(tree, clock))["Established"] == ("False", "InvalidCABundle")
 
 
 def test_the_time_of_a_transition_moves_only_with_the_status(clock: ManualClock) -> None:
-    tree = settle_names(prepare_for_create(PLAIN), [], clock)
+    tree = update_name_conditions(prepare_for_create(PLAIN), [], clock)
     clock.advance(60)
     again = set_condition(tree, conditions.NOT_ACCEPTED, clock)
     assert again["status"]["conditions"][1]["lastTransitionTime"] == "2026-01-31T12:00:00Z"

@@ -11,7 +11,7 @@ from tests.schema.crd.tables import named, steps, table
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
-from setpoint.schema.crd.conditions import establish, settle_names
+from setpoint.schema.crd.conditions import establish, update_name_conditions
 from setpoint.schema.crd.defaults import prepare_for_create
 from setpoint.schema.crd.definition import CustomResourceDefinition, Names
 from setpoint.schema.crd.names import accept_names, name_rule
@@ -49,7 +49,7 @@ def test_recorded_conflicts_give_the_same_status() -> None:
         body = step.get("body")
         if isinstance(body, dict) and body.get("kind") == "CustomResourceDefinition":
             tree = prepare_for_create(body)
-            known[body["metadata"]["name"]] = establish(settle_names(tree, known.values(), clock), clock)
+            known[body["metadata"]["name"]] = establish(update_name_conditions(tree, known.values(), clock), clock)
         elif step.get("method") == "GET" and "status" in (step["expect"].get("body") or {}):
             tree = known[step["path"].rpartition("/")[2]]
             recorded = step["expect"]["body"]["status"]
@@ -70,9 +70,9 @@ def test_settling_names_twice_changes_nothing(short_names: list[str]) -> None:
     clock = ManualClock(NOW)
     other = {"spec": {"group": "ex.com"}, "status": {"acceptedNames": {"plural": "gadgets", "kind": "Gadget"}}}
     tree = prepare_for_create(build(PLAIN, {"spec": {"names": {"shortNames": short_names}}}))
-    once = settle_names(tree, [other], clock)
+    once = update_name_conditions(tree, [other], clock)
     clock.advance(60)
-    assert settle_names(once, [other], clock) is once
+    assert update_name_conditions(once, [other], clock) is once
 
 
 def test_the_name_rule_speaks_of_plural_and_group() -> None:

@@ -7,7 +7,7 @@ from tests.server.authorization.cluster import Cluster, binding, role, rule, som
 
 from setpoint.schema.cel.program import Program
 from setpoint.schema.cel.values import EvaluationError
-from setpoint.server.access.authorization.cel_authorizer import asker, request_check
+from setpoint.server.access.authorization.cel_authorizer import check_authorizer, request_check
 from setpoint.server.ports import CREATE, Operation
 from setpoint.server.registry.kinds.admissionregistration.expressions import environment
 
@@ -29,7 +29,7 @@ async def evaluated(cluster: Cluster, expression: str) -> Any:
     services = cluster.server.services
     resource = services.registry.resource("", "v1", "configmaps")
     assert resource is not None
-    authorizer = await asker(services, somebody("ann"))
+    authorizer = await check_authorizer(services, somebody("ann"))
     operation = Operation(CREATE, resource, "default", "c", "", {}, None)
     program = Program(expression, environment(params=False))
     variables = {"authorizer": authorizer, "authorizer.requestResource": request_check(authorizer, operation)}

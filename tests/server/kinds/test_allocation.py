@@ -17,51 +17,51 @@ def using(*claims: Claims) -> Holdings:
 
 def test_what_nobody_asked_for_comes_from_the_upper_part_of_the_range() -> None:
     pool = Holdings().pool()
-    assert pool.take_address() == "10.0.1.1"
-    assert pool.take_address() == "10.0.1.2"
-    assert pool.take_port() == 30086
+    assert pool.reserve_address() == "10.0.1.1"
+    assert pool.reserve_address() == "10.0.1.2"
+    assert pool.reserve_port() == 30086
 
 
 def test_a_wanted_address_is_given_once() -> None:
     pool = Holdings().pool()
-    assert pool.take_address("10.0.0.10") == "10.0.0.10"
+    assert pool.reserve_address("10.0.0.10") == "10.0.0.10"
     with pytest.raises(AllocationError, match="provided IP is already allocated"):
-        pool.take_address("10.0.0.10")
+        pool.reserve_address("10.0.0.10")
 
 
 @pytest.mark.parametrize("wanted", ["10.1.0.1", "192.168.0.1"])
 def test_an_address_of_another_network_is_refused(wanted: str) -> None:
     with pytest.raises(AllocationError, match="the provided network does not match the current range"):
-        Holdings().pool().take_address(wanted)
+        Holdings().pool().reserve_address(wanted)
 
 
 @pytest.mark.parametrize("wanted", ["10.0.0.0", "10.0.255.255"])
 def test_the_ends_of_the_network_are_no_addresses(wanted: str) -> None:
     with pytest.raises(AllocationError, match="is not in the valid range"):
-        Holdings().pool().take_address(wanted)
+        Holdings().pool().reserve_address(wanted)
 
 
 def test_a_port_outside_the_range_or_taken_is_refused() -> None:
     pool = using(Claims([], [30001])).pool()
     with pytest.raises(AllocationError, match="The range of valid ports is 30000-32767"):
-        pool.take_port(80)
+        pool.reserve_port(80)
     with pytest.raises(AllocationError, match="provided port is already allocated"):
-        pool.take_port(30001)
+        pool.reserve_port(30001)
 
 
 @given(st.integers(1, 40))
 def test_a_range_is_given_out_whole_and_no_more(size: int) -> None:
     pool = Holdings(ports=range(30000, 30000 + size)).pool()
-    assert sorted(pool.take_port() for _ in range(size)) == list(range(30000, 30000 + size))
+    assert sorted(pool.reserve_port() for _ in range(size)) == list(range(30000, 30000 + size))
     with pytest.raises(AllocationError, match="range is full"):
-        pool.take_port()
+        pool.reserve_port()
 
 
 def test_a_network_is_given_out_whole_and_no_more() -> None:
     pool = Holdings(cidr="10.9.0.0/27").pool()
-    assert len({pool.take_address() for _ in range(30)}) == 30
+    assert len({pool.reserve_address() for _ in range(30)}) == 30
     with pytest.raises(AllocationError, match="range is full"):
-        pool.take_address()
+        pool.reserve_address()
 
 
 def test_what_services_have_is_in_use() -> None:
@@ -71,43 +71,43 @@ def test_what_services_have_is_in_use() -> None:
         {"spec": {"type": "ExternalName"}},
     ]
     pool = using(*map(claims_of, services)).pool()
-    assert pool.take_address() == "10.0.1.2"
-    assert pool.take_port() == 30088
+    assert pool.reserve_address() == "10.0.1.2"
+    assert pool.reserve_port() == 30088
 
 
 def test_what_a_write_has_taken_is_its_own_until_it_is_done() -> None:
     holdings = Holdings()
     first, second = holdings.pool(), holdings.pool()
-    assert first.take_address("10.0.0.9") == "10.0.0.9"
-    assert first.take_port() != second.take_port()
+    assert first.reserve_address("10.0.0.9") == "10.0.0.9"
+    assert first.reserve_port() != second.reserve_port()
     with pytest.raises(AllocationError, match="already allocated"):
-        second.take_address("10.0.0.9")
+        second.reserve_address("10.0.0.9")
     first.close()
     first.close()
-    assert second.take_address("10.0.0.9") == "10.0.0.9"
+    assert second.reserve_address("10.0.0.9") == "10.0.0.9"
 
 
 def test_a_service_may_have_again_what_it_has_and_nobody_else_may() -> None:
     both = [{"nodePort": 30007, "protocol": "TCP"}, {"nodePort": 30007, "protocol": "UDP"}]
     holdings = Holdings()
     holdings.changed("mine", claims_of({"spec": {"clusterIPs": ["10.0.0.9"], "ports": both}}))
-    assert holdings.pool("mine").take_port(30007) == 30007
+    assert holdings.pool("mine").reserve_port(30007) == 30007
     with pytest.raises(AllocationError, match="already allocated"):
-        holdings.pool("mine").take_port(30007)
+        holdings.pool("mine").reserve_port(30007)
     with pytest.raises(AllocationError, match="already allocated"):
-        holdings.pool("yours").take_address("10.0.0.9")
+        holdings.pool("yours").reserve_address("10.0.0.9")
     holdings.changed("mine", None)
-    assert holdings.pool("yours").take_address("10.0.0.9") == "10.0.0.9"
+    assert holdings.pool("yours").reserve_address("10.0.0.9") == "10.0.0.9"
 
 
 def test_what_is_promised_elsewhere_is_not_to_be_had_meanwhile() -> None:
     holdings = Holdings(ports=range(30000, 30002))
     pool = holdings.pool("mine", Claims([], [30000]))
-    assert pool.take_port() == 30001
+    assert pool.reserve_port() == 30001
     with pytest.raises(AllocationError, match="range is full"):
-        pool.take_port()
+        pool.reserve_port()
     pool.close()
-    assert holdings.pool().take_port(30000) == 30000
+    assert holdings.pool().reserve_port(30000) == 30000
 
 
 def test_what_comes_back_is_given_out_after_the_rest() -> None:
@@ -115,7 +115,7 @@ def test_what_comes_back_is_given_out_after_the_rest() -> None:
     given: list[int] = []
     for _ in range(4):
         pool = holdings.pool()
-        given.append(pool.take_port())
+        given.append(pool.reserve_port())
         pool.close()
     assert given == [30000, 30001, 30002, 30000]
 
@@ -134,7 +134,7 @@ def test_however_services_come_and_go_nobody_is_given_what_another_has(
             holdings.changed(key, None)
             continue
         try:
-            port = pool.take_port(wanted if which % 2 else 0)
+            port = pool.reserve_port(wanted if which % 2 else 0)
         except AllocationError:
             assert wanted in {port for other, port in has.items() if other != key}
         else:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setpoint.objects.tree import copy
 from setpoint.schema import builtin
-from setpoint.server.registry.kinds.gotypes.empty_lists import settle
+from setpoint.server.registry.kinds.gotypes.empty_lists import nullify_empty
 from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 CORE = "io.k8s.api.core.v1."
@@ -45,7 +45,7 @@ def test_lists_that_are_always_written_come_back_from_the_store_as_null() -> Non
     tree = _normal("Pod", {"spec": {"containers": [], "affinity": {"nodeAffinity": {}}}})
     terms: Any = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
     tree["spec"]["affinity"]["nodeAffinity"] = terms
-    settle(tree, CORE + "Pod")
+    nullify_empty(tree, CORE + "Pod")
     assert tree["spec"]["containers"] is None
     assert terms == {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": None}}
     assert _normal("Pod", {"spec": {}})["spec"]["containers"] is None

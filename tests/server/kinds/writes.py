@@ -12,7 +12,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema import builtin
 from setpoint.server.registry.kinds import strategy_for
 from setpoint.server.registry.kinds.core.service.allocator import Holdings, Pool, claims_of
-from setpoint.server.registry.kinds.gotypes.empty_lists import settle
+from setpoint.server.registry.kinds.gotypes.empty_lists import nullify_empty
 from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 CREATED = "2024-05-01T10:00:00Z"
@@ -112,7 +112,7 @@ class Writes:
         if strategy.keeps_generation:
             metadata["generation"] = 1
         strategy.prepare_for_create(tree)
-        settle(tree, place.definition)
+        nullify_empty(tree, place.definition)
         errors = strategy.allocate(tree, None, _pool(self._services())) if strategy.allocates else []
         if not errors:
             if not strategy.validates_metadata:
@@ -143,7 +143,7 @@ class Writes:
             else:
                 _restore(tree, old, "status")
         strategy.prepare_for_update(tree, old, place.subresource)
-        settle(tree, place.definition)
+        nullify_empty(tree, place.definition)
         if strategy.keeps_generation and place.subresource != "status" and strategy.bumps_generation(tree, old):
             tree["metadata"]["generation"] = stored.get("generation", 0) + 1
         errors: list[FieldError] = []

@@ -79,5 +79,5 @@ def test_an_object_is_the_same_whether_it_comes_as_json_or_as_protobuf(case: dic
     for tree in (from_json, from_protobuf):
         assert resource.shape.normalize(tree) == []
         resource.strategy.default(tree)
-        resource.shape.settle(tree)
+        resource.shape.normalize_stored(tree)
     assert from_json == from_protobuf

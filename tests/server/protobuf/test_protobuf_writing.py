@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from setpoint.objects.codec import MAX_DEPTH
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec.protobuf import decode
-from setpoint.server.codec.protobuf.kind_writer import KindWriter, kind_writer, known_writer
+from setpoint.server.codec.protobuf.kind_writer import KindWriter, cached_writer, kind_writer
 from setpoint.server.codec.protobuf.message_table import META, SCALARS, MessageField, table
 from setpoint.server.codec.protobuf.special_messages import SPECIAL
 from setpoint.server.codec.protobuf.special_writers import SPECIAL_WRITERS
@@ -94,7 +94,7 @@ def test_a_kind_without_a_message_has_no_writer() -> None:
 
 
 def test_a_writer_is_made_once() -> None:
-    assert writer("v1", "Node") is writer("v1", "Node") is known_writer("v1", "Node")
+    assert writer("v1", "Node") is writer("v1", "Node") is cached_writer("v1", "Node")
 
 
 # Trees as the server stores them

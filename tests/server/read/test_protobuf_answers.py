@@ -222,7 +222,7 @@ def test_the_messages_in_the_cache_are_limited_by_their_bytes() -> None:
     assert len(made) == 19
     cache.message("object", items[-8], make)
     assert len(made) == 20
-    cache.forget(items[-1].key)
+    cache.evict(items[-1].key)
     cache.message("object", items[-1], make)
     cache.message("metadata", items[-1], make)
     assert len(made) == 22

@@ -38,8 +38,8 @@ def wrong_type(expected: str, value: Json) -> BadPatch:
     return BadPatch(f"expected a {expected}, but received a {received}")
 
 
-def bad_format(what: str) -> BadRequest:
-    return BadRequest(f"invalid patch format of {what}")
+def bad_format(description: str) -> BadRequest:
+    return BadRequest(f"invalid patch format of {description}")
 
 
 def bad_order() -> BadRequest:

@@ -66,7 +66,7 @@ def merge_maps(original: Object, patch: Object, schema: PatchSchema, combining: 
         kind = type(value)
         if type(current) is not kind:
             if not deletes:
-                _take(merged, key, value, combining)
+                _set_or_remove(merged, key, value, combining)
         elif kind is dict or kind is list:
             try:
                 merged[key] = _merged(current, value, key, schema, combining, deletes)
@@ -96,7 +96,7 @@ def _directed(patch: Object) -> Object:
     raise unknown_patch_type(directive, patch)
 
 
-def _take(merged: Object, key: str, value: Json, keep_nulls: bool) -> None:
+def _set_or_remove(merged: Object, key: str, value: Json, keep_nulls: bool) -> None:
     """Sets or removes a field by a value of the patch that has no counterpart to merge with."""
     value = _plain(value, keep_nulls)
     if value is _MISSING:

@@ -54,7 +54,7 @@ def _positions(keys: list[Any]) -> dict[Any, int]:
 def _sorted(items: list[Entry]) -> list[Entry]:
     """Sorts the items by position."""
     if any(position < 0 for position, _, _ in items):
-        return _sorted_around_strangers(items)
+        return _sorted_with_unpositioned(items)
     items.sort(key=_position)
     return items
 
@@ -65,7 +65,7 @@ def _deletions_last(items: list[Entry]) -> list[Entry]:
     return _sorted(kept) + [entry for entry in items if is_deletion(entry[2])]
 
 
-def _sorted_around_strangers(items: list[Entry]) -> list[Entry]:
+def _sorted_with_unpositioned(items: list[Entry]) -> list[Entry]:
     """Sorts items of which some have no position, as caused by an empty `$setElementOrder` with new items.
 
     For the real server such an item is both before and after every other; its final position depends on the sorting

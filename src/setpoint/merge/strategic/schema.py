@@ -51,7 +51,7 @@ class PatchSchema:
 
     def field(self, key: str) -> MergeField:
         """Returns the field of that name. Raises BadPatch, with the real server's message, for an unknown field."""
-        return self.fields.get(key) or self._look_up(key)
+        return self.fields.get(key) or self._resolve(key)
 
     def list_field(self, key: str) -> MergeField:
         """Returns the field of that name, which must be a list."""
@@ -60,7 +60,7 @@ class PatchSchema:
             raise BadPatch("expected slice or array type, but got: struct")
         return field
 
-    def _look_up(self, key: str) -> MergeField:
+    def _resolve(self, key: str) -> MergeField:
         if self.kind != "struct":
             raise BadPatch(f"merging an object in json but data type is not struct, instead is: {self.kind}")
         node = self._node.get("properties", {}).get(key)
@@ -84,13 +84,13 @@ class PatchSchemas:
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        self._known: dict[str, PatchSchema] = {}
+        self._cached: dict[str, PatchSchema] = {}
 
     def __getitem__(self, ref: str) -> PatchSchema:
         """Returns the patch schema of the definition of a `$ref`."""
-        schema = self._known.get(ref)
+        schema = self._cached.get(ref)
         if schema is None:
-            schema = self._known[ref] = PatchSchema(ref.rpartition(".")[2], self._resolve(ref), self)
+            schema = self._cached[ref] = PatchSchema(ref.rpartition(".")[2], self._resolve(ref), self)
         return schema
 
     def at(self, node: Object) -> PatchSchema:

@@ -58,8 +58,10 @@ class AnyType(Type):
     def remove(self, value: Json, fields: FieldSet) -> Json:
         return self._deduce(value).remove(value, fields)
 
-    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
-        return self._deduce(value).doomed(value, last, owners, dropped, gone)
+    def fields_to_remove(
+        self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, is_container_removed: bool
+    ) -> FieldSet | None:
+        return self._deduce(value).fields_to_remove(value, last, owners, dropped, is_container_removed)
 
     def extract(self, value: Json, fields: FieldSet) -> Json:
         return self._deduce(value).extract(value, fields)

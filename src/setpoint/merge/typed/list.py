@@ -238,7 +238,9 @@ class ListType(Type):
                 kept.append(self.element.remove(item, node))
         return kept or None
 
-    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+    def fields_to_remove(
+        self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, is_container_removed: bool
+    ) -> FieldSet | None:
         if type(value) is not list or self.atomic or not last:
             return None
         single, several = self._index(value)
@@ -248,14 +250,16 @@ class ListType(Type):
             if element not in single and element not in several:
                 continue
             now = owned.get(element, [])
-            if not gone and before in now:
+            if not is_container_removed and before in now:
                 continue
             mine = is_member(before)
             lost = (dropped or mine) and not any(map(is_member, now))
-            if mine and (gone or lost):
+            if mine and (is_container_removed or lost):
                 found[element] = LEAF
             elif before and element in single:
-                below = self.element.doomed(single[element], before, now, dropped or mine, gone or lost)
+                below = self.element.fields_to_remove(
+                    single[element], before, now, dropped or mine, is_container_removed or lost
+                )
                 if below is not None:
                     found[element] = below
         return found or None

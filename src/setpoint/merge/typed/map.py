@@ -185,7 +185,9 @@ class MapType(Type):
             kept[name] = None if kind is None else kind.remove(kept[name], node)
         return kept or None
 
-    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+    def fields_to_remove(
+        self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, is_container_removed: bool
+    ) -> FieldSet | None:
         if type(value) is not dict or self.atomic or not last:
             return None
         found: FieldSet = {}
@@ -193,11 +195,11 @@ class MapType(Type):
         for element, before in last.items():
             now = owned.get(element, [])
             name = element[2:]
-            if name in value and element[0] == "f" and (gone or before not in now):
-                self._doom(found, element, value[name], before, now, dropped, gone)
+            if name in value and element[0] == "f" and (is_container_removed or before not in now):
+                self._add_fields_to_remove(found, element, value[name], before, now, dropped, is_container_removed)
         return found or None
 
-    def _doom(
+    def _add_fields_to_remove(
         self,
         found: FieldSet,
         element: str,
@@ -216,12 +218,12 @@ class MapType(Type):
         if declared is None:
             mine, owned = is_member(before), any(map(is_member, now))
         else:
-            mine, owned = True, bool(now) and _stays_set(kind, item, now)
+            mine, owned = True, bool(now) and _remains_set(kind, item, now)
         lost = (dropped or mine) and not owned
-        if mine and (gone or lost) and (declared is None or _sets_something(kind, item)):
+        if mine and (gone or lost) and (declared is None or _is_set(kind, item)):
             found[element] = LEAF
         elif before:
-            below = kind.doomed(item, before, now, dropped or mine, gone or lost)
+            below = kind.fields_to_remove(item, before, now, dropped or mine, gone or lost)
             if below is not None:
                 found[element] = below
 
@@ -267,15 +269,15 @@ class MapType(Type):
         return found
 
 
-def _sets_something(kind: Type, item: Json) -> bool:
+def _is_set(kind: Type, item: Json) -> bool:
     """Returns True if a field with this value counts as set: all do, except empty lists and maps of only those."""
     return item is None or item == {} or kind.field_set(item, False) is not None
 
 
-def _stays_set(kind: Type, item: Json, now: list[FieldSet]) -> bool:
+def _remains_set(kind: Type, item: Json, now: list[FieldSet]) -> bool:
     """Returns True if an owned field still counts as set after its parts without owners are removed."""
     if type(item) is not dict or [] not in item.values():
         return True
     owned = union_all([kind.named(node) for node in now])
     rest = kind.remove(item, difference(kind.named(kind.field_set(item, False) or LEAF), owned))
-    return _sets_something(kind, rest)
+    return _is_set(kind, rest)

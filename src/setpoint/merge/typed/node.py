@@ -76,7 +76,9 @@ class Type(ABC):
     def remove(self, value: Json, fields: FieldSet) -> Json:
         """Returns the value without the fields; None if no part is left."""
 
-    def doomed(self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, gone: bool) -> FieldSet | None:
+    def fields_to_remove(
+        self, value: Json, last: FieldSet, owners: list[FieldSet], dropped: bool, is_container_removed: bool
+    ) -> FieldSet | None:
         """Returns the node of the fields that an applier orphans: those owned in `last` and by no manager now.
 
         `owners` are the nodes of all managers that currently own fields here. `dropped` is True if the applier owned

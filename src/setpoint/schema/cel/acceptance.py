@@ -143,11 +143,11 @@ class _Acceptance:
             errors.append(invalid(child(path, "optionalOldSelf"), rule.optional_old_self, text))
         return errors
 
-    def cost_errors(self, path: str, cost: int, words: str) -> list[FieldError]:
+    def cost_errors(self, path: str, cost: int, message: str) -> list[FieldError]:
         self.total += cost
         if cost >= SCHEMA_COST_LIMIT // 100:
             self.expensive.append((cost, path))
-        return [forbidden(path, over_budget(words, cost, RULE_COST_LIMIT))] if cost > RULE_COST_LIMIT else []
+        return [forbidden(path, over_budget(message, cost, RULE_COST_LIMIT))] if cost > RULE_COST_LIMIT else []
 
     def total_cost_errors(self, path: str) -> list[FieldError]:
         if self.total <= SCHEMA_COST_LIMIT:
@@ -161,7 +161,7 @@ class _Acceptance:
         ]
 
 
-def over_budget(words: str, cost: int, limit: int) -> str:
+def over_budget(message: str, cost: int, limit: int) -> str:
     """Returns the message for a cost over its limit."""
     factor = cost / limit
     if factor > 100:
@@ -170,7 +170,7 @@ def over_budget(words: str, cost: int, limit: int) -> str:
         shown = f"{factor:f}x"
     else:
         shown = f"{factor:.1f}x"
-    return f"{words} exceeds budget by factor of {shown} {_REMEDY}"
+    return f"{message} exceeds budget by factor of {shown} {_REMEDY}"
 
 
 def _rule_path(place: _NodePosition, position: int) -> str:

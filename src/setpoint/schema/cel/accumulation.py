@@ -11,7 +11,7 @@ from setpoint.schema.cel.evaluation_state import Run, State
 from setpoint.schema.cel.values import Mapping, MapValue, no_such_overload
 
 
-class Gathering(NamedTuple):
+class Accumulation(NamedTuple):
     """The accumulation of a macro: its start value, its predicate, and its step."""
 
     start: Callable[[], Any]
@@ -29,7 +29,7 @@ class Gathering(NamedTuple):
         self.add(state, gathered)
 
 
-def gather_list(predicate: Run | None, element: Run) -> Gathering:
+def accumulate_list(predicate: Run | None, element: Run) -> Accumulation:
     """Returns the accumulation of `map`, `filter` and `transformList`."""
 
     def add(state: State, gathered: list[Any]) -> None:
@@ -37,10 +37,10 @@ def gather_list(predicate: Run | None, element: Run) -> Gathering:
         state.charge(LIST_COST + 2)
         gathered.append(value)
 
-    return Gathering(list, add, predicate)
+    return Accumulation(list, add, predicate)
 
 
-def gather_map(predicate: Run | None, parts: list[Run]) -> Gathering:
+def accumulate_map(predicate: Run | None, parts: list[Run]) -> Accumulation:
     """Returns the accumulation of `transformMap`, which adds a key and a value, and of `transformMapEntry`, which adds
     all entries of a map."""
 
@@ -56,4 +56,4 @@ def gather_map(predicate: Run | None, parts: list[Run]) -> Gathering:
         for key in more.keys():  # noqa: SIM118 - a map of CEL does not iterate by itself
             gathered.insert(key, more.find(key))
 
-    return Gathering(MapValue, add, predicate)
+    return Accumulation(MapValue, add, predicate)

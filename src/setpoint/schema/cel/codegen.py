@@ -265,7 +265,7 @@ class _Generator:
         a, b = self.value(left).source, self.value(right).source
         if kinds <= {"int", "uint"} or kinds in ({"string"}, {"bytes"}):
             return _Value(f"({a} {operator} {b})")
-        if kinds <= {"int", "uint", "double"} and all(_cannot_be_nan(side) for side in (left, right)):
+        if kinds <= {"int", "uint", "double"} and all(_is_never_nan(side) for side in (left, right)):
             return _Value(f"({a} {operator} {b})")
         return _Value(f"(_compare({self.finished(left)}, {self.finished(right)}) {operator} 0)")
 
@@ -434,5 +434,5 @@ def _is_known(found: Type) -> bool:
     return found.kind not in ("map", "null", "param", "error")
 
 
-def _cannot_be_nan(node: Expr) -> bool:
+def _is_never_nan(node: Expr) -> bool:
     return isinstance(node, Literal | Select | Ident) or (isinstance(node, Call) and node.function == "_[_]")

@@ -43,10 +43,10 @@ def old_items(schema: Schema, old: Json) -> Callable[[Any], Json]:
     The old list is indexed once, so that the cost is linear in its length.
     """
     if schema.list_type != "map" or not schema.list_map_keys or type(old) is not list:
-        return _nothing
+        return _no_correlation
     known = ratchet.items_by_key(schema, old)
     return lambda item: known.get(ratchet.item_key(schema, item)) if type(item) is dict else None
 
 
-def _nothing(item: Json) -> None:
+def _no_correlation(item: Json) -> None:
     return None

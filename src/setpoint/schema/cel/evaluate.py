@@ -7,7 +7,7 @@ the same value, and leaves all uncertain cases, including every error, to exact 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from setpoint.schema.cel.accumulation import Gathering, gather_list, gather_map
+from setpoint.schema.cel.accumulation import Accumulation, accumulate_list, accumulate_map
 from setpoint.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
 from setpoint.schema.cel.cost_runtime import LIST_COST, MAP_COST, MESSAGE_COST, RESULT_COSTS
 from setpoint.schema.cel.dispatch import dispatcher
@@ -371,7 +371,7 @@ class _Compiler:
 
         return _Code(run)
 
-    def gathering(self, node: Comprehension) -> Gathering | None:
+    def gathering(self, node: Comprehension) -> Accumulation | None:
         """Returns the accumulation of a macro that builds a list or a map in place: adding by copying would take
         quadratic time."""
         step = node.step
@@ -382,9 +382,9 @@ class _Compiler:
         if not isinstance(step, Call):
             return None
         if isinstance(node.initial, ListExpr) and step.function == "_+_" and isinstance(step.args[1], ListExpr):
-            return gather_list(predicate, self.compile(step.args[1].elements[0]).run)
+            return accumulate_list(predicate, self.compile(step.args[1].elements[0]).run)
         if isinstance(node.initial, MapExpr) and step.function == "cel.@mapInsert":
-            return gather_map(predicate, [self.compile(argument).run for argument in step.args[1:]])
+            return accumulate_map(predicate, [self.compile(argument).run for argument in step.args[1:]])
         return None
 
 

@@ -69,7 +69,7 @@ def parse(source: str) -> Expr:
     problems: list[Problem] = []
     parser = _Parser(tokenize(source, problems), problems)
     try:
-        tree = parser.whole()
+        tree = parser.parse_all()
     except _Stop:
         tree = None
     if tree is None or problems:
@@ -114,7 +114,7 @@ class _Parser:
         self.at = 0
         self.nesting = 0
 
-    def whole(self) -> Expr:
+    def parse_all(self) -> Expr:
         tree = self.expression()
         token = self.tokens[self.at]
         if token.kind != END:

@@ -103,7 +103,7 @@ class ValidationRules:
         self._ruled = ruled
         self.properties: dict[str, ValidationRules] = {}
         self.elements: ValidationRules | None = None
-        self._asked = 0
+        self._evaluations = 0
         self._add_properties()
         self._add_elements()
 
@@ -145,7 +145,7 @@ class ValidationRules:
     ) -> list[RuleError]:
         """Returns the violations of an object, on an update with its old form. `size` is that of both as JSON, if
         known. With `quick`, raises `Lengthy` before evaluations that may take long."""
-        if self._holds(tree, old, size, quick=quick):
+        if self._is_certainly_valid(tree, old, size, quick=quick):
             return []
         correlation = Correlation() if old is ABSENT or not ratchet else Correlation(correlate(self.schema, tree, old))
         old_value = None if old is ABSENT else old
@@ -164,10 +164,10 @@ class ValidationRules:
     def _quick(self) -> QuickWalk:
         return QuickWalk(self)
 
-    def _holds(self, tree: Json, old: Json, size: int | None, *, quick: bool) -> bool:
+    def _is_certainly_valid(self, tree: Json, old: Json, size: int | None, *, quick: bool) -> bool:
         """Returns True if all rules certainly hold, at a cost within the limit."""
-        if self._asked < FEW:
-            self._asked += 1
+        if self._evaluations < FEW:
+            self._evaluations += 1
             return False
         walk, before = self._quick, None if old is ABSENT else old
         if walk.run is None or tree is None:

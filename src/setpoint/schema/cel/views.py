@@ -29,23 +29,23 @@ from setpoint.schema.ratchet import same
 class ObjectView(Mapping):
     """An object with declared properties. A property that is null counts as missing."""
 
-    __slots__ = ("_known", "declaration", "tree")
+    __slots__ = ("_cached", "declaration", "tree")
 
     def __init__(self, tree: dict[str, Json], declaration: Declaration) -> None:
         self.tree = tree
         self.declaration = declaration
-        self._known: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
 
     def find(self, key: Any) -> Any:
         if type(key) is not str:
             raise no_such_overload()
-        known = self._known.get(key, ABSENT)
+        known = self._cached.get(key, ABSENT)
         if known is ABSENT:
             field = self.declaration.fields.get(key)
             value = None if field is None else self.tree.get(self.declaration.names[key])
             if field is None or value is None:
                 return ABSENT
-            known = self._known[key] = view(value, field)
+            known = self._cached[key] = view(value, field)
         return known
 
     def keys(self) -> Iterator[str]:
@@ -76,21 +76,21 @@ class ObjectView(Mapping):
 class MapView(Mapping):
     """An object with values of one type under any key."""
 
-    __slots__ = ("_known", "elements", "tree")
+    __slots__ = ("_cached", "elements", "tree")
 
     def __init__(self, tree: dict[str, Json], elements: Declaration) -> None:
         self.tree = tree
         self.elements = elements
-        self._known: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
 
     def find(self, key: Any) -> Any:
         if type(key) is not str:
             raise no_such_overload()
-        known = self._known.get(key, ABSENT)
+        known = self._cached.get(key, ABSENT)
         if known is ABSENT:
             if key not in self.tree:
                 return ABSENT
-            known = self._known[key] = view(self.tree[key], self.elements)
+            known = self._cached[key] = view(self.tree[key], self.elements)
         return known
 
     def keys(self) -> Iterator[str]:
@@ -103,18 +103,18 @@ class MapView(Mapping):
 class UntypedView(Mapping):
     """An object without a schema, as in policies."""
 
-    __slots__ = ("_known", "tree")
+    __slots__ = ("_cached", "tree")
 
     def __init__(self, tree: dict[str, Json]) -> None:
         self.tree = tree
-        self._known: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
 
     def find(self, key: Any) -> Any:
         if type(key) is not str or key not in self.tree:
             return ABSENT
-        if key not in self._known:
-            self._known[key] = untyped(self.tree[key])
-        return self._known[key]
+        if key not in self._cached:
+            self._cached[key] = untyped(self.tree[key])
+        return self._cached[key]
 
     def keys(self) -> Iterator[str]:
         return iter(self.tree)

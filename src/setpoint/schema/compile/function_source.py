@@ -117,12 +117,12 @@ class Body:
         elif schema.type == "object":
             lines.add(1, "if type(x) is not dict:", "    return False")
             self.object(1)
-            self.whole_node(1)
+            self.node_checks(1)
             lines.add(1, "return True")
         elif schema.type == "array":
             lines.add(1, "if type(x) is not list:", "    return False")
             self.list(1)
-            self.whole_node(1)
+            self.node_checks(1)
             lines.add(1, "return True")
         else:
             self.any_type()
@@ -165,10 +165,10 @@ class Body:
                 ):
                     lines.add(1, f"elif t is {kind}:", f"    if not ({' and '.join(conditions)}):")
                     lines.add(1, "        return False")
-        self.whole_node(1)
+        self.node_checks(1)
         lines.add(1, "return True")
 
-    def whole_node(self, depth: int) -> None:
+    def node_checks(self, depth: int) -> None:
         """Writes the checks for values of every kind: the enum and the alternatives."""
         if not self.checks:
             return
@@ -198,7 +198,7 @@ class Body:
         every = [
             node
             for node in schema.all_of
-            if not (node.any_of and _is_int_or_string(schema, node.any_of) and _says_only_any_of(node))
+            if not (node.any_of and _is_int_or_string(schema, node.any_of) and _has_only_any_of(node))
         ]
         if len(every) > MANY:
             found.append(f"all({self.branches(every, False)}({value}))")
@@ -306,7 +306,7 @@ class Body:
         return ["return False"] if self.checks and name in self.schema.required else []
 
     def set_default(self, key: str, node: Schema) -> list[str]:
-        value = self.whole_default(node)
+        value = self.final_default(node)
         if type(value) in (dict, list):
             lines = [f"x[{key}] = copy({self.bind('default', value)})"]
         elif type(value) is str and len(value) > _LONG_TEXT:
@@ -317,7 +317,7 @@ class Body:
             lines.append("return False")
         return lines
 
-    def whole_default(self, node: Schema) -> Json:
+    def final_default(self, node: Schema) -> Json:
         """Returns a default in its final form: with the defaults inside, and converted integers."""
         holder = {"value": default_of(node, self.view)}
         if type(holder["value"]) in (dict, list):
@@ -333,7 +333,7 @@ class Body:
     def many_defaults(self, depth: int, nodes: dict[str, Schema]) -> None:
         """Writes the defaults of a wide object as a loop. An invalid one, which needs the exact implementation, is
         last."""
-        table = [(name, value := self.whole_default(node), self.is_wrong(value, node)) for name, node in nodes.items()]
+        table = [(name, value := self.final_default(node), self.is_wrong(value, node)) for name, node in nodes.items()]
         right = [(name, value, type(value) in (dict, list)) for name, value, wrong in table if not wrong]
         self.lines.add(
             depth,
@@ -470,12 +470,12 @@ def _allows_null(schema: Schema) -> bool:
 def _is_int_or_string(schema: Schema, branches: "Sequence[Schema]") -> bool:
     """Returns True if alternatives only repeat that a value is an integer or a string."""
     kinds = [branch.type for branch in branches]
-    return schema.int_or_string and kinds == ["integer", "string"] and all(map(_says_only_type, branches))
+    return schema.int_or_string and kinds == ["integer", "string"] and all(map(_has_only_type, branches))
 
 
-def _says_only_type(schema: Schema) -> bool:
-    return schema.says_only("type")
+def _has_only_type(schema: Schema) -> bool:
+    return schema.has_only("type")
 
 
-def _says_only_any_of(schema: Schema) -> bool:
-    return schema.says_only("anyOf")
+def _has_only_any_of(schema: Schema) -> bool:
+    return schema.has_only("anyOf")

@@ -11,7 +11,7 @@ from typing import Any
 from setpoint.objects.tree import Json, copy
 from setpoint.schema.compile.function_source import Body, Function, Keep, Traversal
 from setpoint.schema.listtype import repeated, validate_list_types
-from setpoint.schema.numbers import whole
+from setpoint.schema.numbers import as_integer
 from setpoint.schema.openapi import Schema
 from setpoint.schema.references import View
 from setpoint.schema.violations import find_violations, in_enum, is_multiple, types_of
@@ -43,7 +43,7 @@ class Generator:
             "in_enum": in_enum,
             "is_multiple": is_multiple,
             "repeated": repeated,
-            "whole": whole,
+            "whole": as_integer,
             "once": _once,
         }
         # By identity of the node; the node is kept so that its identity is not reused.

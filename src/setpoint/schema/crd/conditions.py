@@ -16,7 +16,7 @@ from setpoint.objects.tree import Object
 from setpoint.schema.crd.approval import approval, is_protected
 from setpoint.schema.crd.conversion import ca_bundle_of, ca_bundle_problem
 from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition, CustomResourceDefinitionCondition
-from setpoint.schema.crd.names import HeldNames, accept_names
+from setpoint.schema.crd.names import NameRegistry, accept_names
 
 NAMES_ACCEPTED = "NamesAccepted"
 ESTABLISHED = "Established"
@@ -54,10 +54,10 @@ NEVER_ESTABLISHED = Verdict(TERMINATING, "False", "NeverEstablished", "resource 
 def set_condition(tree: Object, verdict: Verdict, clock: Clock) -> Object:
     """Returns the definition with this condition."""
     crd = CustomResourceDefinition.parse(tree)
-    return tree if _says(crd.condition(verdict.type), verdict) else _with(tree, crd, clock, verdict)
+    return tree if _has_status(crd.condition(verdict.type), verdict) else _with(tree, crd, clock, verdict)
 
 
-def settle_names(tree: Object, others: Iterable[Object] | HeldNames, clock: Clock) -> Object:
+def update_name_conditions(tree: Object, others: Iterable[Object] | NameRegistry, clock: Clock) -> Object:
     """Returns the definition with its accepted names, and with the matching conditions NamesAccepted and Established.
 
     A definition with all requested names becomes Installing; `establish` completes the transition. An Established
@@ -66,12 +66,12 @@ def settle_names(tree: Object, others: Iterable[Object] | HeldNames, clock: Cloc
     crd = CustomResourceDefinition.parse(tree)
     if crd.spec.names == crd.status.accepted_names:
         return tree
-    held = others if isinstance(others, HeldNames) else map(CustomResourceDefinition.parse, others)
+    held = others if isinstance(others, NameRegistry) else map(CustomResourceDefinition.parse, others)
     accepted = accept_names(crd, held)
     verdict = NO_CONFLICTS
     if not accepted.complete:
         verdict = Verdict(NAMES_ACCEPTED, "False", accepted.reason, accepted.message)
-    if accepted.names == crd.status.accepted_names and _says(crd.condition(NAMES_ACCEPTED), verdict):
+    if accepted.names == crd.status.accepted_names and _has_status(crd.condition(NAMES_ACCEPTED), verdict):
         return tree
     crd.status.accepted_names = accepted.names
     if not crd.is_true(ESTABLISHED) and accepted.complete:
@@ -127,7 +127,7 @@ def is_served(crd: CustomResourceDefinition) -> bool:
     return crd.is_true(ESTABLISHED) and not ("deletionTimestamp" in crd.metadata and gone)
 
 
-def _says(condition: CustomResourceDefinitionCondition | None, verdict: Verdict) -> bool:
+def _has_status(condition: CustomResourceDefinitionCondition | None, verdict: Verdict) -> bool:
     return condition is not None and verdict == (
         condition.type,
         condition.status,

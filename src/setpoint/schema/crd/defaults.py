@@ -20,7 +20,7 @@ def prepare_for_create(tree: Object) -> Object:
     crd = _defaulted(tree)
     crd.status = Status()
     crd.metadata = {**crd.metadata, "generation": 1}
-    _remember_storage_version(crd)
+    _record_storage_version(crd)
     return crd.to_json()
 
 
@@ -30,7 +30,7 @@ def prepare_for_update(tree: Object, old: Object) -> Object:
     crd.status = before.status
     changed = crd.to_json()["spec"] != before.to_json()["spec"]
     _set_generation(crd, before, 1 if changed else 0)
-    _remember_storage_version(crd)
+    _record_storage_version(crd)
     return crd.to_json()
 
 
@@ -54,11 +54,11 @@ def _defaulted(tree: Object) -> CustomResourceDefinition:
     if webhook and webhook.client_config and (service := webhook.client_config.service) and service.port is None:
         service.port = _SERVICE_PORT
     if not crd.status.stored_versions:
-        _remember_storage_version(crd)
+        _record_storage_version(crd)
     return crd
 
 
-def _remember_storage_version(crd: CustomResourceDefinition) -> None:
+def _record_storage_version(crd: CustomResourceDefinition) -> None:
     storage = crd.storage_version()
     if storage is not None and storage not in crd.status.stored_versions:
         crd.status.stored_versions = [*crd.status.stored_versions, storage]

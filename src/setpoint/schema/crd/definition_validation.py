@@ -260,7 +260,9 @@ class _SpecValidation:
         old = _read(before.openapi_schema)[0] if before else None
         errors = self.validator(schema, path, old=old, status_subresource=has_status)
         # An error about the schema as a whole shows the whole schema, as in the server's own types.
-        return [error._replace(value=shown_schema(schema)) if _is_whole(error, path) else error for error in errors]
+        return [
+            error._replace(value=shown_schema(schema)) if _concerns_object(error, path) else error for error in errors
+        ]
 
     def _shown(self) -> RawJson | None:
         return shown_versions(
@@ -277,7 +279,7 @@ def validate_schema(schema: Schema, path: str, *, old: Schema | None, status_sub
     return structural.validate_schema(schema, path, old=old, status_subresource=status_subresource)
 
 
-def _is_whole(error: FieldError, path: str) -> bool:
+def _concerns_object(error: FieldError, path: str) -> bool:
     return error.field == path and error.type is FieldErrorType.INVALID and error.value is OMITTED
 
 

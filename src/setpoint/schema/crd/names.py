@@ -74,7 +74,7 @@ class Acceptance(NamedTuple):
         return not self.reason
 
 
-class HeldNames:
+class NameRegistry:
     """The names in one group and the definitions that hold them, updated per definition."""
 
     def __init__(self, definitions: Iterable[CustomResourceDefinition] = ()) -> None:
@@ -105,42 +105,44 @@ class HeldNames:
             (self._kinds, (held.kind, held.list_kind)),
         ]
 
-    def has_resource(self, name: str, *, beside: str) -> bool:
+    def has_resource(self, name: str, *, excluding: str) -> bool:
         """Returns True if a definition other than `beside` has this plural, singular or short name."""
-        return bool(self._resources.get(name, set()) - {beside})
+        return bool(self._resources.get(name, set()) - {excluding})
 
-    def has_kind(self, name: str, *, beside: str) -> bool:
+    def has_kind(self, name: str, *, excluding: str) -> bool:
         """Returns True if a definition other than `beside` has this Kind or list kind."""
-        return bool(self._kinds.get(name, set()) - {beside})
+        return bool(self._kinds.get(name, set()) - {excluding})
 
 
-def accept_names(crd: CustomResourceDefinition, others: Iterable[CustomResourceDefinition] | HeldNames) -> Acceptance:
+def accept_names(
+    crd: CustomResourceDefinition, others: Iterable[CustomResourceDefinition] | NameRegistry
+) -> Acceptance:
     """Returns the requested names that are free, given the names of the other definitions of the group.
 
     If several are taken, the last one checked (plural, singular, short names, Kind, list kind) is reported.
     """
-    if not isinstance(others, HeldNames):
-        others = HeldNames(other for other in others if other.spec.group == crd.spec.group)
-    resources, kinds = partial(others.has_resource, beside=crd.name), partial(others.has_kind, beside=crd.name)
+    if not isinstance(others, NameRegistry):
+        others = NameRegistry(other for other in others if other.spec.group == crd.spec.group)
+    resources, kinds = partial(others.has_resource, excluding=crd.name), partial(others.has_kind, excluding=crd.name)
     wanted, held = crd.spec.names, crd.status.accepted_names
     conflict = ("", "")
 
-    def settle(reason: str, name: str, mine: str, is_taken: Callable[[str], bool]) -> str:
+    def accept(reason: str, name: str, mine: str, is_used: Callable[[str], bool]) -> str:
         nonlocal conflict
-        if name == mine or not is_taken(name):
+        if name == mine or not is_used(name):
             return name
         conflict = (reason, f"{quote(name)} is already in use")
         return mine
 
-    plural = settle("PluralConflict", wanted.plural, held.plural, resources)
-    singular = settle("SingularConflict", wanted.singular, held.singular, resources)
+    plural = accept("PluralConflict", wanted.plural, held.plural, resources)
+    singular = accept("SingularConflict", wanted.singular, held.singular, resources)
     short_names = wanted.short_names
     if blocked := [name for name in wanted.short_names if name not in held.short_names and resources(name)]:
         short_names = held.short_names
         messages = list(dict.fromkeys(f"{quote(name)} is already in use" for name in blocked))
         conflict = ("ShortNamesConflict", messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
-    kind = settle("KindConflict", wanted.kind, held.kind, kinds)
-    list_kind = settle("ListKindConflict", wanted.list_kind, held.list_kind, kinds)
+    kind = accept("KindConflict", wanted.kind, held.kind, kinds)
+    list_kind = accept("ListKindConflict", wanted.list_kind, held.list_kind, kinds)
     accepted = Names(
         plural=plural,
         singular=singular,

@@ -49,7 +49,7 @@ class PrinterColumns:
             except JSONPathError:
                 # The server accepts a definition with an invalid path; its table ends before that column.
                 break
-            self._cells.append((path, _CELLS.get(column.type, _nothing)))
+            self._cells.append((path, _CELLS.get(column.type, _no_value)))
             about = column.description or f"Custom resource definition column (in JSONPath format): {column.json_path}"
             self.headers.append(
                 {
@@ -83,7 +83,7 @@ def text_of(value: Json) -> str:
     return format_v(float(value) if type(value) is int and value not in _INT64 else value)
 
 
-def _nothing(_value: Json, _now: datetime) -> None:
+def _no_value(_value: Json, _now: datetime) -> None:
     return None
 
 

@@ -115,7 +115,7 @@ def _validate_root_with_status(schema: Schema, path: str) -> list[FieldError]:
     return [invalid(path, OMITTED, detail)]
 
 
-def _says_unsupported(schema: Schema) -> bool:
+def _has_unsupported(schema: Schema) -> bool:
     """Returns True if there is any unsupported keyword: most schemas have none, and this check is cheap."""
     waiting = [schema]
     while waiting:
@@ -138,7 +138,7 @@ def _says_unsupported(schema: Schema) -> bool:
 
 def _unsupported(schema: Schema) -> str:
     """Returns the first keyword that prevents the structural checks of a schema."""
-    if not _says_unsupported(schema):
+    if not _has_unsupported(schema):
         return ""
     waiting = [schema]
     while waiting:

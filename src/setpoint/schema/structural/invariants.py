@@ -124,7 +124,7 @@ def _restricts_only_names(metadata: Schema) -> bool:
 def _is_int_or_string(branches: Sequence[Schema]) -> bool:
     if len(branches) != 2 or branches[0].type != "integer" or branches[1].type != "string":
         return False
-    return all(branch.says_only("type") for branch in branches)
+    return all(branch.has_only("type") for branch in branches)
 
 
 def _restrictions(
@@ -173,29 +173,29 @@ def _nested(schema: Schema, path: str, errors: list[FieldError], skip_any_of: bo
         errors.append(forbidden(_property(path, "metadata"), "must not be specified in a nested context"))
 
 
-def _complete(restricting: Schema, declared: Schema, where: str, said_at: str, errors: list[FieldError]) -> None:
+def _complete(restricting: Schema, declared: Schema, where: str, reported_at: str, errors: list[FieldError]) -> None:
     """Checks that all fields restricted by the alternatives of the root are declared outside of them."""
     if restricting.not_ is not None:
-        _declared(restricting.not_, declared, where, child(said_at, "not"), errors)
+        _declared(restricting.not_, declared, where, child(reported_at, "not"), errors)
     for keyword, branches in (
         ("allOf", restricting.all_of),
         ("anyOf", restricting.any_of),
         ("oneOf", restricting.one_of),
     ):
         for position, branch in enumerate(branches):
-            _declared(branch, declared, where, index(child(said_at, keyword), position), errors)
+            _declared(branch, declared, where, index(child(reported_at, keyword), position), errors)
 
 
-def _declared(branch: Schema, declared: Schema, where: str, said_at: str, errors: list[FieldError]) -> None:
-    _complete(branch, declared, where, said_at, errors)
+def _declared(branch: Schema, declared: Schema, where: str, reported_at: str, errors: list[FieldError]) -> None:
+    _complete(branch, declared, where, reported_at, errors)
     if isinstance(branch.items, Schema):
-        items, inner_at = declared.items, child(said_at, "items")
+        items, inner_at = declared.items, child(reported_at, "items")
         if isinstance(items, Schema):
             _declared(branch.items, items, child(where, "items"), inner_at, errors)
         else:
             errors.append(required(child(where, "items"), f"because it is defined in {inner_at}"))
     for name, inner in branch.properties.items():
-        inner_at, counterpart = _property(said_at, name), declared.properties.get(name)
+        inner_at, counterpart = _property(reported_at, name), declared.properties.get(name)
         if counterpart is not None:
             _declared(inner, counterpart, _property(where, name), inner_at, errors)
         else:

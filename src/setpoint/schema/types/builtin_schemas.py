@@ -86,7 +86,7 @@ def _expand(tree: Object, above: tuple[str, ...]) -> Object:
         found["properties"] = {key: _expand(value, above) for key, value in properties.items()}
     if isinstance(items := tree.get("items"), dict):
         found["items"] = _expand(items, above)
-        _give_keys_defaults(found)
+        _set_key_defaults(found)
     if isinstance(values := tree.get("additionalProperties"), dict):
         found["additionalProperties"] = _expand(values, above)
     if "type" not in found and "x-kubernetes-preserve-unknown-fields" not in found:
@@ -106,7 +106,7 @@ def _default(tree: Object) -> Object:
     return {"default": value} if value else {}
 
 
-def _give_keys_defaults(array: Object) -> None:
+def _set_key_defaults(array: Object) -> None:
     items = array["items"]
     for key in array.get("x-kubernetes-list-map-keys", ()):
         field = items.get("properties", {}).get(key, {})

@@ -140,7 +140,7 @@ class Resource(Model):
     @classmethod
     def gvk(cls) -> GroupVersionKind:
         """Returns the group, version and kind of the class."""
-        return _says(cls)[0]
+        return _identity(cls)[0]
 
     @classmethod
     def crd(cls) -> Object:
@@ -178,18 +178,18 @@ class Resource(Model):
 
     @classmethod
     def _check_kind(cls, api_version: Any, kind: Any) -> None:
-        _, wanted, its_kind = _says(cls)
+        _, wanted, its_kind = _identity(cls)
         if api_version != wanted or kind != its_kind:
             raise msgspec.ValidationError(f"Expected `{wanted}, Kind={its_kind}`, got `{api_version}, Kind={kind}`")
 
     def to_json(self) -> Object:
         """Returns the object as a tree, with its apiVersion and kind."""
-        _, api_version, kind = _says(type(self))
+        _, api_version, kind = _identity(type(self))
         return {"apiVersion": api_version, "kind": kind} | super().to_json()
 
 
 @lru_cache(maxsize=4096)
-def _says(cls: type[Resource]) -> tuple[GroupVersionKind, str, str]:
+def _identity(cls: type[Resource]) -> tuple[GroupVersionKind, str, str]:
     """Returns the group, version and kind of a class, and the apiVersion and kind of its objects."""
     config = cls.__resource__
     if not config.kind:

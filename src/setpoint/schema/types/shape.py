@@ -55,7 +55,7 @@ class ModelField(NamedTuple):
 
     name: str
     wire: str
-    takes_null: bool
+    is_nullable: bool
     # None if there is no model inside.
     shape: Shape | None
     # The JSON of a newly created part, which is not written; None if the part is always written.
@@ -92,7 +92,7 @@ def fields_of(cls: Any) -> Fields:
     """Returns the fields of a class."""
     infos = msgspec.structs.fields(cls)
     found = [
-        ModelField(info.name, info.encode_name, _takes_null(info.type), _shape(info.type), _made(info.default_factory))
+        ModelField(info.name, info.encode_name, _is_nullable(info.type), _shape(info.type), _made(info.default_factory))
         for info in infos
     ]
     return Fields(
@@ -129,7 +129,7 @@ def _members(annotation: Any) -> tuple[Any, ...]:
     return (annotation,)
 
 
-def _takes_null(annotation: Any) -> bool:
+def _is_nullable(annotation: Any) -> bool:
     return any(member in (None, type(None), Any, object) for member in _members(annotation))
 
 

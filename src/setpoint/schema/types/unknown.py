@@ -31,16 +31,16 @@ def separate(tree: Json, cls: type) -> tuple[Json, Found]:
     """Splits a tree into the declared fields of a class and the rest. A null for a field that does not allow null
     counts as the rest."""
     found: Found = []
-    return _known(tree, Shape(model=cls), (), found), found
+    return _known_value(tree, Shape(model=cls), (), found), found
 
 
-def _known(tree: Json, shape: Shape, path: Path, found: Found) -> Json:
+def _known_value(tree: Json, shape: Shape, path: Path, found: Found) -> Json:
     if shape.model is not None and isinstance(tree, dict):
         return _known_fields(tree, shape.model, path, found)
     if shape.items is not None and isinstance(tree, list):
-        return [_known(item, shape.items, (*path, place), found) for place, item in enumerate(tree)]
+        return [_known_value(item, shape.items, (*path, place), found) for place, item in enumerate(tree)]
     if shape.values is not None and isinstance(tree, dict):
-        return {key: _known(value, shape.values, (*path, key), found) for key, value in tree.items()}
+        return {key: _known_value(value, shape.values, (*path, key), found) for key, value in tree.items()}
     return tree
 
 
@@ -50,10 +50,10 @@ def _known_fields(tree: Object, cls: type, path: Path, found: Found) -> Object:
     rest: Object = {}
     for name, value in tree.items():
         field = by_wire.get(name)
-        if field is None or (value is None and not field.takes_null):
+        if field is None or (value is None and not field.is_nullable):
             rest[name] = value
         elif field.shape is not None:
-            known[name] = _known(value, field.shape, (*path, field.name), found)
+            known[name] = _known_value(value, field.shape, (*path, field.name), found)
         else:
             known[name] = value
     if rest:
@@ -89,13 +89,13 @@ def restore(model: Any, tree: Object) -> None:
             if not tree.get(wire, True):
                 del tree[wire]
     if model.__given__ is not None:
-        _add_given(model, fields, tree)
+        _add_explicit_defaults(model, fields, tree)
     if model.__unknown__ is not None:
         for name, value in model.__unknown__.items():
             tree.setdefault(name, thaw(value))
 
 
-def _add_given(model: Any, fields: Fields, tree: Object) -> None:
+def _add_explicit_defaults(model: Any, fields: Fields, tree: Object) -> None:
     """Adds the fields that the author set to their default value, which msgspec omits. None stands for no value."""
     for name in model.__given__:
         wire = fields.wires.get(name)

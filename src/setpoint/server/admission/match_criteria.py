@@ -14,7 +14,7 @@ from setpoint.objects.gvk import GroupResource
 from setpoint.objects.labels import Selector
 from setpoint.objects.tree import Object, copy
 from setpoint.server.ports import CREATE, UPDATE, Operation
-from setpoint.server.registry.conversion.pending import Held, RequiredConversion
+from setpoint.server.registry.conversion.pending import ConvertedObjects, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context, Services
@@ -139,7 +139,7 @@ class Criteria:
             return None
         if not await self._selects_namespace(context.services, operation):
             return None
-        operation.held = await convert_objects(operation, found) if found.fetch is not None else ()
+        operation.converted = await convert_objects(operation, found) if found.fetch is not None else ()
         return found
 
     def _find(self, rules: Sequence[RuleWithOperations], operation: Operation) -> Resource | None:
@@ -193,7 +193,7 @@ async def namespace_of(services: Services, operation: Operation) -> Object:
     return found
 
 
-async def convert_objects(operation: Operation, target: Resource) -> Held:
+async def convert_objects(operation: Operation, target: Resource) -> ConvertedObjects:
     """Converts the objects of an operation, so that `in_version` can present them. Raises InternalError."""
     resource = operation.resource
     if target is resource or resource.fetch is None:

@@ -31,7 +31,7 @@ async def provide(services: Services, definitions: Iterable[Object]) -> None:
         meta.fill_system_fields(tree["metadata"], services.clock, services.ids)
         outline = _outline(tree)
         rivals = [other for other in others if other["spec"]["group"] == tree["spec"]["group"]]
-        outline = conditions.settle_names(outline, rivals, services.clock)
+        outline = conditions.update_name_conditions(outline, rivals, services.clock)
         outline = conditions.establish(conditions.judge_approval(outline, services.clock), services.clock)
         others.append(outline)
         stored_versions = [version["name"] for version in tree["spec"]["versions"] if version["storage"]]

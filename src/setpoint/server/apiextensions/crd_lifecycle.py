@@ -13,7 +13,7 @@ from setpoint.objects import meta
 from setpoint.objects.tree import Object
 from setpoint.schema.crd import conditions
 from setpoint.schema.crd.definition import FINALIZER, CustomResourceDefinition
-from setpoint.schema.crd.names import HeldNames
+from setpoint.schema.crd.names import NameRegistry
 from setpoint.server.apiextensions import custom_resources
 from setpoint.server.bootstrap.system_objects import APISERVER
 from setpoint.server.codec.delete_options import DeleteOptions
@@ -50,7 +50,7 @@ class Definitions:
         self._served: dict[str, _Served] = {}
         # All stored definitions by name, and the accepted names by group.
         self._definitions: dict[str, CustomResourceDefinition] = {}
-        self._accepted_names: dict[str, HeldNames] = {}
+        self._accepted_names: dict[str, NameRegistry] = {}
         self._loading = False
         # The names of the definitions that are being deleted.
         self.terminating: set[str] = set()
@@ -64,7 +64,7 @@ class Definitions:
 
     def clear_conversions(self) -> None:
         """Clears the cache of converted objects."""
-        self._converters.forget()
+        self._converters.clear()
 
     async def load(self) -> None:
         """Serves the stored definitions."""
@@ -97,7 +97,7 @@ class Definitions:
             self._definitions[name] = crd
             if crd.is_true(conditions.TERMINATING):
                 self.terminating.add(name)
-            self._accepted_names.setdefault(crd.spec.group, HeldNames()).put(crd)
+            self._accepted_names.setdefault(crd.spec.group, NameRegistry()).put(crd)
             if conditions.is_served(crd):
                 self._served[name] = self._serve(crd, old)
         if self._loading:
@@ -147,7 +147,9 @@ class Definitions:
         clock, tree = self._services.clock, self._resource.item(item)
         if meta.is_being_deleted(tree):
             return None
-        settled = conditions.settle_names(tree, self._accepted_names.get(tree["spec"]["group"], HeldNames()), clock)
+        settled = conditions.update_name_conditions(
+            tree, self._accepted_names.get(tree["spec"]["group"], NameRegistry()), clock
+        )
         settled = conditions.judge_approval(settled, clock)
         settled = conditions.establish(settled, clock)
         return None if settled is tree else self._managed(item, settled)

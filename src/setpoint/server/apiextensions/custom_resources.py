@@ -18,7 +18,7 @@ from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Vers
 from setpoint.schema.crd.scale_subresource import read_scale
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
-from setpoint.schema.validation import Verdict, ask_rules
+from setpoint.schema.validation import Verdict, evaluate_rules
 from setpoint.schema.weight import HEAVY
 from setpoint.server.registry.conversion.converters import NOTHING_BUT_THE_VERSION
 from setpoint.server.registry.conversion.pending import Converter
@@ -65,7 +65,7 @@ class CustomShape:
         default(tree, self.compiled.schema)
         self.compiled.normalize_numbers(tree)
 
-    def settle(self, tree: Object) -> None:
+    def normalize_stored(self, tree: Object) -> None:
         """Leaves the object unchanged: custom resources are stored as written."""
 
     def renormalize(self, tree: Object) -> None:
@@ -96,7 +96,7 @@ class CustomShape:
             if compiled.rules is None:
                 verdict = Verdict(errors, [])
             else:
-                verdict = ask_rules(compiled, tree, old, errors, quick=quick)
+                verdict = evaluate_rules(compiled, tree, old, errors, quick=quick)
             if self._cold:
                 # Computed here, because the computation is slow too and the next request would do so in the event loop.
                 _ = self.compiled.weight
@@ -106,7 +106,7 @@ class CustomShape:
         found = before
         if self._status is not None and "status" in tree:
             found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
-        return ask_rules(self.compiled, tree, old, found, quick=quick)
+        return evaluate_rules(self.compiled, tree, old, found, quick=quick)
 
 
 class CustomStrategy(Strategy):

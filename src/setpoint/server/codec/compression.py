@@ -23,7 +23,7 @@ async def compressed(request: Request, response: Response) -> Response:
         return response
     body = [whole] if isinstance(whole, bytes) else whole
     size = sum(map(len, body))
-    if size <= LEAST or not _takes_gzip(request):
+    if size <= LEAST or not _accepts_gzip(request):
         return response
     if any(name == "Content-Encoding" for name, _ in response.headers):
         return response
@@ -32,7 +32,7 @@ async def compressed(request: Request, response: Response) -> Response:
     return response._replace(body=small, headers=headers)
 
 
-def _takes_gzip(request: Request) -> bool:
+def _accepts_gzip(request: Request) -> bool:
     header = request.headers.get("accept-encoding", "")
     return bool(header) and any(part.strip() == "gzip" for part in header.split(","))
 

@@ -104,7 +104,7 @@ class ListText(Protocol):
     def part(self, rendered: list[bytes], *, is_first: bool) -> bytes:
         """Returns the text of objects, either the first ones or later ones."""
 
-    def whole(self, pieces: list[bytes]) -> list[bytes]:
+    def complete(self, pieces: list[bytes]) -> list[bytes]:
         """Returns the complete list as pieces."""
 
 
@@ -126,7 +126,7 @@ class JsonText:
             return b",".join(rendered)
         return b",".join([b"", *rendered])
 
-    def whole(self, pieces: list[bytes]) -> list[bytes]:
+    def complete(self, pieces: list[bytes]) -> list[bytes]:
         if not pieces:
             return [self._empty + b"\n"]
         pieces[-1] += self._after + b"\n"
@@ -152,7 +152,7 @@ class PrettyText:
         inner = text[self._start : -len(b"\n  ]\n}")]
         return self._before + inner if is_first else b"," + inner
 
-    def whole(self, pieces: list[bytes]) -> list[bytes]:
+    def complete(self, pieces: list[bytes]) -> list[bytes]:
         if not pieces:
             return [self._empty]
         pieces[-1] += b"\n  ]" + self._after
@@ -177,7 +177,7 @@ class ProtobufText:
             found += tag, length(len(message)), message
         return b"".join(found)
 
-    def whole(self, pieces: list[bytes]) -> list[bytes]:
+    def complete(self, pieces: list[bytes]) -> list[bytes]:
         if not pieces:
             return [self._writer.enclosed(self._empty)]
         if self._writer.has_items_first:
@@ -205,7 +205,7 @@ class YamlText:
         inner = text.removeprefix(b"%b:\n" % self._field.encode())
         return self._before + inner if is_first else inner
 
-    def whole(self, pieces: list[bytes]) -> list[bytes]:
+    def complete(self, pieces: list[bytes]) -> list[bytes]:
         if not pieces:
             return [self._empty]
         pieces[-1] += self._after.encode()

@@ -119,7 +119,7 @@ def _accepted(header: str, custom: bool, tables: bool, listed: bool) -> Accepted
     raise NotAcceptable.of(MEDIA_TYPES)
 
 
-def check_produced(header: str, told: Sequence[str] = MEDIA_TYPES) -> None:
+def check_produced(header: str, accepted: Sequence[str] = MEDIA_TYPES) -> None:
     """Raises NotAcceptable if the header contains no full name of a media type of the server, as kube-apiserver's
     router does. The error names the types in `told`."""
     if not header:
@@ -129,7 +129,7 @@ def check_produced(header: str, told: Sequence[str] = MEDIA_TYPES) -> None:
         if name == "*/*" or name in MEDIA_TYPES:
             return
     raise NotAcceptable(
-        f"406: Not Acceptable\n\nAvailable representations: {', '.join(told)}",
+        f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}",
         details=True,
     )
 

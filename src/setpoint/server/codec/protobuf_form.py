@@ -7,7 +7,7 @@ from setpoint.objects.errors import InternalError
 from setpoint.objects.tree import Object
 from setpoint.server.codec.negotiation import PARTIAL, PARTIAL_LIST, Accepted
 from setpoint.server.codec.partial_metadata import partial
-from setpoint.server.codec.protobuf.kind_writer import KindWriter, kind_writer, known_writer
+from setpoint.server.codec.protobuf.kind_writer import KindWriter, cached_writer, kind_writer
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.store.contract import Item
@@ -20,7 +20,7 @@ _WHOLE, _METADATA = "object", "metadata"
 
 async def writer_of(context: Context, api_version: str, kind: str) -> KindWriter:
     """Returns the writer of a kind, which a thread makes on first use."""
-    found = known_writer(api_version, kind)
+    found = cached_writer(api_version, kind)
     if found is None:
         found = await context.services.offload.run(context.user.name, bound(kind_writer, api_version, kind))
     if found is None:

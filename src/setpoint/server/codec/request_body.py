@@ -64,13 +64,13 @@ def media_type(context: Context) -> str:
     return given.partition(";")[0].strip().lower() if given and given != JSON else JSON
 
 
-def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, look_twice: bool) -> Body:
+def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, find_duplicates: bool) -> Body:
     """Returns the body of a create or update as JSON. With `look_twice`, finds duplicate fields."""
     body, given = context.request.body, media_type(context)
     try:
         if given == JSON:
             tree = codec.decode(body)
-            return _new(Body, (tree, codec.duplicate_fields(body, tree) if look_twice else (), False))
+            return _new(Body, (tree, codec.duplicate_fields(body, tree) if find_duplicates else (), False))
         if given == YAML:
             from setpoint.objects import yamltext  # YAML is rarely sent: the import does not delay the start
 
@@ -109,7 +109,7 @@ def body_size(context: Context) -> int:
 
 
 def _read_object(context: Context, resource: Resource, validation: str) -> Object:
-    body = read_body(context, resource.gvk, custom=resource.is_custom, look_twice=validation != IGNORE)
+    body = read_body(context, resource.gvk, custom=resource.is_custom, find_duplicates=validation != IGNORE)
     try:
         tree = check_kind(body.tree, resource, context.request.body)
     except BadRequest:
@@ -197,7 +197,7 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
 
 
 @cache
-def _known_versions() -> frozenset[GroupVersion]:
+def _builtin_versions() -> frozenset[GroupVersion]:
     """Returns the versions of built-in groups that exist or once existed."""
     return frozenset(gvk.group_version for gvk in builtin.kinds())
 
@@ -212,7 +212,7 @@ def _other_kind(tree: Object, claimed: GroupVersionKind, resource: Resource) -> 
     """Returns the error for an object of another built-in kind. The object is first decoded as the claimed kind, which
     may fail with its own error."""
     definition = builtin.kinds().get(claimed)
-    if definition is None and claimed.kind == resource.kind and claimed.group_version in _known_versions():
+    if definition is None and claimed.kind == resource.kind and claimed.group_version in _builtin_versions():
         return _other_version(claimed.api_version, resource)
     if definition is None:
         where = quote(claimed.api_version)

@@ -91,7 +91,7 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
             field = made.field.encode()
             made = made._replace(empty=made.empty.replace(b'"%b":[]' % field, b'"%b":null' % field))
         query_value = context.parameter("pretty") if "pretty" in context.request.query else ""
-        pretty = accepted.pretty or wants_indents(context.request, query_value)
+        pretty = accepted.pretty or is_pretty(context.request, query_value)
         text = YamlText(made) if accepted.media_type == YAML else PrettyText(made) if pretty else JsonText(made)
     held = await resource.prepare(items)
     pieces: list[bytes] = []
@@ -107,7 +107,7 @@ async def list_answer(context: Context, resource: Resource, selected: ObjectPage
             piece = text.part(rendered, is_first=not pieces)
         pieces.append(piece)
     del held
-    body = text.whole(pieces)
+    body = text.complete(pieces)
     return _new(Response, (200, accepted.media_type, body[0] if len(body) == 1 else body, ()))
 
 
@@ -156,7 +156,7 @@ def error_answer(request: Request, error: APIError) -> Response:
     else:
         query = parse_qs(request.query).get("pretty", ("",)) if "pretty" in request.query else ("",)
         encoded = pieces.encode(status) if len(error.causes) > _MANY_CAUSES else _encode(status)
-        body = _json(encoded, pretty=wants_indents(request, query[0]))
+        body = _json(encoded, pretty=is_pretty(request, query[0]))
     return Response(error.code, media_type, body, headers)
 
 
@@ -172,11 +172,11 @@ async def _written(context: Context, accepted: Accepted, body: bytes, status: in
         return Response(status, YAML, text)
     request = context.request
     query_value = context.parameter("pretty") if "pretty" in request.query else ""
-    pretty = accepted.pretty or wants_indents(request, query_value)
+    pretty = accepted.pretty or is_pretty(request, query_value)
     return _new(Response, (status, JSON, _json(body, pretty=pretty), ()))
 
 
-def wants_indents(request: Request, query_value: str) -> bool:
+def is_pretty(request: Request, query_value: str) -> bool:
     """Returns True if JSON is to be indented for a human reader; `query_value` is the query parameter `pretty`."""
     if query_value:
         return query_value in _TRUE

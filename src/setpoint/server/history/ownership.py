@@ -27,7 +27,7 @@ from setpoint.server.codec.negotiation import JSON
 from setpoint.server.message import Frame, Response, Sink
 from setpoint.server.registry.registry import Registry
 from setpoint.server.request.context import Context, Services
-from setpoint.server.verbs.read_fast_path import AtHand
+from setpoint.server.verbs.read_fast_path import PeekableStore
 from setpoint.server.watch import freshness
 from setpoint.server.watch.frames import ADDED, BOOKMARK, DELETED, ERROR, event_frame, event_line, kind_of
 from setpoint.store.contract import Closed, Event, TooLate, Watch
@@ -98,7 +98,7 @@ class _Stream:
 
     def __init__(self, services: Services, after: int, now: int, *, initial: bool) -> None:
         self._services = services
-        self._local_store = services.store if isinstance(services.store, AtHand) else None
+        self._local_store = services.store if isinstance(services.store, PeekableStore) else None
         self._after = after
         # The revision at the time of the request.
         self._now = now

@@ -130,7 +130,7 @@ def evict(services: Services, key: str) -> None:
     for resource in services.registry:
         if key.startswith(resource.storage.prefix):
             resource.changes.evict(key)
-            resource.messages.forget(key)
+            resource.messages.evict(key)
     services.definitions.clear_conversions()
 
 

@@ -158,7 +158,7 @@ class Ledger:
         store = self._services.store
         item = await store.get(key)
         revision = item.revision if item else await store.revision()
-        self._services.views.wrote(key, item.value if item else None, revision)
+        self._services.views.apply_write(key, item.value if item else None, revision)
 
     def _lock(self, namespace: str) -> asyncio.Lock:
         lock = self._locks.get(namespace)

@@ -84,9 +84,9 @@ class Allocations:
         # read.
         self._name = ""
         self._promised: dict[Pool, _Promise] = {}
-        self._heard: int | None = None
+        self._announced: int | None = None
 
-    async def give(
+    async def allocate(
         self, context: Recipient, resource: Resource, tree: Object, old: Object | None, *, dry_run: bool
     ) -> list[FieldError]:
         """Allocates the values of an object, in place, and reserves them for the request until `release`. Returns the
@@ -95,7 +95,7 @@ class Allocations:
         await self._view.current()
         await self._reserved.current()
         if self._services.views.shared and not dry_run:
-            return await self._give_among_others(context, resource, tree, old, key)
+            return await self._allocate_shared(context, resource, tree, old, key)
         return resource.strategy.allocate(tree, old, self._open(context, key))
 
     def _open(self, context: Recipient, key: str, promised: Claims = NOTHING) -> Pool:
@@ -104,19 +104,19 @@ class Allocations:
         context.pool = self._holdings.pool(key, promised)
         return context.pool
 
-    async def _give_among_others(
+    async def _allocate_shared(
         self, context: Recipient, resource: Resource, tree: Object, old: Object | None, key: str
     ) -> list[FieldError]:
         services = self._services
         self._name = self._name or services.ids.uid()
         item = await services.store.get(_SHARED_KEY)
         for _ in range(_ATTEMPTS):
-            others = await self._heard_from_others(item)
+            others = await self._read_announcements(item)
             trial = copy(tree)
             pool = self._open(context, key, _claims(others, key))
             if errors := resource.strategy.allocate(trial, old, pool):
                 return errors
-            if pool.taken:
+            if pool.has_reservations:
                 until = services.clock.now().timestamp() + _PATIENCE
                 self._promised = {pool: promise for pool, promise in self._promised.items() if pool.is_open}
                 self._promised[pool] = _Promise(self._name, key, until, *map(list, pool.claims))
@@ -126,18 +126,18 @@ class Allocations:
                 except ExpectationFailed as failed:
                     item = failed.actual
                     continue
-                self._heard = revision
+                self._announced = revision
             tree.update(trial)
             return []
         raise Conflict("too many concurrent allocations of addresses and ports by other servers; please try again")
 
-    async def _heard_from_others(self, item: Item | None) -> list[_Promise]:
+    async def _read_announcements(self, item: Item | None) -> list[_Promise]:
         """Returns the announcements of other servers. Their committed allocations are in the view afterwards."""
         revision = item.revision if item else ABSENT
-        if revision != self._heard:
+        if revision != self._announced:
             await self._view.read()
             await self._reserved.read()
-            self._heard = revision
+            self._announced = revision
         now = self._services.clock.now().timestamp()
         promises = _decode(item.value) if item else []
         return [promise for promise in promises if promise.server != self._name and promise.until > now]

@@ -9,7 +9,7 @@ from setpoint.objects.lazy import lazy
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
-from setpoint.server.registry.kinds.gotypes.empty_lists import plan, settle
+from setpoint.server.registry.kinds.gotypes.empty_lists import nullify_empty, plan
 from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 
 
@@ -32,13 +32,13 @@ class BuiltinShape:
         return tree
 
     @lazy
-    def _settles(self) -> bool:
+    def _changes_on_storing(self) -> bool:
         """True if the kind has lists or maps that storing changes."""
         return bool(plan(self._definition))
 
-    def settle(self, tree: Object) -> None:
-        if self._settles:
-            settle(tree, self._definition)
+    def normalize_stored(self, tree: Object) -> None:
+        if self._changes_on_storing:
+            nullify_empty(tree, self._definition)
 
     def normalize(self, tree: Object) -> list[str]:
         return normalize(tree, self._definition)

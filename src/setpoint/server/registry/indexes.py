@@ -76,7 +76,7 @@ class View(Generic[T]):
         self._changed = changed
         self._values: dict[str, T] = {}
         self._revisions: dict[str, int] = {}
-        self._gone: dict[str, int] = {}
+        self._deleted: dict[str, int] = {}
         # The values made from large objects that are being written, by key.
         self._ahead: dict[str, tuple[bytes, T]] = {}
         self._loading: asyncio.Task[None] | None = None
@@ -93,9 +93,9 @@ class View(Generic[T]):
         """Returns an object from memory; the view must have been loaded with `current`."""
         return self._values.get(key)
 
-    def wrote(self, key: str, value: bytes | None, revision: int) -> None:
+    def apply_write(self, key: str, value: bytes | None, revision: int) -> None:
         """Updates the view with a write, or with a deletion if `value` is None."""
-        if revision <= self._revisions.get(key, 0) or revision <= self._gone.get(key, 0):
+        if revision <= self._revisions.get(key, 0) or revision <= self._deleted.get(key, 0):
             return
         # If `make` fails, the revision is not recorded; otherwise the previous object would count as current.
         if value is not None:
@@ -112,9 +112,9 @@ class View(Generic[T]):
             self._revisions.pop(key, None)
             self._values.pop(key, None)
             self.is_empty = self._loaded and not self._values
-            self._gone[key] = revision
-            if len(self._gone) > _REMEMBERED:
-                del self._gone[next(iter(self._gone))]
+            self._deleted[key] = revision
+            if len(self._deleted) > _REMEMBERED:
+                del self._deleted[next(iter(self._deleted))]
             if self._changed is not None:
                 self._changed(key, None)
             return
@@ -124,12 +124,12 @@ class View(Generic[T]):
             self._changed(key, made)
 
     async def read_ahead(self, key: str, value: bytes) -> None:
-        """Prepares, in a thread, the value that `wrote` will need for a large object. Call `forget_ahead`
+        """Prepares, in a thread, the value that `apply_write` will need for a large object. Call `discard_ahead`
         afterwards."""
         made = await self._views.source.offloaded(lambda: self._read_item(Item(key, value, 0, 0)), len(value))
         self._ahead[key] = value, made
 
-    def forget_ahead(self, key: str) -> None:
+    def discard_ahead(self, key: str) -> None:
         self._ahead.pop(key, None)
 
     async def _load(self) -> None:
@@ -152,10 +152,10 @@ class View(Generic[T]):
         wait until the log reports the writes of other servers."""
         page = await self._store.range(self.prefix)
         for item in page.items:
-            self.wrote(item.key, item.value, item.revision)
+            self.apply_write(item.key, item.value, item.revision)
         there = {item.key for item in page.items}
         for key in [key for key, seen in self._revisions.items() if seen < page.revision and key not in there]:
-            self.wrote(key, None, page.revision)
+            self.apply_write(key, None, page.revision)
         self._loaded = True
         self.is_empty = not self._values
         return page.revision
@@ -168,7 +168,7 @@ class View(Generic[T]):
                 while True:
                     for event in await watch.next():
                         entry = event.entry
-                        self.wrote(entry.key, entry.value, entry.revision)
+                        self.apply_write(entry.key, entry.value, entry.revision)
             except TooLate:
                 after = await self.read()
             except Closed:
@@ -217,17 +217,17 @@ class Views:
             yield
         finally:
             for view in views:
-                view.forget_ahead(key)
+                view.discard_ahead(key)
 
     def _of(self, key: str) -> list[View[Any]] | None:
         return self.by_prefix.get(key[: key.find("/", key.find("/", 1) + 1) + 1])
 
-    def wrote(self, key: str, value: bytes | None, revision: int) -> None:
+    def apply_write(self, key: str, value: bytes | None, revision: int) -> None:
         """Updates the views of a resource with a write of this server."""
         views = self._of(key)
         if views is not None:
             for view in views:
-                view.wrote(key, value, revision)
+                view.apply_write(key, value, revision)
 
     def follow(self, view: View[Any], after: int) -> None:
         task = asyncio.ensure_future(view.followed(after))

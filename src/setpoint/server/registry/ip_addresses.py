@@ -24,7 +24,7 @@ _ALLOCATOR: Final = "ipallocator.k8s.io"
 _TOGETHER = 50
 
 
-class Home(Protocol):
+class ServiceServer(Protocol):
     """The server whose Services have addresses."""
 
     store: Store
@@ -46,32 +46,32 @@ def is_allocated(address: Object) -> bool:
     return ((address.get("metadata") or {}).get("labels") or {}).get(_MANAGED_BY) == _ALLOCATOR
 
 
-def address_writes(home: Home, old: Object | None, new: Object | None) -> list[Write]:
+def address_writes(server: ServiceServer, old: Object | None, new: Object | None) -> list[Write]:
     """Returns the writes of IPAddresses that belong to a write of a Service; `old` is None for a new Service, `new` for
     a deleted one."""
     before, after = cluster_ips(old), cluster_ips(new)
     if before == after or (service := new or old) is None:
         return []
-    resource = _resource(home.registry)
+    resource = _resource(server.registry)
     writes = [Write(resource.storage.key("", text), None, ANY) for text in before if text not in after]
-    return writes + [_create(home, resource, text, service) for text in after if text not in before]
+    return writes + [_create(server, resource, text, service) for text in after if text not in before]
 
 
-async def adopt_addresses(home: Home, actor: Actor) -> None:
+async def adopt_addresses(server: ServiceServer, actor: Actor) -> None:
     """Creates the missing IPAddresses of all Services."""
-    resource, services = _resource(home.registry), home.registry.resource("", "v1", "services")
+    resource, services = _resource(server.registry), server.registry.resource("", "v1", "services")
     assert services is not None, "services are not served"
-    there = {item.key for item in (await home.store.range(resource.storage.prefix)).items}
+    there = {item.key for item in (await server.store.range(resource.storage.prefix)).items}
     writes = []
-    for item in (await home.store.range(services.storage.prefix)).items:
+    for item in (await server.store.range(services.storage.prefix)).items:
         service = services.item(item)
         missing = [text for text in cluster_ips(service) if resource.storage.key("", text) not in there]
-        writes += [_create(home, resource, text, service) for text in missing]
+        writes += [_create(server, resource, text, service) for text in missing]
     for start in range(0, len(writes), _TOGETHER):
-        await home.transact(writes[start : start + _TOGETHER], actor)
+        await server.transact(writes[start : start + _TOGETHER], actor)
 
 
-def _create(home: Home, resource: Resource, text: str, service: Object) -> Write:
+def _create(server: ServiceServer, resource: Resource, text: str, service: Object) -> Write:
     version = f"{_GROUP}/{_VERSION}"
     parent = {"resource": "services", "namespace": meta.namespace(service), "name": meta.name(service)}
     owned: Object = {
@@ -81,9 +81,9 @@ def _create(home: Home, resource: Resource, text: str, service: Object) -> Write
     metadata: Object = {
         "name": text,
         "labels": {_FAMILY: f"IPv{ip_address(text).version}", _MANAGED_BY: _ALLOCATOR},
-        "managedFields": [managed(version, owned, home.clock.now())],
+        "managedFields": [managed(version, owned, server.clock.now())],
     }
-    meta.fill_system_fields(metadata, home.clock, home.ids)
+    meta.fill_system_fields(metadata, server.clock, server.ids)
     tree = {"apiVersion": version, "kind": "IPAddress", "metadata": metadata, "spec": {"parentRef": parent}}
     return Write(resource.storage.key("", text), resource.encode(tree), ANY)
 

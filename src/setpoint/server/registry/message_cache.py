@@ -52,7 +52,7 @@ class MessageCache:
             while self._bytes > self._most:
                 self._remove(next(iter(self._messages)))
 
-    def forget(self, key: str) -> None:
+    def evict(self, key: str) -> None:
         """Removes the messages of an object."""
         with self._changing:
             for place in [place for place in self._messages if place[1] == key]:

@@ -20,7 +20,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.weight import HEAVY
 from setpoint.server.message import Response
-from setpoint.server.registry.conversion.pending import Fetch, Held, NotConverted, RequiredConversion
+from setpoint.server.registry.conversion.pending import ConvertedObjects, Fetch, NotConverted, RequiredConversion
 from setpoint.server.registry.message_cache import MessageCache
 from setpoint.server.registry.shape import Shape
 from setpoint.server.registry.storage import Encoding, Storage
@@ -239,7 +239,7 @@ class Resource:
         and `also`, further objects to convert. Raises ConversionFailed."""
         if self.fetch is None:
             return work()
-        held: list[Held] = []
+        held: list[ConvertedObjects] = []
         for _ in range(_ROUNDS):
             try:
                 return work()
@@ -256,7 +256,7 @@ class Resource:
         """Returns the object like `item`, and waits for conversions. Raises ConversionFailed."""
         return self.item(item) if self.fetch is None else await self.converting(lambda: self.item(item))
 
-    async def prepare(self, items: Iterable[Item]) -> Held:
+    async def prepare(self, items: Iterable[Item]) -> ConvertedObjects:
         """Converts stored items in advance. They can be decoded while the caller keeps the returned value. Raises
         ConversionFailed."""
         return () if self.fetch is None else await self.fetch(self._to_decode(items))

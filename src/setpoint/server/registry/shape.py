@@ -34,7 +34,7 @@ class Shape(Protocol):
         """Sets defaults like `normalize` on the result of an apply, which has no unknown fields and whose nulls are
         intended."""
 
-    def settle(self, tree: Object) -> None:
+    def normalize_stored(self, tree: Object) -> None:
         """Applies, in place, the changes that storing makes to an object, after field ownership has been computed."""
 
     def renormalize(self, tree: Object) -> None:

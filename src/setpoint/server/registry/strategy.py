@@ -100,7 +100,7 @@ class Strategy:
     # The number of seconds after which the log removes an object; None if never. A server may set its own.
     ttl: float | None = None
     # Annotations of the full object that PartialObjectMetadata omits: they carry fields of an older version.
-    annotations_of_whole: ClassVar[Sequence[str]] = ()
+    annotations_of_full_object: ClassVar[Sequence[str]] = ()
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         """Returns the errors of a name, or of the prefix of a generated name."""

@@ -165,14 +165,14 @@ class Services:
     ) -> int:
         """Commits a write to the store, and updates the views."""
         revision = await self.store.commit(key, value, expect, actor, cause, ttl)
-        self.views.wrote(key, value, revision)
+        self.views.apply_write(key, value, revision)
         return revision
 
     async def transact(self, writes: Sequence[Write], actor: Actor, cause: Cause | None = None) -> int:
         """Commits several writes in one transaction of the store, and updates the views."""
         revision = await self.store.transact(writes, actor, cause)
         for write in writes:
-            self.views.wrote(write.key, write.value, revision)
+            self.views.apply_write(write.key, write.value, revision)
         return revision
 
     async def persist(
@@ -214,7 +214,7 @@ class Services:
             key, value, expect, ttl = write
             revision = await self.store.commit(key, value, expect, actor, cause, ttl)
             if resource.storage.prefix in self.views.by_prefix:
-                self.views.wrote(key, value, revision)
+                self.views.apply_write(key, value, revision)
             return revision
         return await ledger.commit(
             resource, write, actor, cause, item=item, new=new, subresource=subresource, also=also

@@ -20,22 +20,22 @@ from setpoint.store.contract import ExpectationFailed, Item, Write
 
 
 class Deleted(NamedTuple):
-    """The result of a deletion: the current or last state of the object, and True for `gone` if the object was
+    """The result of a deletion: the current or last state of the object, and True for `is_removed` if the object was
     removed."""
 
     tree: Object
     body: bytes
-    gone: bool
+    is_removed: bool
 
 
 async def delete(context: Context, resource: Resource) -> Response:
     options = delete_options(context)
     _warn_of_orphans(context, resource, options)
     deleted = await delete_object(context, resource, context.info.namespace, context.info.name, options)
-    if deleted.gone and not resource.strategy.returns_deleted_object:
+    if deleted.is_removed and not resource.strategy.returns_deleted_object:
         metadata = deleted.tree["metadata"]
         return await json_answer(context, success(resource.group_resource, metadata["name"], metadata.get("uid", "")))
-    accepted = not deleted.gone and options.orphan_dependents is False
+    accepted = not deleted.is_removed and options.orphan_dependents is False
     return await object_answer(context, resource, deleted.body, 202 if accepted else 200)
 
 
@@ -50,7 +50,7 @@ async def delete_collection(context: Context, resource: Resource) -> Response:
         await context.pause()
         try:
             place = metadata.get("namespace", ""), metadata["name"]
-            await delete_object(context, resource, *place, options, asked_for="")
+            await delete_object(context, resource, *place, options, requested_name="")
         except NotFound:
             continue
     del held
@@ -69,7 +69,7 @@ async def delete_object(
     name: str,
     options: DeleteOptions,
     *,
-    asked_for: str | None = None,
+    requested_name: str | None = None,
     admitted: bool = False,
 ) -> Deleted:
     """Deletes one object, or marks the object for deletion. `asked_for` is the name in the request, if that is not the
@@ -77,7 +77,7 @@ async def delete_object(
     store, admission = context.services.store, context.services.admission
     key = resource.storage.key(namespace, name)
     item = await store.get(key)
-    shown = name if asked_for is None else asked_for
+    shown = name if requested_name is None else requested_name
     operation = Operation("DELETE", resource, namespace, shown, "", None, None, options.dry_run, options.to_json())
     while True:
         if item is None:

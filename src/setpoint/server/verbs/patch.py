@@ -55,12 +55,12 @@ async def patch(context: Context, resource: Resource) -> Response:
     return await object_answer(context, resource, written.body, 201 if written.created else 200)
 
 
-def check_media_type(given: str, resource: Resource) -> None:
+def check_media_type(media_type: str, resource: Resource) -> None:
     """Raises UnsupportedMediaType for a patch type that the resource does not support."""
     if resource.is_custom:
-        if given not in (JSON_PATCH, MERGE_PATCH, APPLY):
+        if media_type not in (JSON_PATCH, MERGE_PATCH, APPLY):
             raise UnsupportedMediaType.of([JSON_PATCH, MERGE_PATCH, APPLY])
-    elif given not in (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY):
+    elif media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY):
         raise UnsupportedMediaType("415: Unsupported Media Type", details=True)
 
 
@@ -88,19 +88,19 @@ class Patch(NamedTuple):
         return format_v(self.shown) if self.apply_in_order is None else ordered_json(self.in_order(resource, before))
 
 
-async def read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
+async def read_patch(context: Context, resource: Resource, media_type: str, options: WriteOptions) -> Patch:
     """Parses the patch in the body. Raises BadRequest."""
-    return await context.offload(lambda: _read_patch(context, resource, given, options), resource=resource)
+    return await context.offload(lambda: _read_patch(context, resource, media_type, options), resource=resource)
 
 
-def _read_patch(context: Context, resource: Resource, given: str, options: WriteOptions) -> Patch:
+def _read_patch(context: Context, resource: Resource, media_type: str, options: WriteOptions) -> Patch:
     body, strict = context.request.body, options.field_validation != IGNORE
     try:
         tree = codec.decode(body)
     except BadRequest:
         raise BadRequest("invalid JSON patch") from None  # kube-apiserver names no fault in the syntax of a patch
     repeated = codec.duplicate_fields(body, tree) if strict else []
-    if given == JSON_PATCH:
+    if media_type == JSON_PATCH:
         operations = jsonpatch.decode(tree, strict=strict)
         repeated = [f"json patch {text}" for text in repeated] + (jsonpatch.unknown_fields(tree) if strict else [])
         return Patch(
@@ -108,26 +108,26 @@ def _read_patch(context: Context, resource: Resource, given: str, options: Write
             repeated,
             lambda live: jsonpatch.apply_in_order(live, operations),
         )
-    if given == MERGE_PATCH:
+    if media_type == MERGE_PATCH:
         return Patch(
             lambda live: mergepatch.apply(live, tree, strict=strict),
             repeated,
             lambda live: mergepatch.apply_in_order(live, tree, strict=strict),
         )
     schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
-    whole = _with_whole_numbers(tree)
+    whole = _with_integers(tree)
     return Patch(lambda live: strategic.merge(live, whole, schema), repeated, shown=tree)
 
 
-def _with_whole_numbers(value: Json) -> Json:
+def _with_integers(value: Json) -> Json:
     """Returns a patch with `2` in place of `2.0` and `2e0`. As on kube-apiserver, an integer field accepts these in a
     strategic merge patch only; some Java clients send them."""
     if type(value) is float:
         return int(value) if value.is_integer() and abs(value) < _INTEGERS else value
     if type(value) is dict:
-        return {name: _with_whole_numbers(each) for name, each in value.items()}
+        return {name: _with_integers(each) for name, each in value.items()}
     if type(value) is list:
-        return [_with_whole_numbers(each) for each in value]
+        return [_with_integers(each) for each in value]
     return value
 
 

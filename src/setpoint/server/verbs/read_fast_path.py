@@ -26,7 +26,7 @@ _FOUND = Response(200, "application/json")
 
 
 @runtime_checkable
-class AtHand(Protocol):
+class PeekableStore(Protocol):
     """A store that can return the value of a key without waiting."""
 
     def peek(self, key: str) -> Item | None: ...
@@ -64,7 +64,7 @@ class Repeat:
         self,
         context: Context,
         resource: Resource,
-        store: AtHand,
+        store: PeekableStore,
         observer: "RequestObserver | None",
         authenticator: Standing,
         epoch: object,

@@ -17,7 +17,7 @@ from setpoint.server.access.past_access import Past, past_of_watch
 from setpoint.server.codec.negotiation import negotiate_stream
 from setpoint.server.codec.protobuf_form import PROTOBUF_FACTOR
 from setpoint.server.message import Frame, Response, Sink
-from setpoint.server.registry.conversion.pending import Held
+from setpoint.server.registry.conversion.pending import ConvertedObjects
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.kinds.apiextensions import PREFIX as DEFINITIONS
 from setpoint.server.registry.resource import Resource
@@ -59,7 +59,7 @@ def _named(selector: fields.Selector, name: str) -> fields.Selector:
     return fields.Selector((*selector.requirements, fields.Requirement(NAME, name)))
 
 
-async def _converted(resource: Resource, events: Sequence[Event], *, selects: bool) -> Held:
+async def _converted(resource: Resource, events: Sequence[Event], *, selects: bool) -> ConvertedObjects:
     """Converts the objects of events in advance: the new objects, and the old ones if a selector or a deletion needs
     them. Raises ConversionFailed."""
     items: list[Item] = []
@@ -114,7 +114,10 @@ class WatchStream:
         self._sink = sink
         await self._note_namespace()
         self._services.watches.add(self)
-        minders = (asyncio.create_task(self._mind()), asyncio.create_task(self._end_with_client()))
+        minders = (
+            asyncio.create_task(self._send_bookmarks_until_timeout()),
+            asyncio.create_task(self._end_with_client()),
+        )
         try:
             if self._options.send_initial_events:
                 await self._send_initial_events()
@@ -154,7 +157,7 @@ class WatchStream:
         await self._sink.wait_closed()
         self._end()
 
-    async def _mind(self) -> None:
+    async def _send_bookmarks_until_timeout(self) -> None:
         """Sends bookmarks periodically, and ends the watch at its timeout or when the user loses access."""
         clock = self._services.clock
         end = clock.monotonic() + self._duration()
@@ -234,7 +237,7 @@ class WatchStream:
             if self._over:
                 return
             # A watch from a future revision follows the log alone.
-            subscription = self._board(prefix) if self.reached <= current else None
+            subscription = self._subscribe(prefix) if self.reached <= current else None
             if subscription is not None:
                 await subscription
                 self._fanout = None
@@ -255,7 +258,7 @@ class WatchStream:
             if self._pending > _BURST:
                 await self._drain()
 
-    def _board(self, prefix: str) -> "asyncio.Future[None] | None":
+    def _subscribe(self, prefix: str) -> "asyncio.Future[None] | None":
         """Subscribes to the shared fan-out, unless the watch is behind."""
         converts = self._resource.fetch is not None
         if converts and self._selects:
@@ -273,7 +276,7 @@ class WatchStream:
     def notify(self, events: Sequence[Event]) -> bool:
         """Sends events. Returns False if the client needs time to read, or if the registry has changed. Raises TooLate
         for events of a past that the user may not read."""
-        if self._namespace_uid and not self._may_go_on():
+        if self._namespace_uid and not self._is_still_authorized():
             self._over = True
             return False
         form, frame, reached = self._form, self._resource.changes.frame, self.reached
@@ -358,7 +361,7 @@ class WatchStream:
         found = namespace.peek(namespace.prefix + self._context.info.namespace)
         return "" if found is None else str(found["metadata"]["uid"])
 
-    def _may_go_on(self) -> bool:
+    def _is_still_authorized(self) -> bool:
         """Returns True if the user may watch the namespace. If the namespace was deleted and created again, access is
         checked again, because rights in the old namespace do not apply to the new one."""
         uid = self._current_namespace_uid()

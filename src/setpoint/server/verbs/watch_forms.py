@@ -47,7 +47,7 @@ class Form(Protocol):
         """Returns the event of an error, which ends a watch."""
 
 
-class WholeForm:
+class ObjectForm:
     """Whole objects as JSON."""
 
     name = "object"
@@ -82,7 +82,7 @@ def _rendered(resource: Resource, kind: str, event: Event) -> bytes:
     return resource.render_replaced(previous or b"", entry.previous, entry.revision)
 
 
-class PartialForm(WholeForm):
+class PartialForm(ObjectForm):
     """Only the metadata of objects."""
 
     def __init__(self, resource: Resource, api_version: str) -> None:
@@ -97,7 +97,7 @@ class PartialForm(WholeForm):
         return partial(self._resource, body, self._api_version)
 
 
-class TableForm(WholeForm):
+class TableForm(ObjectForm):
     """Tables of one row. Only the first table of a watch has column definitions; rows contain ages, so frames are not
     shared."""
 
@@ -110,12 +110,12 @@ class TableForm(WholeForm):
         self._headers = True
 
     def bookmark(self, tree: Object) -> bytes:
-        return super().bookmark(self._maker.of_bookmark(tree, self._clock.now(), headers=self._take_headers()))
+        return super().bookmark(self._maker.of_bookmark(tree, self._clock.now(), headers=self._consume_headers()))
 
     def _shown(self, body: bytes) -> bytes:
-        return _encode(self._maker.of_object(_decode(body), self._clock.now(), headers=self._take_headers()))
+        return _encode(self._maker.of_object(_decode(body), self._clock.now(), headers=self._consume_headers()))
 
-    def _take_headers(self) -> bool:
+    def _consume_headers(self) -> bool:
         first, self._headers = self._headers, False
         return first
 
@@ -169,7 +169,7 @@ async def form_of(context: Context, resource: Resource, accepted: Accepted) -> F
         return TableForm(context, resource, accepted.api_version)
     if accepted.form == PARTIAL:
         return PartialForm(resource, accepted.api_version)
-    return WholeForm(resource)
+    return ObjectForm(resource)
 
 
 def stream_type(accepted: Accepted) -> str:

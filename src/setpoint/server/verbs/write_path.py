@@ -22,7 +22,7 @@ from setpoint.objects.tree import Object, copy
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
 from setpoint.server.ports import Operation, User
-from setpoint.server.registry.conversion.pending import Held, RequiredConversion
+from setpoint.server.registry.conversion.pending import ConvertedObjects, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
@@ -171,7 +171,7 @@ async def _run(context: Context, is_long: bool, work: Callable[[], T]) -> T:
     return await context.in_thread(work) if is_long else work()
 
 
-async def _encoded(context: Context, resource: Resource, tree: Object, is_long: bool) -> tuple[bytes, Held]:
+async def _encoded(context: Context, resource: Resource, tree: Object, is_long: bool) -> tuple[bytes, ConvertedObjects]:
     """Returns the bytes to store for an object, and a value that keeps its conversion to the version of the request
     cached. If a webhook converts, the conversion back is tested first, so that no object is stored which cannot be
     read."""
@@ -215,14 +215,14 @@ async def _managed(
     manager = resource.field_manager(subresource, context.services.clock)
     try:
         return await resource.converting(
-            lambda: manager.update(old, new, options.field_manager), also=_owned_elsewhere(resource, old, new)
+            lambda: manager.update(old, new, options.field_manager), also=_conversions_of_managers(resource, old, new)
         )
     except ConversionFailed:
         # As for objects that do not match their types: unknown field ownership is no reason to reject a write.
         return manager.unchanged(old, new)
 
 
-def _owned_elsewhere(resource: Resource, old: Object | None, new: Object) -> list[RequiredConversion]:
+def _conversions_of_managers(resource: Resource, old: Object | None, new: Object) -> list[RequiredConversion]:
     """Returns the conversions required to compare the objects in the versions of other managers' fields."""
     if old is None:
         return []
@@ -236,7 +236,7 @@ async def _allocate(
     context: Context, resource: Resource, tree: Object, old: Object | None, options: WriteOptions
 ) -> None:
     """Allocates addresses and ports to an object. Raises Invalid if they are not available."""
-    give = context.services.allocations.give
+    give = context.services.allocations.allocate
     if errors := await give(context, resource, tree, old, dry_run=options.dry_run):
         raise Invalid.of(resource.stored_kind, meta.name(tree), errors)
 
@@ -268,7 +268,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
     if strategy.keeps_generation:
         tree["metadata"]["generation"] = 1
     strategy.prepare_for_create(tree)
-    resource.shape.settle(tree)
+    resource.shape.normalize_stored(tree)
 
 
 async def _checked(context: Context, is_long: bool, check: "_Check") -> None:
@@ -524,7 +524,7 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
     counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
     if strategy.counts_empty_lists:
         counts = counts and strategy.bumps_generation(new, old)
-    resource.shape.settle(new)
+    resource.shape.normalize_stored(new)
     if counts and (strategy.counts_empty_lists or strategy.bumps_generation(new, old)):
         new["metadata"]["generation"] = stored.get("generation", 0) + 1
 

@@ -12,7 +12,7 @@ from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
 from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.openapi import Schema
-from setpoint.schema.validation import ask_rules
+from setpoint.schema.validation import evaluate_rules
 from setpoint.schema.violations import NO_PATH
 from setpoint.workload.kinds.definitions import definitions
 
@@ -36,7 +36,7 @@ def _below(entry: Object, path: str) -> Iterator[str]:
             continue
         schema = _entry_schema()
         schema.default(inner)
-        errors = schema.validate(inner) or ask_rules(schema, inner, None, []).errors
+        errors = schema.validate(inner) or evaluate_rules(schema, inner, None, []).errors
         yield from [_at(here, error) for error in errors] or _below(inner, here)
 
 

@@ -24,7 +24,7 @@ class Format:
         self.pattern_size = pattern_size
 
 
-def _known(name: str, complaint: str) -> Callable[[str], Sequence[str]]:
+def _format_of(name: str, complaint: str) -> Callable[[str], Sequence[str]]:
     check = string_check(name)
     return lambda text: () if check is None or check(text) else (complaint,)
 
@@ -49,10 +49,10 @@ _FORMATS = {
         Format("dns1035LabelPrefix", lambda text: names.dns1035_label(text, True), 30),
         Format("labelValue", names.label_value, 40),
         Format("uri", _uri, 1103),
-        Format("uuid", _known("uuid", "does not match the UUID format"), 69),
-        Format("byte", _known("byte", "invalid base64"), 84),
-        Format("date", _known("date", "invalid date"), 70),
-        Format("datetime", _known("datetime", "invalid datetime"), 70),
+        Format("uuid", _format_of("uuid", "does not match the UUID format"), 69),
+        Format("byte", _format_of("byte", "invalid base64"), 84),
+        Format("date", _format_of("date", "invalid date"), 70),
+        Format("datetime", _format_of("datetime", "invalid datetime"), 70),
     )
 }
 

@@ -11,7 +11,7 @@ from setpoint.schema.cel.values import Duration
 TIMES = Library()
 
 
-def _whole(value: Duration, unit: int) -> int:
+def _whole_units(value: Duration, unit: int) -> int:
     """Returns the number of whole units, rounded towards zero."""
     count = abs(value.nanos) // unit
     return -count if value.nanos < 0 else count
@@ -37,7 +37,7 @@ def _declare(function: str, word: str, part: Callable[[datetime], int]) -> None:
 
     def get(value: Any, zone: str = "") -> int:
         if isinstance(value, Duration):
-            return _whole(value, unit)
+            return _whole_units(value, unit)
         return part(at_zone(value, zone))
 
     suffix = "_tz" if word == "seconds" else "_with_tz"

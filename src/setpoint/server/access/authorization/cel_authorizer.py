@@ -1,7 +1,7 @@
 """The values of CEL's authorizer library: permission checks in policy expressions.
 
-`asker` returns the value of `authorizer`, `request_check` the value of `authorizer.requestResource`. The checks run
-synchronously. Like all CEL values they are immutable: each refinement of a check returns a new check.
+`check_authorizer` returns the value of `authorizer`, `request_check` the value of `authorizer.requestResource`. The
+checks run synchronously. Like all CEL values they are immutable: each refinement of a check returns a new check.
 """
 
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ def service_account(namespace: str, name: str) -> User:
     return User(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
-async def asker(services: Services, user: User) -> "CheckAuthorizer":
+async def check_authorizer(services: Services, user: User) -> "CheckAuthorizer":
     """Returns the value of `authorizer` for expressions that evaluate a request of a user."""
     await services.authorizer.prepare()
     return CheckAuthorizer(services.authorizer, user)
 
 
-def request_check(asker: "CheckAuthorizer", operation: Operation) -> "ResourceCheck":
+def request_check(authorizer: "CheckAuthorizer", operation: Operation) -> "ResourceCheck":
     """Returns the value of `authorizer.requestResource`: a check for the resource of the request."""
     resource = operation.resource
     return ResourceCheck(
-        asker, resource.group, resource.resource, operation.subresource, operation.namespace, operation.name
+        authorizer, resource.group, resource.resource, operation.subresource, operation.namespace, operation.name
     )
 
 
@@ -69,11 +69,11 @@ class PathCheck:
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.PathCheck")
 
-    asker: CheckAuthorizer
+    authorizer: CheckAuthorizer
     info: str
 
     def check(self, verb: str) -> "Answer":
-        return self.asker.authorize(RequestInfo(verb, self.info))
+        return self.authorizer.authorize(RequestInfo(verb, self.info))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class GroupCheck:
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.GroupCheck")
 
-    asker: CheckAuthorizer
+    authorizer: CheckAuthorizer
     info: str
 
     def resource(self, resource: str) -> "ResourceCheck":
         if not resource.strip():
             raise EvaluationError("resource must not be empty")
-        return ResourceCheck(self.asker, self.info, resource)
+        return ResourceCheck(self.authorizer, self.info, resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ResourceCheck:
 
     cel_type: ClassVar[Type] = struct("kubernetes.authorization.ResourceCheck")
 
-    asker: CheckAuthorizer
+    authorizer: CheckAuthorizer
     of_group: str
     of_resource: str
     of_subresource: str = ""
@@ -121,7 +121,7 @@ class ResourceCheck:
         return self
 
     def check(self, verb: str) -> "Answer":
-        return self.asker.authorize(
+        return self.authorizer.authorize(
             RequestInfo(
                 verb,
                 "",

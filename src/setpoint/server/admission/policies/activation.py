@@ -16,7 +16,7 @@ from setpoint.schema.cel.views import untyped
 from setpoint.server.access.authorization import cel_authorizer
 from setpoint.server.admission.match_criteria import convert_objects, in_version, namespace_of
 from setpoint.server.ports import Operation
-from setpoint.server.registry.conversion.pending import Held
+from setpoint.server.registry.conversion.pending import ConvertedObjects
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
@@ -38,7 +38,7 @@ class Subject:
         self._context = context
         self._namespace: Json = None
         self._authorizer: cel_authorizer.CheckAuthorizer | None = None
-        self._converted: Held = ()
+        self._converted: ConvertedObjects = ()
         self._object: Any = None
         # The object that the cached value was computed from; a mutating policy may replace the object.
         self._seen: Object | None = None
@@ -51,7 +51,7 @@ class Subject:
         if NAMESPACE in names and self._namespace is None and operation.namespace and not self._is_namespace:
             self._namespace = _shown(await namespace_of(self._context.services, operation))
         if self._authorizer is None and (AUTHORIZER in names or REQUEST_CHECK in names):
-            self._authorizer = await cel_authorizer.asker(self._context.services, self._context.user)
+            self._authorizer = await cel_authorizer.check_authorizer(self._context.services, self._context.user)
 
     async def convert(self) -> None:
         """Converts the current objects to the version of the target. Raises InternalError."""

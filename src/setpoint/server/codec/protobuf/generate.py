@@ -73,7 +73,7 @@ def _define(message: str, name: str) -> None:
     special = SPECIAL.get(message)
     if special:
         _names[f"{name}_value"] = special.convert
-    _names[f"{name}_known"] = {field.number: wire.Known(field.go_name, _wire_types(field)) for field in fields}
+    _names[f"{name}_known"] = {field.number: wire.FieldInfo(field.go_name, _wire_types(field)) for field in fields}
     exec(compile("\n".join(source(message, name)), f"<protobuf {message}>", "exec"), _names)
     if special and special.is_scalar:
         _names[name] = _remembering(_names[name])
@@ -83,11 +83,11 @@ def _remembering(read: Read) -> Read:
     """Returns the function with a cache for short messages: times, quantities and ports recur often."""
 
     @lru_cache(_REMEMBERED)
-    def remembered(message: bytes) -> Json:
+    def cached(message: bytes) -> Json:
         return read(wire.Buffer.of(message), 0, len(message))
 
     def read_once(data: wire.Buffer, pos: int, end: int, found: Any = None) -> Json:
-        return remembered(data[pos:end]) if end - pos <= _SHORT else read(data, pos, end)
+        return cached(data[pos:end]) if end - pos <= _SHORT else read(data, pos, end)
 
     return read_once
 

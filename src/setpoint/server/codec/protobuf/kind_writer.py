@@ -49,7 +49,7 @@ def length(size: int) -> bytes:
     return number(size).encode(CHARSET)
 
 
-def known_writer(api_version: str, kind: str) -> KindWriter | None:
+def cached_writer(api_version: str, kind: str) -> KindWriter | None:
     """Returns the writer of a kind if the writer has already been made."""
     return _writers.get((api_version, kind))
 
@@ -57,7 +57,7 @@ def known_writer(api_version: str, kind: str) -> KindWriter | None:
 def kind_writer(api_version: str, kind: str) -> KindWriter | None:
     """Returns the writer of a kind, or None for a kind that has no message. Making the writer of a kind with many
     messages takes tens of milliseconds."""
-    found = known_writer(api_version, kind)
+    found = cached_writer(api_version, kind)
     if found is None:
         # The endpoints of discovery have kinds without a version.
         message = table().message_of(api_version or "v1", kind)

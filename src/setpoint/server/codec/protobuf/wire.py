@@ -138,14 +138,14 @@ def skip(data: bytes, pos: int, end: int) -> int:
             return pos
 
 
-class Known(NamedTuple):
+class FieldInfo(NamedTuple):
     """A field of a message: its name in Go, and its allowed wire types."""
 
     name: str
     wire_types: tuple[int, ...]
 
 
-def unmatched(data: bytes, pos: int, end: int, message: str, known: Mapping[int, Known]) -> int:
+def unmatched(data: bytes, pos: int, end: int, message: str, fields: Mapping[int, FieldInfo]) -> int:
     """Skips a field that the message does not have. Raises MalformedError if the message has the field, but with
     another wire type or tag encoding."""
     tag, _ = varint(data, pos, end)
@@ -154,7 +154,7 @@ def unmatched(data: bytes, pos: int, end: int, message: str, known: Mapping[int,
         raise MalformedError(f"proto: {message}: wiretype end group for non-group")
     if number >> 31 or not number:
         raise MalformedError(f"proto: {message}: illegal tag {number - (number >> 31 << 32)} (wire type {tag})")
-    if field := known.get(number):
+    if field := fields.get(number):
         if kind not in field.wire_types:
             raise MalformedError(f"proto: wrong wireType = {kind} for field {field.name}")
         # Go would accept this. No encoder writes this form, and accepting it would require comparing every tag as a

@@ -80,29 +80,29 @@ class Memory:
         self._limit = limit
         self._bytes = 0
         self._kept: OrderedDict[bytes, Converted] = OrderedDict()
-        self._held: WeakValueDictionary[bytes, Converted] = WeakValueDictionary()
+        self._cached: WeakValueDictionary[bytes, Converted] = WeakValueDictionary()
 
     def find(self, digest: bytes) -> Converted | None:
         """Returns a recent conversion, or an older one that is still referenced."""
         found = self._kept.get(digest)
         if found is None:
-            return self._held.get(digest)
+            return self._cached.get(digest)
         if self._clock.monotonic() - found.made_at <= _SECONDS:
             self._kept.move_to_end(digest)
             return found
-        self._forget(digest)
+        self._evict(digest)
         # From here on, only references of callers keep the conversion.
         del found
-        return self._held.get(digest)
+        return self._cached.get(digest)
 
     def put(self, digest: bytes, tree: Object) -> Converted:
         """Stores a converted object."""
         made = Converted(tree, self._clock.monotonic())
-        self._forget(digest)
-        self._kept[digest] = self._held[digest] = made
+        self._evict(digest)
+        self._kept[digest] = self._cached[digest] = made
         self._bytes += made.size
         while self._bytes > self._limit and self._kept:
-            self._forget(next(iter(self._kept)))
+            self._evict(next(iter(self._kept)))
         return made
 
     def clear(self) -> None:
@@ -110,7 +110,7 @@ class Memory:
         self._kept.clear()
         self._bytes = 0
 
-    def _forget(self, digest: bytes) -> None:
+    def _evict(self, digest: bytes) -> None:
         old = self._kept.pop(digest, None)
         if old is not None:
             self._bytes -= old.size

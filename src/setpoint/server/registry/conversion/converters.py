@@ -72,7 +72,7 @@ class Converters:
         converter = WebhookConverter(self._shared, crd)
         return Converter(converter.convert, converter.fetch)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Clears the cache of converted objects."""
         if "_shared" in self.__dict__:
             self._shared.memory.clear()

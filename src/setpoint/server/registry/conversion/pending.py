@@ -30,9 +30,9 @@ class NotConverted(Exception):  # noqa: N818 - a signal to callers that can wait
 
 
 # Keeps conversions in the cache as long as this value is referenced.
-Held: TypeAlias = Sequence[object]
+ConvertedObjects: TypeAlias = Sequence[object]
 # Converts objects. Raises ConversionFailed.
-Fetch: TypeAlias = Callable[[Sequence[RequiredConversion]], Awaitable[Held]]
+Fetch: TypeAlias = Callable[[Sequence[RequiredConversion]], Awaitable[ConvertedObjects]]
 
 
 class Converter(NamedTuple):

@@ -68,7 +68,7 @@ class WebhookConverter:
         self._review_version = review.review_version(webhook.conversion_review_versions if webhook else ())
         # A changed definition may have another webhook: cached results of the previous one must not be used.
         self._scope = f"{crd.name}\0{crd.metadata.get('uid')}\0{crd.metadata.get('generation')}\0".encode()
-        self._under_way: dict[bytes, _Call] = {}
+        self._in_progress: dict[bytes, _Call] = {}
 
     def convert(self, tree: Object, from_version: str, to_version: str) -> Object:
         """Returns the object in another version. Raises NotConverted, or APIError for an unknown version."""
@@ -84,16 +84,16 @@ class WebhookConverter:
     async def fetch(self, wanted: Sequence[RequiredConversion]) -> list[Converted]:
         """Converts objects; `convert` finds them while the caller holds the returned list. Raises ConversionFailed."""
         held, missing = self._split({self._key(each): each for each in wanted})
-        others = {key: each for key, each in missing.items() if key.digest in self._under_way}
-        calls = {self._under_way[key.digest] for key in others}
-        held += await self._ask_all({key: each for key, each in missing.items() if key not in others})
+        others = {key: each for key, each in missing.items() if key.digest in self._in_progress}
+        calls = {self._in_progress[key.digest] for key in others}
+        held += await self._convert_missing({key: each for key, each in missing.items() if key not in others})
         if calls:
-            held += await self._take_part(calls, {key.digest for key in missing})
+            held += await self._join_calls(calls, {key.digest for key in missing})
             more, left = self._split(others)
-            held += [*more, *await self._ask_all(left)]
+            held += [*more, *await self._convert_missing(left)]
         return held
 
-    async def _take_part(self, calls: set[_Call], wanted: set[bytes]) -> list[Converted]:
+    async def _join_calls(self, calls: set[_Call], wanted: set[bytes]) -> list[Converted]:
         """Waits for calls of other requests, and returns their successful results."""
         await asyncio.wait([call.task for call in calls])
         held: list[Converted] = []
@@ -106,7 +106,7 @@ class WebhookConverter:
                 raise made
         return held
 
-    async def _ask_all(self, missing: Mapping[Key, RequiredConversion]) -> list[Converted]:
+    async def _convert_missing(self, missing: Mapping[Key, RequiredConversion]) -> list[Converted]:
         """Converts all missing objects, with a limited number of concurrent calls."""
         held: list[Converted] = []
         batches = list(_batches(missing))
@@ -143,17 +143,17 @@ class WebhookConverter:
 
     def _begin(self, batch: _Batch) -> _Call:
         """Starts a call, which continues even if its caller is cancelled."""
-        call = _Call(batch, asyncio.ensure_future(self._ask(batch)))
-        self._under_way.update(dict.fromkeys(batch, call))
+        call = _Call(batch, asyncio.ensure_future(self._convert_batch(batch)))
+        self._in_progress.update(dict.fromkeys(batch, call))
         call.task.add_done_callback(lambda _: self._ended(call))
         return call
 
     def _ended(self, call: _Call) -> None:
         for digest in call.batch:
-            if self._under_way.get(digest) is call:
-                del self._under_way[digest]
+            if self._in_progress.get(digest) is call:
+                del self._in_progress[digest]
 
-    async def _ask(self, batch: _Batch) -> list[Converted] | ConversionFailed:
+    async def _convert_batch(self, batch: _Batch) -> list[Converted] | ConversionFailed:
         """Returns the converted objects, or the error."""
         clock = self._services.clock
         started = clock.monotonic()

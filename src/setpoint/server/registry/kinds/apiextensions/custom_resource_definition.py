@@ -49,14 +49,14 @@ class DefinitionStrategy(Strategy):
     )
 
     def default(self, tree: Object) -> None:
-        _become(tree, defaults.default(tree))
+        _replace_content(tree, defaults.default(tree))
 
     def prepare_for_create(self, tree: Object) -> None:
-        _become(tree, defaults.prepare_for_create(tree))
+        _replace_content(tree, defaults.prepare_for_create(tree))
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         prepare = defaults.prepare_for_status_update if subresource == "status" else defaults.prepare_for_update
-        _become(tree, prepare(tree, old))
+        _replace_content(tree, prepare(tree, old))
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
         """Returns False: the generation was already incremented while preparing the update."""
@@ -77,7 +77,7 @@ class DefinitionStrategy(Strategy):
         return conditions.mark_for_deletion(tree, clock)
 
 
-def _become(tree: Object, made: Object) -> None:
+def _replace_content(tree: Object, made: Object) -> None:
     """Replaces the content of the tree, in place, by another one."""
     tree.clear()
     tree.update(made)

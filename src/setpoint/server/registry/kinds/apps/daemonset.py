@@ -48,7 +48,7 @@ class DaemonSetStrategy(ValidatingStrategy):
     immutable = ("spec.selector",)
     shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}
     reports_changes_first = True
-    annotations_of_whole = (_TEMPLATE_GENERATION,)
+    annotations_of_full_object = (_TEMPLATE_GENERATION,)
     columns = (
         NAME,
         Column("Desired", number("status", "desiredNumberScheduled"), "integer"),

@@ -245,7 +245,7 @@ def _newer(tree: Object, version: str) -> Object:
     return {**tree, "apiVersion": version, "metadata": metadata, "spec": new_spec, "status": new_status}
 
 
-def _given(**fields: Any) -> Object:
+def _without_empty(**fields: Any) -> Object:
     """Returns the fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -256,7 +256,7 @@ def _described(reference: v1_annotations.CrossVersionObjectReference) -> Object:
 
 
 def _metric(name: str, selector: Any) -> Object:
-    return _given(name=name, selector=None if selector is None else msgspec.to_builtins(selector))
+    return _without_empty(name=name, selector=None if selector is None else msgspec.to_builtins(selector))
 
 
 def _newer_metric(metric: v1_annotations.Metric) -> Object:
@@ -268,7 +268,9 @@ def _newer_metric(metric: v1_annotations.Metric) -> Object:
         made["object"] = {
             "describedObject": _described(one.target),
             "metric": _metric(one.metric_name, one.selector),
-            "target": _given(type=kind, value=one.target_value if plain else None, averageValue=one.average_value),
+            "target": _without_empty(
+                type=kind, value=one.target_value if plain else None, averageValue=one.average_value
+            ),
         }
     if (pods := metric.pods) is not None:
         target = {"type": "AverageValue", "averageValue": pods.target_average_value}
@@ -285,7 +287,9 @@ def _newer_metric(metric: v1_annotations.Metric) -> Object:
         kind = "AverageValue" if external.target_value is None else "Value"
         made["external"] = {
             "metric": _metric(external.metric_name, external.metric_selector),
-            "target": _given(type=kind, value=external.target_value, averageValue=external.target_average_value),
+            "target": _without_empty(
+                type=kind, value=external.target_value, averageValue=external.target_average_value
+            ),
         }
     return made
 
@@ -297,7 +301,7 @@ def _is_zero(amount: str) -> bool:
 def _resource_target(resource: v1_annotations.ResourceSource) -> Object:
     utilization = resource.target_average_utilization
     kind = "AverageValue" if utilization is None else "Utilization"
-    return _given(type=kind, averageValue=resource.target_average_value, averageUtilization=utilization)
+    return _without_empty(type=kind, averageValue=resource.target_average_value, averageUtilization=utilization)
 
 
 def _newer_status(metric: v1_annotations.MetricStatus) -> Object:
@@ -306,7 +310,7 @@ def _newer_status(metric: v1_annotations.MetricStatus) -> Object:
         made["object"] = {
             "describedObject": _described(one.target),
             "metric": _metric(one.metric_name, one.selector),
-            "current": _given(value=one.current_value, averageValue=one.average_value),
+            "current": _without_empty(value=one.current_value, averageValue=one.average_value),
         }
     if (pods := metric.pods) is not None:
         made["pods"] = {
@@ -324,14 +328,14 @@ def _newer_status(metric: v1_annotations.MetricStatus) -> Object:
     if (external := metric.external) is not None:
         made["external"] = {
             "metric": _metric(external.metric_name, external.metric_selector),
-            "current": _given(value=external.current_value, averageValue=external.current_average_value),
+            "current": _without_empty(value=external.current_value, averageValue=external.current_average_value),
         }
     return made
 
 
 def _resource_current(resource: v1_annotations.ResourceStatus) -> Object:
     utilization = resource.current_average_utilization
-    return _given(averageValue=resource.current_average_value, averageUtilization=utilization)
+    return _without_empty(averageValue=resource.current_average_value, averageUtilization=utilization)
 
 
 def _newer_behavior(behavior: v1_annotations.Behavior) -> Object:
@@ -345,7 +349,7 @@ def _newer_behavior(behavior: v1_annotations.Behavior) -> Object:
                     {"type": policy.type, "value": policy.value, "periodSeconds": policy.period_seconds}
                     for policy in rules.policies
                 ]
-            made[name] = _given(
+            made[name] = _without_empty(
                 stabilizationWindowSeconds=rules.stabilization_window_seconds,
                 selectPolicy=rules.select_policy,
                 policies=policies,

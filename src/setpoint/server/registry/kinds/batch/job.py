@@ -304,13 +304,13 @@ def _validate_template_change(spec: Object, old: Object) -> list[FieldError]:
     return immutable(template, known, "spec.template", "PodTemplateSpec")
 
 
-def _moved(known: Json, template: Object) -> Json:
+def _moved(stored: Json, template: Object) -> Json:
     """Returns the stored template with the new values of the mutable fields."""
-    pod, wanted = known.setdefault("spec", {}), template.get("spec") or {}
+    pod, wanted = stored.setdefault("spec", {}), template.get("spec") or {}
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        _take(pod, wanted, name)
+        _copy_field(pod, wanted, name)
     for name in ("labels", "annotations"):
-        _take(known.setdefault("metadata", {}), template.get("metadata") or {}, name)
+        _copy_field(stored.setdefault("metadata", {}), template.get("metadata") or {}, name)
     affinity = {name: value for name, value in (pod.get("affinity") or {}).items() if name != "nodeAffinity"}
     if "nodeAffinity" in (wanted.get("affinity") or {}):
         affinity["nodeAffinity"] = wanted["affinity"]["nodeAffinity"]
@@ -321,11 +321,11 @@ def _moved(known: Json, template: Object) -> Json:
     for kind in ("containers", "initContainers"):
         for container, other in zip(pod.get(kind) or (), wanted.get(kind) or (), strict=False):
             if container.get("name") == other.get("name"):
-                _take(container, other, "resources")
-    return known
+                _copy_field(container, other, "resources")
+    return stored
 
 
-def _take(tree: Object, other: Object, name: str) -> None:
+def _copy_field(tree: Object, other: Object, name: str) -> None:
     tree.pop(name, None)
     if name in other:
         tree[name] = other[name]

@@ -21,7 +21,7 @@ def _health(tree: Object, _now: datetime) -> Json:
     return "Healthy" if healthy.get("status") == "True" else "Unhealthy"
 
 
-def _said(name: str) -> Cell:
+def _condition_field(name: str) -> Cell:
     def cell(tree: Object, _now: datetime) -> Json:
         healthy = conditions.find(tree.get("conditions") or [], "Healthy")
         return (healthy or {}).get(name) or ""
@@ -35,8 +35,8 @@ class ComponentStatusStrategy(Strategy):
     columns: ClassVar[Sequence[Column]] = (
         NAME,
         Column("Status", _health),
-        Column("Message", _said("message")),
-        Column("Error", _said("error")),
+        Column("Message", _condition_field("message")),
+        Column("Error", _condition_field("error")),
     )
 
 

@@ -295,7 +295,7 @@ def _validate_queuing(queuing: Object, path: str) -> list[FieldError]:
     return found
 
 
-def _entropy(queues: int, hand: int) -> int:
+def _entropy(queues: int, hand_size: int) -> int:
     """Returns the number of bits required to deal a hand of queues; inexact above the allowed maximum."""
-    bits = sum(log2(queues - dealt) for dealt in range(min(hand, 2 * _MAX_ENTROPY)) if queues > dealt)
+    bits = sum(log2(queues - dealt) for dealt in range(min(hand_size, 2 * _MAX_ENTROPY)) if queues > dealt)
     return ceil(bits)

@@ -16,7 +16,7 @@ from setpoint.server.registry.kinds.gotypes.roundtrip import SPECIAL, is_contain
 _PREFIX = "#/definitions/"
 
 
-def settle(tree: Object, definition: str) -> None:
+def nullify_empty(tree: Object, definition: str) -> None:
     """Replaces the empty lists and maps that are always written by null, in place."""
     for name, nulls_empty, inner, form in plan(definition):
         value = tree.get(name)
@@ -24,10 +24,10 @@ def settle(tree: Object, definition: str) -> None:
             if nulls_empty and value is not None:
                 tree[name] = None
         elif form == "one":
-            settle(value, inner)
+            nullify_empty(value, inner)
         elif form:
             for item in value if form == "list" else value.values():
-                settle(item, inner)
+                nullify_empty(item, inner)
 
 
 class _Step(NamedTuple):
@@ -48,7 +48,7 @@ def plan(definition: str) -> Sequence[_Step]:
         go = known.get(name, GoField(""))
         nulls_empty = go.is_always_written and not go.is_pointer and is_container(place)
         inner, form = _inside(place)
-        if form and not any(_is_settled(other) for other in _reachable(inner)):
+        if form and not any(_has_always_written(other) for other in _reachable(inner)):
             inner = form = ""
         if nulls_empty or form:
             found.append(_Step(name, nulls_empty, inner, form))
@@ -65,7 +65,7 @@ def _inside(place: Object) -> tuple[str, str]:
 
 
 @cache
-def _is_settled(definition: str) -> bool:
+def _has_always_written(definition: str) -> bool:
     """Returns True if a struct itself has a list or map that is always written."""
     places = builtin.definition(definition).get("properties", {})
     return any(

@@ -185,20 +185,24 @@ def _validate_request(request: Object, path: str) -> list[FieldError]:
         why = "exactly one of `exactly` or `firstAvailable` is required"
         return [required(path, why) if exact is None else invalid(path, None, why)]
     if exact is not None:
-        return _validate_asked(exact, f"{path}.exactly")
+        return _validate_requested(exact, f"{path}.exactly")
     found: list[FieldError] = []
     for position, asked in enumerate(several):
         where, name = index(f"{path}.firstAvailable", position), asked.get("name") or ""
         found += wrong(f"{where}.name", name, dns1123_label(name)) if name else [required(f"{where}.name")]
-        found += _validate_asked(asked, where)
+        found += _validate_requested(asked, where)
     return found
 
 
-def _validate_asked(asked: Object, path: str) -> list[FieldError]:
-    name, mode, count = asked.get("deviceClassName") or "", asked.get("allocationMode") or "", asked.get("count") or 0
+def _validate_requested(requested: Object, path: str) -> list[FieldError]:
+    name, mode, count = (
+        requested.get("deviceClassName") or "",
+        requested.get("allocationMode") or "",
+        requested.get("count") or 0,
+    )
     place = f"{path}.deviceClassName"
     found = wrong(place, name, dns1123_subdomain(name)) if name else [required(place)]
-    found += _validate_selectors(asked.get("selectors") or [], f"{path}.selectors")
+    found += _validate_selectors(requested.get("selectors") or [], f"{path}.selectors")
     if mode == "All":
         if count:
             found.append(invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))

@@ -36,7 +36,7 @@ _NOT_EPHEMERAL = (
 )
 
 
-class Surroundings(NamedTuple):
+class PodContext(NamedTuple):
     """The parts of a pod that the rules of its containers need."""
 
     volumes: dict[str, Object]
@@ -47,7 +47,7 @@ class Surroundings(NamedTuple):
     host_users: bool
 
 
-def validate_containers(containers: list[Object], path: str, around: Surroundings) -> list[FieldError]:
+def validate_containers(containers: list[Object], path: str, pod_context: PodContext) -> list[FieldError]:
     """Validates the regular containers."""
     if not containers:
         return [required(path)]
@@ -55,18 +55,18 @@ def validate_containers(containers: list[Object], path: str, around: Surrounding
     names: set[str] = set()
     for position, container in enumerate(containers):
         place = index(path, position)
-        found += _validate_container(container, place, around)
+        found += _validate_container(container, place, pod_context)
         name = container.get("name") or ""
         if name in names:
             found.append(duplicate(child(place, "name"), name))
         names.add(name)
-        found += validate_handlers(container, place, around.grace, around.system)
+        found += validate_handlers(container, place, pod_context.grace, pod_context.system)
         found += _validate_restart_policy(container, place)
     return found + _validate_host_ports(containers, path)
 
 
 def validate_init_containers(
-    containers: list[Object], regular: list[Object], path: str, around: Surroundings
+    containers: list[Object], regular: list[Object], path: str, pod_context: PodContext
 ) -> list[FieldError]:
     """Validates the init containers, which run one after the other before the regular ones, or (sidecars) beside
     them."""
@@ -74,7 +74,7 @@ def validate_init_containers(
     names = {container.get("name") or "" for container in regular}
     for position, container in enumerate(containers):
         place = index(path, position)
-        found += _validate_container(container, place, around)
+        found += _validate_container(container, place, pod_context)
         found += _validate_restart_policy(container, place)
         name = container.get("name") or ""
         if name in names:
@@ -84,7 +84,7 @@ def validate_init_containers(
         found += _validate_host_ports([container], path)
         is_sidecar = container.get("restartPolicy") == "Always"
         if is_sidecar:
-            found += validate_handlers(container, place, around.grace, around.system)
+            found += validate_handlers(container, place, pod_context.grace, pod_context.system)
             continue
         found += forbid_handlers(container, place)
         for number, policy in enumerate(container.get("resizePolicy") or ()):
@@ -96,7 +96,7 @@ def validate_init_containers(
 
 
 def validate_ephemeral_containers(
-    containers: list[Object], others: list[Object], path: str, around: Surroundings
+    containers: list[Object], others: list[Object], path: str, pod_context: PodContext
 ) -> list[FieldError]:
     """Validates the ephemeral containers, which are added to a running pod."""
     found: list[FieldError] = []
@@ -104,7 +104,7 @@ def validate_ephemeral_containers(
     names = set(permanent)
     for position, container in enumerate(containers):
         place = index(path, position)
-        found += _validate_container(container, place, around)
+        found += _validate_container(container, place, pod_context)
         found += validate_image_spacing(container, place)
         name = container.get("name") or ""
         if name in names:
@@ -130,7 +130,7 @@ def validate_image_spacing(container: Object, path: str) -> list[FieldError]:
     return [invalid(child(path, "image"), image, "must not have leading or trailing whitespace")]
 
 
-def _validate_container(container: Object, path: str, around: Surroundings) -> list[FieldError]:
+def _validate_container(container: Object, path: str, pod_context: PodContext) -> list[FieldError]:
     """Validates the rules that apply to every container."""
     name = container.get("name") or ""
     place = child(path, "name")
@@ -147,15 +147,15 @@ def _validate_container(container: Object, path: str, around: Surroundings) -> l
     if "envFrom" in container:
         found += validate_env_from(container["envFrom"], child(path, "envFrom"))
     if "volumeMounts" in container or "volumeDevices" in container:
-        found += validate_mounts(container, path, around.volumes)
+        found += validate_mounts(container, path, pod_context.volumes)
     found += enum(container.get("imagePullPolicy") or "", child(path, "imagePullPolicy"), PULL_POLICIES)
     if container.get("resources"):
-        found += validate_resources(container["resources"], child(path, "resources"), around.claims)
+        found += validate_resources(container["resources"], child(path, "resources"), pod_context.claims)
     if "resizePolicy" in container:
-        found += _validate_resize_policy(container["resizePolicy"], child(path, "resizePolicy"), around)
+        found += _validate_resize_policy(container["resizePolicy"], child(path, "resizePolicy"), pod_context)
     if "securityContext" in container:
         context = container["securityContext"]
-        found += validate_security_context(context, child(path, "securityContext"), around.host_users)
+        found += validate_security_context(context, child(path, "securityContext"), pod_context.host_users)
     return found
 
 
@@ -193,7 +193,7 @@ def _validate_host_ports(containers: list[Object], path: str) -> list[FieldError
     return found
 
 
-def _validate_resize_policy(policies: list[Object], path: str, around: Surroundings) -> list[FieldError]:
+def _validate_resize_policy(policies: list[Object], path: str, pod_context: PodContext) -> list[FieldError]:
     found: list[FieldError] = []
     seen: set[str] = set()
     for position, policy in enumerate(policies):
@@ -203,7 +203,7 @@ def _validate_resize_policy(policies: list[Object], path: str, around: Surroundi
         seen.add(resource)
         found += enum(resource, path, _RESIZED)
         found += enum(restart, path, _RESIZE_POLICIES)
-        if around.restart_policy == "Never" and restart != "NotRequired":
+        if pod_context.restart_policy == "Never" and restart != "NotRequired":
             found.append(invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
     return found
 

@@ -16,7 +16,7 @@ from setpoint.objects.metavalidation import validate_annotations, validate_label
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.core.pod.containers import (
-    Surroundings,
+    PodContext,
     validate_containers,
     validate_ephemeral_containers,
     validate_image_spacing,
@@ -112,7 +112,7 @@ def validate_pod_spec(spec: Object, path: str, metadata: Object | None = None) -
     found += errors
     claims = {claim["name"] for claim in spec.get("resourceClaims") or () if claim.get("name")}
     found += _validate_resource_claims(spec.get("resourceClaims") or [], child(path, "resourceClaims"))
-    around = Surroundings(
+    around = PodContext(
         volumes=volumes,
         claims=claims,
         grace=grace,

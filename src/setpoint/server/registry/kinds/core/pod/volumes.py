@@ -169,12 +169,12 @@ class _Paths:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.taken: set[str] = set()
+        self.used: set[str] = set()
 
-    def take(self, file: str, shown: str) -> list[FieldError]:
-        if file in self.taken:
+    def add(self, file: str, shown: str) -> list[FieldError]:
+        if file in self.used:
             return [invalid(self.path, shown, _DUPLICATE)]
-        self.taken.add(file)
+        self.used.add(file)
         return []
 
 
@@ -190,7 +190,7 @@ def _projected(source: Object, path: str) -> list[FieldError]:
             for file in part["downwardAPI"].get("items") or ():
                 found += _validate_file(file, child(place, "downwardAPI"))
                 if file.get("path"):
-                    found += paths.take(file["path"], file["path"])
+                    found += paths.add(file["path"], file["path"])
         if "serviceAccountToken" in part:
             found += _project_token(part["serviceAccountToken"], child(place, "serviceAccountToken"), path)
         if "clusterTrustBundle" in part:
@@ -208,7 +208,7 @@ def _project_keys(part: Object, path: str, paths: _Paths) -> list[FieldError]:
     for position, item in enumerate(part.get("items") or ()):
         found += _validate_item(item, index(child(path, "items"), position))
         if item.get("path"):
-            found += paths.take(item["path"], name)
+            found += paths.add(item["path"], name)
     return found
 
 
@@ -246,7 +246,7 @@ def _project_bundle(bundle: Object, path: str, paths: _Paths) -> list[FieldError
         found.append(required(path, "either name or signerName must be specified"))
     if not file:
         found.append(required(child(path, "path")))
-    return found + local_path(file, child(path, "path")) + paths.take(file, file)
+    return found + local_path(file, child(path, "path")) + paths.add(file, file)
 
 
 # Seconds: 91 days, and a day for the signers of Kubernetes.
@@ -276,7 +276,7 @@ def _project_certificate(certificate: Object, path: str, paths: _Paths) -> list[
         if certificate.get(name)
     }
     for name, file in files.items():
-        found += local_path(file, child(path, name)) + paths.take(file, file)
+        found += local_path(file, child(path, name)) + paths.add(file, file)
     if not files:
         why = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
         found.append(required(path, why))

@@ -67,7 +67,7 @@ def allocate_addresses(spec: Object, stored: Object | None, pool: Pool) -> list[
         return []
     wanted = spec.get("clusterIPs") or [""]
     try:
-        given = [pool.take_address(address) for address in wanted]
+        given = [pool.reserve_address(address) for address in wanted]
     except AllocationError as error:
         which = f" {wanted[0]}" if wanted[0] else ""
         return [invalid("spec.clusterIPs", spec.get("clusterIPs") or [], f"failed to allocate IP{which}: {error}")]
@@ -91,7 +91,7 @@ def allocate_ports(spec: Object, stored: Object | None, pool: Pool) -> list[Fiel
                 continue
             try:
                 if number not in taken:
-                    number = pool.take_port(number)
+                    number = pool.reserve_port(number)
             except AllocationError as error:
                 return [invalid(child(index("spec.ports", position), "nodePort"), number, str(error))]
             taken.add(number)
@@ -99,7 +99,7 @@ def allocate_ports(spec: Object, stored: Object | None, pool: Pool) -> list[Fiel
             by_port.setdefault(entry.get("port", 0), number)
     if needs_health_check(spec) and not (stored and needs_health_check(stored)):
         try:
-            spec["healthCheckNodePort"] = pool.take_port(spec.get("healthCheckNodePort", 0))
+            spec["healthCheckNodePort"] = pool.reserve_port(spec.get("healthCheckNodePort", 0))
         except AllocationError as error:
             return [invalid("spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0), str(error))]
     return []

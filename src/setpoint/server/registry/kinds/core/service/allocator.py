@@ -71,13 +71,13 @@ class _Numbers:
         self._parts = [_RangePart(first + kept, last), *([_RangePart(first, first + kept - 1)] if kept else [])]
         self._holders: dict[int, int] = {}
 
-    def hold(self, number: int) -> None:
+    def reserve(self, number: int) -> None:
         holders = self._holders.get(number, 0)
         self._holders[number] = holders + 1
         if not holders:
             self._count(number, 1)
 
-    def let_go(self, number: int) -> None:
+    def release(self, number: int) -> None:
         holders = self._holders[number] - 1
         if holders:
             self._holders[number] = holders
@@ -111,21 +111,21 @@ class Holdings:
         self.addresses: Final = _Numbers(int(self.network[1]), int(self.network[-2]), kept)
         kept = min(max(16, len(ports) // 32), 128) if len(ports) > 16 else 0
         self.ports: Final = _Numbers(ports[0], ports[-1], kept)
-        self._known: dict[str, Claims] = {}
+        self._numbers_of: dict[str, Claims] = {}
 
     def changed(self, key: str, claims: Claims | None) -> None:
         """Updates the allocations of a Service; None if the Service is deleted."""
-        before = self._known.pop(key, None)
+        before = self._numbers_of.pop(key, None)
         if claims is not None:
-            self._known[key] = claims
-            self.each(claims, _Numbers.hold)
+            self._numbers_of[key] = claims
+            self.each(claims, _Numbers.reserve)
         if before is not None:
-            self.each(before, _Numbers.let_go)
+            self.each(before, _Numbers.release)
 
     def pool(self, key: str = "", promised: Claims = NOTHING) -> "Pool":
         """Returns a pool for a write of the Service with this key, which may keep its own values. Values in `promised`
         are unavailable."""
-        return Pool(self, self._known.get(key, NOTHING), promised)
+        return Pool(self, self._numbers_of.get(key, NOTHING), promised)
 
     def each(self, claims: Claims, do: Callable[[_Numbers, int], None]) -> None:
         for address in claims.addresses:
@@ -143,14 +143,14 @@ class Pool:
         self._promised = promised
         self.claims: Final = Claims([], [])
         self.is_open = True
-        holdings.each(promised, _Numbers.hold)
+        holdings.each(promised, _Numbers.reserve)
 
     @property
     def family(self) -> str:
         """The only IP family of the Services of this server."""
         return f"IPv{self._holdings.network.version}"
 
-    def take_address(self, wanted: str = "") -> str:
+    def reserve_address(self, wanted: str = "") -> str:
         """Reserves an address: the requested one, or the next free one. Raises AllocationError."""
         network, numbers = self._holdings.network, self._holdings.addresses
         if not wanted:
@@ -165,7 +165,7 @@ class Pool:
         _claim(numbers, int(address), self._own.addresses, self.claims.addresses, "provided IP is already allocated")
         return str(address)
 
-    def take_port(self, wanted: int = 0) -> int:
+    def reserve_port(self, wanted: int = 0) -> int:
         """Reserves a node port: the requested one, or the next free one. Raises AllocationError."""
         numbers, span = self._holdings.ports, self._holdings.port_range
         if not wanted:
@@ -177,7 +177,7 @@ class Pool:
         return wanted
 
     @property
-    def taken(self) -> bool:
+    def has_reservations(self) -> bool:
         """True if the pool has a reservation."""
         return any(self.claims)
 
@@ -185,21 +185,21 @@ class Pool:
         """Releases the reservations; values of a successful write are part of the holdings by now."""
         if self.is_open:
             self.is_open = False
-            self._holdings.each(self.claims, _Numbers.let_go)
-            self._holdings.each(self._promised, _Numbers.let_go)
+            self._holdings.each(self.claims, _Numbers.release)
+            self._holdings.each(self._promised, _Numbers.release)
 
 
-def _next(numbers: _Numbers, taken: list[int]) -> int:
+def _next(numbers: _Numbers, used: list[int]) -> int:
     found = numbers.next()
     if found is None:
         raise AllocationError("range is full")
-    numbers.hold(found)
-    taken.append(found)
+    numbers.reserve(found)
+    used.append(found)
     return found
 
 
-def _claim(numbers: _Numbers, wanted: int, own: list[int], taken: list[int], refused: str) -> None:
-    if wanted in taken or numbers.holders(wanted) > own.count(wanted):
+def _claim(numbers: _Numbers, wanted: int, own: list[int], used: list[int], refused: str) -> None:
+    if wanted in used or numbers.holders(wanted) > own.count(wanted):
         raise AllocationError(refused)
-    numbers.hold(wanted)
-    taken.append(wanted)
+    numbers.reserve(wanted)
+    used.append(wanted)

@@ -17,7 +17,7 @@ from setpoint.server.registry.kinds.core.service.columns import COLUMNS
 from setpoint.server.registry.kinds.core.service.traits import ingresses, is_exposed, needs_health_check
 from setpoint.server.registry.kinds.core.service.update_defaults import (
     align_addresses,
-    drop_what_no_longer_applies,
+    drop_type_dependent_fields,
     keep_allocated,
 )
 from setpoint.server.registry.kinds.core.service.validation import HINTS, MODE, validate_service, validate_status
@@ -71,7 +71,7 @@ class ServiceStrategy(Strategy):
         spec, stored = tree["spec"], old["spec"]
         keep_allocated(spec, stored)
         align_addresses(spec, stored)
-        drop_what_no_longer_applies(spec, stored)
+        drop_type_dependent_fields(spec, stored)
         if spec.get("type") != "LoadBalancer":
             tree["status"] = {**tree.get("status", {}), "loadBalancer": {}}
 

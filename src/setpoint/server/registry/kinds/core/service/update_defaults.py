@@ -42,7 +42,7 @@ def align_addresses(spec: Object, stored: Object) -> None:
         put(spec, "clusterIPs", [after] if after else None)
 
 
-def drop_what_no_longer_applies(spec: Object, stored: Object) -> None:
+def drop_type_dependent_fields(spec: Object, stored: Object) -> None:
     """Drops unchanged fields that the new type of the Service does not use."""
     if stored.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         if all(spec.get(name) in (None, stored.get(name)) for name in ("clusterIP", "clusterIPs")):
