@@ -88,7 +88,7 @@ class ObjectStore(Generic[T]):
         self.ensure_index(name, values_of, lambda entry: values_of(entry.object))
 
     def ensure_index(self, name: str, definition: object, values_of: IndexFunction[CachedObject[T]]) -> None:
-        """Adds an index over entries; `given` identifies the definition of the index."""
+        """Adds an index over entries; `definition` identifies the definition of the index."""
         known = self._indexes.get(name)
         if known is not None:
             if known[0] != definition:

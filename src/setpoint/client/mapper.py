@@ -73,7 +73,7 @@ class Mapper:
         raise NoMatch(f"the server has no kind {kind}: is its definition installed?")
 
     async def resources(self, *, refresh: bool = True) -> Sequence[APIResource]:
-        """Returns all resources of the server. Unless `anew` is False, queries the server again."""
+        """Returns all resources of the server. Unless `refresh` is False, queries the server again."""
         async with self._lock:
             if refresh:
                 self._is_loaded = False

@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def lines(stream: Stream, *, with_remainder: bool = False) -> AsyncIterator[bytes]:
-    """Yields the lines of a stream. An incomplete last line is dropped, unless `with_rest` is set."""
+    """Yields the lines of a stream. An incomplete last line is dropped, unless `with_remainder` is set."""
     async for several in _lines_at_once(stream, with_remainder):
         for line in several:
             yield line

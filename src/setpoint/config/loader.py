@@ -22,7 +22,7 @@ MASK = "********"
 def read_config(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
     """Returns the configuration of a file, overridden by flags.
 
-    `given` has the texts of the flags by flag name. Raises Mistakes with all mistakes found.
+    `overrides` has the texts of the flags by flag name. Raises Mistakes with all mistakes found.
     """
     source = _read(file) if file is not None else ParsedFile({})
     tree: Object = source.tree if type(source.tree) is dict else {}

@@ -9,7 +9,7 @@ Three rules make the queue safe for any number of workers:
 
 Higher priorities go first. Within a priority the namespaces take turns, so that many keys of one namespace do not delay
 the others; within a namespace the order is first in, first out. To prevent starvation, a key that has waited for
-`patience` seconds goes before keys of higher priority.
+`max_wait` seconds goes before keys of higher priority.
 
 A queue belongs to one event loop. Only `get` and `drained` wait.
 """
@@ -391,7 +391,7 @@ class Queue(Generic[K]):
             entry.priority = priority
 
     def _most_urgent(self, now: float) -> int:
-        """Returns the highest priority, or a lower one whose first key has waited longer than `patience`."""
+        """Returns the highest priority, or a lower one whose first key has waited longer than `max_wait`."""
         found, oldest = self._priorities[0], now - self._max_wait
         for priority in self._priorities[1:]:
             line = next(iter(self._ready[priority].values()))

@@ -205,8 +205,8 @@ class ApplySet:
     ) -> PlanInput:
         """Reads the current state: wanted objects through the client, others from the server.
 
-        `wanted` are wanted objects that are already read. `known` are the identities of wanted objects, which are not
-        looked up as inventory entries.
+        `wanted` are wanted objects that are already read. `identities` are the identities of wanted objects, which are
+        not looked up as inventory entries.
         """
         live: dict[Identity, Object] = dict(wanted or {})
         for each in desired:

@@ -310,7 +310,7 @@ class _PatchTarget:
             raise _Nowhere(self.field) from None
 
     def index(self, beyond: int = 0) -> int:
-        """Returns the index into the list, which may be `room` beyond its end."""
+        """Returns the index into the list, which may be up to `beyond` after its end."""
         size = len(self.container) + beyond
         try:
             index = parse_int(self.key)

@@ -143,11 +143,11 @@ class DuplexSink(Sink, Protocol):
     """A sink that can also receive, because the client offered a WebSocket."""
 
     def listen(self, on_message: Callable[[bytes], None]) -> bool:
-        """Calls `hear` with each message of the client. From then on every frame is sent as one message. Returns False
-        if the client offered no WebSocket."""
+        """Calls `on_message` with each message of the client. From then on every frame is sent as one message. Returns
+        False if the client offered no WebSocket."""
 
     def pause_reading(self, is_paused: bool) -> None:
-        """Stops receiving while `held` is true; unread messages then wait in the connection."""
+        """Stops receiving while `is_paused` is true; unread messages then wait in the connection."""
 
 
 class Stream(Protocol):

@@ -97,7 +97,7 @@ class Leftovers:
 
     async def clear(self, session: Session, timeout: float = 0.0, *, crashed: bool = True) -> Cleared | None:
         """Removes the leftovers and the record of a dead session; its history stays in its directory. Waits up to
-        `patience` seconds for a guardian. Returns None if another process cleans up. A session killed on request is not
+        `timeout` seconds for a guardian. Returns None if another process cleans up. A session killed on request is not
         `crashed`.
         """
         if session not in self._sessions.dead():

@@ -39,7 +39,7 @@ class StateReporter:
     def report(
         self, kind: str, life: Workload, state: str, reason: str, message: str, *, is_restart: bool = False
     ) -> None:
-        """Reports a state change of a workload; `again`: the workload was restarted."""
+        """Reports a state change of a workload; `is_restart`: the workload was restarted."""
         self._logs.note(life.uid, f"{state or 'Pending'} ({reason}): {message}")
         is_bad = (state in _BAD_STATES and reason not in ("Stopped", "Suspended")) or reason in _BAD_REASONS
         called = "Restarted" if is_restart and reason == "Running" else _REASONS.get(reason, reason)

@@ -82,7 +82,7 @@ class Type(ABC):
         """Returns the node of the fields that an applier orphans: those owned in `last` and by no manager now.
 
         `owners` are the nodes of all managers that currently own fields here. `dropped` is True if the applier owned
-        this value or a containing one, `gone` if a containing value has no owner any more.
+        this value or a containing one, `is_container_removed` if a containing value has no owner any more.
         """
         return None
 

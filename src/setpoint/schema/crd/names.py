@@ -106,11 +106,11 @@ class NameRegistry:
         ]
 
     def has_resource(self, name: str, *, excluding: str) -> bool:
-        """Returns True if a definition other than `beside` has this plural, singular or short name."""
+        """Returns True if a definition other than `excluding` has this plural, singular or short name."""
         return bool(self._resources.get(name, set()) - {excluding})
 
     def has_kind(self, name: str, *, excluding: str) -> bool:
-        """Returns True if a definition other than `beside` has this Kind or list kind."""
+        """Returns True if a definition other than `excluding` has this Kind or list kind."""
         return bool(self._kinds.get(name, set()) - {excluding})
 
 

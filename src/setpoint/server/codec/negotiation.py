@@ -121,7 +121,7 @@ def _accepted(header: str, custom: bool, tables: bool, listed: bool) -> Accepted
 
 def check_produced(header: str, accepted: Sequence[str] = MEDIA_TYPES) -> None:
     """Raises NotAcceptable if the header contains no full name of a media type of the server, as kube-apiserver's
-    router does. The error names the types in `told`."""
+    router does. The error names the types in `accepted`."""
     if not header:
         return
     for part in header.split(","):

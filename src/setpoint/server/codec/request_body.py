@@ -65,7 +65,7 @@ def media_type(context: Context) -> str:
 
 
 def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, find_duplicates: bool) -> Body:
-    """Returns the body of a create or update as JSON. With `look_twice`, finds duplicate fields."""
+    """Returns the body of a create or update as JSON. With `find_duplicates`, finds duplicate fields."""
     body, given = context.request.body, media_type(context)
     try:
         if given == JSON:

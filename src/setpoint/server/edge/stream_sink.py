@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class StreamSink:
     """Writes the frames of a stream to a transport, and limits the bytes that wait for the client.
 
-    `gone` is set at the end of the connection or of the server, and `writable` while the transport accepts more bytes.
+    `disconnected` is set at the end of the connection or of the server, and `writable` while the transport accepts more
+    bytes.
     """
 
     __slots__ = (

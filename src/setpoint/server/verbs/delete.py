@@ -72,8 +72,8 @@ async def delete_object(
     requested_name: str | None = None,
     admitted: bool = False,
 ) -> Deleted:
-    """Deletes one object, or marks the object for deletion. `asked_for` is the name in the request, if that is not the
-    object's name; `admitted` is True if admission has already run, for another object."""
+    """Deletes one object, or marks the object for deletion. `requested_name` is the name in the request, if that is not
+    the object's name; `admitted` is True if admission has already run, for another object."""
     store, admission = context.services.store, context.services.admission
     key = resource.storage.key(namespace, name)
     item = await store.get(key)

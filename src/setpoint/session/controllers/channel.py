@@ -50,7 +50,7 @@ class Channel:
         return found
 
     def listen(self, on_message: Callable[[ToProgram], None]) -> None:
-        """Starts a thread that receives messages and calls `heard` with each."""
+        """Starts a thread that receives messages and calls `on_message` with each."""
 
         def listen() -> None:
             while True:

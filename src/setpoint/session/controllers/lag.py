@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
 
 class Lag:
-    """Monitors the loop of the creating thread. Calls `tell` from another thread."""
+    """Monitors the loop of the creating thread. Calls `notify` from another thread."""
 
     def __init__(self, clock: Clock, directory: Path, notify: Callable[[Blocked], None]) -> None:
         self._clock, self._directory, self._notify = clock, directory, notify

@@ -45,7 +45,7 @@ class Teller(Protocol):
 
 
 class WorkerSlot:
-    """The slot of one entry. `taken` returns the entry that already uses a controller name."""
+    """The slot of one entry. `find_user` returns the entry that already uses a controller name."""
 
     def __init__(
         self,

@@ -167,7 +167,8 @@ class Maintenance:
         return max((target for target in targets if target is not None), default=None)
 
     async def _last_head(self, found: ReadableHistory, condition: Callable[[Message], bool]) -> int | None:
-        """Returns the last kept transaction's revision for which `holds`, a monotonic condition, is True, or None."""
+        """Returns the last kept transaction's revision for which `condition`, a monotonic condition, is True, or
+        None."""
         low, high = found.base, found.current + 1
         last = None
         while low < high:

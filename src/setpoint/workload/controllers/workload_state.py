@@ -85,8 +85,8 @@ class WorkloadState:
         return was != (state, reason, message)
 
     def start_run(self, *, is_requested: bool = False) -> None:
-        """Begins another run and keeps only the exit code of the last one. With `asked`, a user requested the run and
-        the failure count is reset."""
+        """Begins another run and keeps only the exit code of the last one. With `is_requested`, a user requested the
+        run and the failure count is reset."""
         if is_requested:
             self.wait, self.in_a_row = None, 0
         self.last_exit_code, self.restart_reason = self.exit_code, self.restarting

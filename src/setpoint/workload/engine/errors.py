@@ -134,7 +134,7 @@ def error_of(status: int, body: bytes) -> EngineError:
 
 
 def error_from(status: int, message: str, default: type[EngineError] = EngineError) -> EngineError:
-    """Returns the error for a status and a message; `otherwise` if neither determines the type."""
+    """Returns the error for a status and a message; `default` if neither determines the type."""
     for pattern, kind in _BY_WORDS:
         if pattern.search(message):
             return kind(status, message)

@@ -25,8 +25,8 @@ _ROOT = str(Path(__file__).parents[3])
 
 
 class Link:
-    """The connection to one guardian. `heard` receives its messages; `lost` is called when the guardian has ended, for
-    any reason."""
+    """The connection to one guardian. `on_message` receives its messages; `on_lost` is called when the guardian has
+    ended, for any reason."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class Reservation(NamedTuple):
 
 
 class Ports:
-    """Assigns ports. `remembered` has the ports of earlier sessions by owner, and is kept up to date."""
+    """Assigns ports. `recorded` has the ports of earlier sessions by owner, and is kept up to date."""
 
     def __init__(
         self,

@@ -20,8 +20,8 @@ class Screen:
         self._painted: list[str] = []
 
     def frame(self, printed: Sequence[str], lines: Sequence[str], *, repaint: bool = False) -> str:
-        """Returns the text that prints `said` permanently and shows `lines` below. `anew` repaints everything, as after
-        a change of size.
+        """Returns the text that prints `printed` permanently and shows `lines` below. `repaint` repaints everything, as
+        after a change of size.
         """
         if printed or repaint:
             text = (self._to(0) + _CLEAR_BELOW if self._painted else "") + _text(printed) + _text(lines)
@@ -52,7 +52,7 @@ class Screen:
         return sum(max(1, -(-width_of(_COLOUR.sub("", line)) // self._columns)) for line in lines)
 
     def resize(self, columns: int) -> None:
-        """Sets the width of the terminal. The next frame must be painted with `anew`."""
+        """Sets the width of the terminal. The next frame must be painted with `repaint`."""
         self._columns = max(columns, 1)
 
     def keep(self) -> None:

@@ -206,7 +206,7 @@ class BatchLog:
         return {name: count for name, count in found.items() if count}
 
     def close(self, timeout: float = 5.0) -> None:
-        """Writes the remaining events, waiting at most `patience` seconds."""
+        """Writes the remaining events, waiting at most `timeout` seconds."""
         self._closing = True
         self._wake.set()
         self._thread.join(timeout)

@@ -22,7 +22,7 @@ class Lookup(Generic[T]):
         make: Callable[[Object], T],
         on_update: Callable[[str, str, T | None], None] | None = None,
     ) -> None:
-        """Sets up the lookup. `learned` is called with the namespace, name and new value of each object that is
+        """Sets up the lookup. `on_update` is called with the namespace, name and new value of each object that is
         created, changed or deleted."""
         self._of = group, version, plural
         self._make = make

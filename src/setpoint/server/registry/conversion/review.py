@@ -116,7 +116,7 @@ class Batch:
     """Objects of one version that are converted together, with the validation of the result."""
 
     def __init__(self, converter: str, objects: Sequence[Object], from_version: str, to_version: str) -> None:
-        """`who` is the converter in messages: a webhook or a function."""
+        """`converter` is the converter in messages: a webhook or a function."""
         self._about = f"{converter} for {kind_of(objects[0], from_version)}"
         self._objects = objects
         self._to = to_version

@@ -32,7 +32,7 @@ class Blocked(NamedTuple):
 async def wanted(
     ctx: Context, machine: Machine, obj: Container, tree: Object, workload: ContainerWorkload
 ) -> DesiredContainer | Blocked:
-    """Returns the desired container of an object, or Blocked. Stores the environment and arguments in `life`."""
+    """Returns the desired container of an object, or Blocked. Stores the environment and arguments in `workload`."""
     spec, lookup = obj.spec, Lookup(ctx.lookup)
     waiting = [*map(str, waiting_for(tree, lookup.object)), *await _volumes(ctx, spec)]
     if waiting:

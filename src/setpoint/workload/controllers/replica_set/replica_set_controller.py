@@ -127,7 +127,7 @@ class ReplicaSets:
         hash_: str,
         held_back: int,
     ) -> list[Executable]:
-        """Creates the missing replicas, except `holds` whose predecessors must end first. Raises Invalid."""
+        """Creates the missing replicas, except `held_back` whose predecessors must end first. Raises Invalid."""
         made = list(active)
         while len(made) + held_back < obj.spec.replicas:
             known.last += 1
