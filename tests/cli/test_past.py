@@ -289,7 +289,8 @@ def test_what_cannot_be_answered_says_why_and_what_to_do(
 def test_questions_import_nothing_of_the_server() -> None:
     program = (
         "import setpoint.cli.main, setpoint.cli.past.why, setpoint.past.why.fact_collector, setpoint.past.why.explain\n"
-        "import setpoint.past.why.story_text, setpoint.past.trace, setpoint.past.blame, setpoint.past.difference\n"
+        "import setpoint.past.why.explanation_text, setpoint.past.trace, setpoint.past.blame\n"
+        "import setpoint.past.difference\n"
         "import setpoint.workload.dependencies, sys\n"
         "print(*(name for name in sys.modules if name.startswith('setpoint')))"
     )

@@ -21,8 +21,8 @@ from setpoint.past.related_objects import Related
 from setpoint.past.trace_lines import heading
 from setpoint.past.who import writer_name
 from setpoint.past.why.explain import explain
+from setpoint.past.why.explanation_text import render
 from setpoint.past.why.fact_collector import collect
-from setpoint.past.why.story_text import render
 
 from .world import START, Past, past
 

@@ -16,9 +16,9 @@ from setpoint.objects.tree import Object
 from setpoint.past.object_ref import ObjectReference
 from setpoint.past.queries import NotInHistory
 from setpoint.past.why.explain import explain
+from setpoint.past.why.explanation_text import render
 from setpoint.past.why.fact_collector import collect
 from setpoint.past.why.facts import Facts
-from setpoint.past.why.story_text import render
 
 from .world import EXECUTABLE, GROUP, Past, check_story, past, renumbered
 

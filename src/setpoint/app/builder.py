@@ -160,8 +160,8 @@ def rendered(
 ) -> list[Object]:
     """Returns the objects of an app that was not read from a file. Raises Mistakes."""
     # Imported here: rendering imports all workload kinds, which code that only builds an app does not need.
+    from setpoint.app.environment import read_environment
     from setpoint.app.render import render
-    from setpoint.app.surroundings import read_environment
 
     app = profiles.selected(file, chosen)
     return render(app, read_environment(app, directory.absolute(), environ, session))

@@ -6,11 +6,11 @@ from typing import NamedTuple, TypeVar
 
 from setpoint.app.checks import check
 from setpoint.app.disk import missing
+from setpoint.app.environment import read_environment
 from setpoint.app.faults import Where, in_order, refuse
 from setpoint.app.model import AppFile
 from setpoint.app.reader import read_app
 from setpoint.app.render import render
-from setpoint.app.surroundings import read_environment
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Mistake, Mistakes
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 
 from setpoint.app import forms
 from setpoint.app.checks import check
+from setpoint.app.environment import AppEnvironment
 from setpoint.app.faults import Fault, Where, nowhere, refuse
 from setpoint.app.model import AppFile, Network, Service, Task, Volume
 from setpoint.app.ports import Ports, ServedPort, all_ports
 from setpoint.app.specs import Specs, volume_name, without_empty
-from setpoint.app.surroundings import AppEnvironment
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object, copy
 from setpoint.workload.dependencies import deadlocks

@@ -7,13 +7,13 @@ from typing import Any
 
 from setpoint.app import forms
 from setpoint.app.commands import command, words
+from setpoint.app.environment import AppEnvironment
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Service, Workload
 from setpoint.app.part_checks import source_faults
 from setpoint.app.parts import Mount
 from setpoint.app.ports import ServedPort
 from setpoint.app.probes import health_probes
-from setpoint.app.surroundings import AppEnvironment
 from setpoint.app.values import User, Values
 from setpoint.objects.tree import Object
 from setpoint.objects.typedyaml import Path

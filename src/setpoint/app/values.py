@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from setpoint.app import forms
 from setpoint.app.commands import Word
+from setpoint.app.environment import AppEnvironment
 from setpoint.app.faults import Fault
 from setpoint.app.model import AppFile, Workload
 from setpoint.app.ports import Ports, ServedPort
 from setpoint.app.references import BadReference, ValueReference, parse
-from setpoint.app.surroundings import AppEnvironment
 from setpoint.objects.gotext import quote
 from setpoint.objects.typedyaml import Path, choices
 from setpoint.workload.templates import escaped

@@ -39,7 +39,7 @@ class Times(NamedTuple):
         return parse_moment(text, self.now, self.zone) if text else None
 
     def shown(self, moment: datetime) -> str:
-        from setpoint.past.why.story_text import clock_time
+        from setpoint.past.why.explanation_text import clock_time
 
         return clock_time(moment, self.zone, self.now)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.objects.tree import Object
     from setpoint.past.object_ref import ObjectReference
-    from setpoint.past.why.story import Explanation
-    from setpoint.past.why.story_text import Meaning
+    from setpoint.past.why.explanation import Explanation
+    from setpoint.past.why.explanation_text import Meaning
 
 # A controller is reported as lagging if objects have waited for longer than this.
 _LONG_SECONDS = 2.0
@@ -65,11 +65,11 @@ async def _why(what: tuple[str, ...], when: str, form: Form, server: Server) -> 
             facts = await collect(client, place, me=await current_user(client), at=at)
             if at is not None and facts.history:
                 facts = replace(facts, now=(moment.time if moment else None) or facts.history[-1].time)
-        story = explain(facts)
+        explanation = explain(facts)
         if at is None:
-            story = replace(story, details=(*story.details, *await _hampered(client, place)))
-    _print(story, form, times)
-    return NOT_FOUND if story.verdict == "gone" else 0
+            explanation = replace(explanation, details=(*explanation.details, *await _hampered(client, place)))
+    _print(explanation, form, times)
+    return NOT_FOUND if explanation.verdict == "gone" else 0
 
 
 async def _hampered(client: "Client", place: "ObjectReference") -> list[str]:
@@ -102,17 +102,17 @@ def hampered(rows: "list[Object]", kind: str) -> list[str]:
     return found
 
 
-def _print(story: "Explanation", form: Form, times: "Times") -> None:
+def _print(explanation: "Explanation", form: Form, times: "Times") -> None:
     if not form.is_table:
-        write_tree(story.to_json(), form)
+        write_tree(explanation.to_json(), form)
         return
     from setpoint.cli.output.terminal import harmless, terminal
-    from setpoint.past.why.story_text import render
+    from setpoint.past.why.explanation_text import render
 
     place = terminal()
 
     def paint(text: str, meaning: "Meaning") -> str:
         return place.paint(harmless(text), meaning)
 
-    text = render(story, width=place.width, zone=times.zone, now=times.now, paint=paint)
+    text = render(explanation, width=place.width, zone=times.zone, now=times.now, paint=paint)
     place.echo(text.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""Explains facts as a story. A pure function of the facts."""
+"""Explains the state of an object by facts. A pure function of the facts."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from setpoint.past.revision import ADDED, DELETED, MODIFIED, Revision
 from setpoint.past.secret_mask import masked_text
 from setpoint.past.who import writer_name
 from setpoint.past.why.controller_runs import UNSEEN, duration_text, failing, failing_since, failures
+from setpoint.past.why.explanation import Explanation, ExplanationStep, Verdict
 from setpoint.past.why.facts import Facts, Link, RelatedObject, Wait
 from setpoint.past.why.hints import hints
-from setpoint.past.why.story import Explanation, ExplanationStep, Verdict
 from setpoint.past.why.times import ago, moment_of, span
 
 # The maximum number of similar details.
@@ -44,7 +44,7 @@ _DONE = {
 
 
 def explain(facts: Facts) -> Explanation:
-    """Returns the story of an object."""
+    """Returns the explanation of an object."""
     if facts.tree is None:
         return _explain_deleted(facts)
     verdict, headline = _headline(facts)
@@ -65,7 +65,7 @@ def _in_short(text: str) -> str:
 
 
 def _explain_deleted(facts: Facts) -> Explanation:
-    """Returns the story of a deleted object: the time and the user."""
+    """Returns the explanation of a deleted object: the time and the user."""
     last = facts.history[-1] if facts.history else None
     if last is None or last.type != DELETED:
         return Explanation(str(facts.place), "gone", f"{facts.place.name} does not exist", hints=hints(facts))

@@ -1,6 +1,6 @@
 """Collects the facts about an object from a server: its state, and from our own servers also its history.
 
-Missing data and data without read permission are left out: an incomplete story is better than none.
+Missing data and data without read permission are left out: an incomplete explanation is better than none.
 """
 
 import asyncio

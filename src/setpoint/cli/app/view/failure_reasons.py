@@ -22,8 +22,8 @@ async def reasons(client: Client, workload: Workload) -> list[str]:
         meant = next((child for child in reversed(workload.children) if not child.judgement.ready), workload)
     try:
         resource = await client.resource(ref(meant.kind))
-        story = explain(await collect(client, ObjectReference(resource, meant.name)))
+        explanation = explain(await collect(client, ObjectReference(resource, meant.name)))
     except (APIError, TransportError, NoHistory, NotInHistory):
         return []
-    said = [line for line in story.output if line.strip()]
-    return [*(f"│ {line}" for line in said[-_MOST_OUTPUT:]), *(f"hint: {hint}" for hint in story.hints[:1])]
+    said = [line for line in explanation.output if line.strip()]
+    return [*(f"│ {line}" for line in said[-_MOST_OUTPUT:]), *(f"hint: {hint}" for hint in explanation.hints[:1])]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Literal, TypeAlias
 
-from setpoint.past.why.story import Explanation, ExplanationStep
+from setpoint.past.why.explanation import Explanation, ExplanationStep
 
 Meaning: TypeAlias = Literal["good", "pending", "bad", "quiet", "heading"]
 # Returns a text in the colour of its meaning.
@@ -22,7 +22,7 @@ def plain(text: str, meaning: Meaning) -> str:
 
 
 def render(explanation: Explanation, *, width: int | None, zone: tzinfo, now: datetime, paint: Paint = plain) -> str:
-    """Returns the text of a story, ending with a newline. Without a width, lines are not wrapped."""
+    """Returns the text of an explanation, ending with a newline. Without a width, lines are not wrapped."""
     return "\n".join(_lines(explanation, width, zone, now, paint)) + "\n"
 
 
@@ -45,7 +45,7 @@ def _steps(
 ) -> Iterator[str]:
     """Yields the steps, each with its effect below; the names of the writers form a column."""
     heads = [f" {clock_time(step.time, zone, now)}  rv {step.revision:<5} " for step in steps]
-    # The object of the story is not repeated.
+    # The object of the explanation is not repeated.
     texts = [f"{'   ' * step.depth}{'' if step.object == own else f'{step.object} '}{step.what}" for step in steps]
     width_left = max(map(len, texts), default=0)
     if width is not None:
