@@ -44,10 +44,10 @@ class ObjectChange(NamedTuple):
     new: Object | None = None
 
     def __str__(self) -> str:
-        said = f"{self.what} {self.kind} {self.name}"
+        text = f"{self.what} {self.kind} {self.name}"
         reason = ", ".join(self.fields) or self.why
         effect = "" if self.what != "changed" else f" ({EFFECTS[self.effect]})"
-        return f"{said}{effect}{f': {reason}' if reason else ''}"
+        return f"{text}{effect}{f': {reason}' if reason else ''}"
 
 
 EFFECTS: Mapping[Effect, str] = {

@@ -210,11 +210,13 @@ def _port_faults(app: AppFile) -> Iterator[Fault]:
             if port.container and port.listens is None:
                 yield path, "set the port number that the container listens on"
             if not port.container and port.proxied and not refers_to(app, service, port.name) and not port.listens:
-                told = f"the program does not get its port: use ${{port.{port.name}}} in run or env"
-                yield path, f"{told}, or set the port number that the program listens on"
+                message = f"the program does not get its port: use ${{port.{port.name}}} in run or env"
+                yield path, f"{message}, or set the port number that the program listens on"
             if service.replicas is not None and port.listens:
-                told = f"all replicas would listen on {port.listens}: use auto, and ${{port.{port.name}}} in run or env"
-                yield path, told
+                message = (
+                    f"all replicas would listen on {port.listens}: use auto, and ${{port.{port.name}}} in run or env"
+                )
+                yield path, message
 
 
 def _wait_faults(app: AppFile) -> Iterator[Fault]:

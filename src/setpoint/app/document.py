@@ -57,13 +57,13 @@ def _section(title: str, kind: type[Part]) -> Iterator[str]:
 
 
 def _rows(kind: type[Part], shown_before: set[str]) -> Iterator[str]:
-    said: dict[str, str] = field_descriptions(kind)
+    descriptions: dict[str, str] = field_descriptions(kind)
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     for field in info.fields:
         if field.name not in shown_before:
             forms = " or ".join(dict.fromkeys(_forms(field.type)))
-            text = " ".join(said[field.name].split()).replace("|", "\\|")
+            text = " ".join(descriptions[field.name].split()).replace("|", "\\|")
             yield f"| `{field.encode_name}` | {forms} | {text} |\n"
 
 

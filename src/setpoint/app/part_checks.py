@@ -42,8 +42,8 @@ def probe_faults(path: Path, configured: str | Probe, service: Service) -> Itera
         return
     asks = [name for name in _ASKS if getattr(probe, name)]
     if len(asks) != 1:
-        said = f"found {' and '.join(asks)}" if asks else "found none"
-        yield path, f"a probe needs exactly one of http, tcp, exec, grpc or log; {said}"
+        detail = f"found {' and '.join(asks)}" if asks else "found none"
+        yield path, f"a probe needs exactly one of http, tcp, exec, grpc or log; {detail}"
         return
     for name in ("every", "timeout", "delay"):
         yield from span_fault((*path, name), getattr(probe, name))

@@ -101,9 +101,9 @@ def _action(
         yield "type", "TCP"
         yield "tcpProbe", {"address": address, "port": number}
     elif probe.grpc:
-        asked = {"service": probe.grpc} if isinstance(probe.grpc, str) else {}
+        fields = {"service": probe.grpc} if isinstance(probe.grpc, str) else {}
         yield "type", "GRPC"
-        yield "grpcProbe", {"address": address, "port": number, **asked}
+        yield "grpcProbe", {"address": address, "port": number, **fields}
 
 
 def _place(port: ServedPort, user: User) -> tuple[str, str]:

@@ -37,10 +37,10 @@ def _all(cls: type[Any]) -> list[type[Any]]:
 
 def _describe(definition: Object, cls: type[Any]) -> None:
     definition["description"] = class_description(cls)
-    said: dict[str, str] = field_descriptions(cls)  # type: ignore[arg-type]
+    descriptions: dict[str, str] = field_descriptions(cls)  # type: ignore[arg-type]
     for field in msgspec.structs.fields(cls):
         tree = definition["properties"][field.encode_name]
-        tree["description"] = " ".join(said[field.name].split())
+        tree["description"] = " ".join(descriptions[field.name].split())
         # Empty defaults are omitted.
         if tree.get("default") in (None, "", (), [], {}, False):
             tree.pop("default", None)

@@ -205,11 +205,13 @@ class Values:
         if here in inside:
             raise BadReference(f"{reference}: the value of {' needs that of '.join([*inside, here])}")
         parts = parse(str(env[variable] if env[variable] is not None else f"${{env.{variable}}}"))
-        asked = [part for part in parts if isinstance(part, ValueReference) and part.path[0] in ("port", "address")]
+        own_references = [
+            part for part in parts if isinstance(part, ValueReference) and part.path[0] in ("port", "address")
+        ]
         service = self._app.services[name]
-        if asked:
+        if own_references:
             if service.replicas is not None:
-                raise BadReference(f"{reference}: every replica of {name} has its own {asked[0]}")
+                raise BadReference(f"{reference}: every replica of {name} has its own {own_references[0]}")
             kind = "Container" if forms.is_container(service) else "Executable"
             return _Template(f"{{{{ envOf {quote(kind)} {quote(name)} {quote(variable)} }}}}")
         pieces = [part if isinstance(part, str) else self._value(part, user, (*inside, here)) for part in parts]

@@ -332,14 +332,14 @@ class Reflector:
 
     async def _process_events(self, events: AsyncIterator[RawEvent], watchdog: Watchdog, seconds: float) -> None:
         """Processes the events of a watch until the watch ends."""
-        heard = 0
+        count = 0
         async for event in events:
             watchdog.last_event = self._clock.monotonic()
             self._process_event(event)
             if self._gathered is None:
                 watchdog.seconds = self._silence_limit(seconds)
-            heard += 1
-            if heard % _EVENTS_AT_ONCE == 0:
+            count += 1
+            if count % _EVENTS_AT_ONCE == 0:
                 await self._clock.sleep(0)
 
     def _silence_limit(self, seconds: float) -> float:

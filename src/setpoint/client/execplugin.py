@@ -132,8 +132,8 @@ class ExecCredentials:
         if not isinstance(tree, dict) or tree.get("kind") != "ExecCredential":
             raise self._error("returned no ExecCredential")
         if tree.get("apiVersion") != self._plugin.api_version:
-            said, wanted = tree.get("apiVersion"), self._plugin.api_version
-            raise self._error(f"returned an ExecCredential of {said}, expected {wanted} as in the kubeconfig")
+            version, wanted = tree.get("apiVersion"), self._plugin.api_version
+            raise self._error(f"returned an ExecCredential of {version}, expected {wanted} as in the kubeconfig")
         status = tree.get("status")
         if not isinstance(status, dict):
             raise self._error("returned an ExecCredential without a status")

@@ -262,16 +262,23 @@ def _plugin(entry: KubeconfigSection, cluster: KubeconfigSection) -> Plugin:
         if not each.text("name"):
             raise each.error("", "name is missing")
         env[each.text("name")] = each.text("value")
-    told = _cluster_info(cluster) if entry.flag("provideClusterInfo") else None
+    cluster_info = _cluster_info(cluster) if entry.flag("provideClusterInfo") else None
     return Plugin(
-        version, command, entry.texts("args"), env, entry.text("installHint"), mode, told, entry.directory.absolute()
+        version,
+        command,
+        entry.texts("args"),
+        env,
+        entry.text("installHint"),
+        mode,
+        cluster_info,
+        entry.directory.absolute(),
     )
 
 
 def _cluster_info(cluster: KubeconfigSection) -> Object:
     """Returns the cluster information for an exec plugin."""
     authority = cluster.pem("certificate-authority")
-    told: Object = {
+    info: Object = {
         "server": cluster.text("server"),
         "tls-server-name": cluster.text("tls-server-name"),
         "insecure-skip-tls-verify": cluster.flag("insecure-skip-tls-verify"),
@@ -280,8 +287,8 @@ def _cluster_info(cluster: KubeconfigSection) -> Object:
     }
     for each in cluster.entries("extensions"):
         if each.text("name") == f"{GROUP}/exec":
-            told["config"] = each.fields().get("extension")
-    return {name: value for name, value in told.items() if value}
+            info["config"] = each.fields().get("extension")
+    return {name: value for name, value in info.items() if value}
 
 
 def _impersonation(user: KubeconfigSection) -> Impersonation | None:

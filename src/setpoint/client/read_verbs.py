@@ -200,10 +200,10 @@ class Reading(Requests):
                 if patience is None:
                     yield raw_events(stream)
                     return
-                heard = _MonitoredStream(stream, self.clock)
-                watching = asyncio.ensure_future(heard.guard(patience))
+                monitored = _MonitoredStream(stream, self.clock)
+                watching = asyncio.ensure_future(monitored.guard(patience))
                 try:
-                    yield raw_events(heard)
+                    yield raw_events(monitored)
                 finally:
                     watching.cancel()
         except NotFound as error:

@@ -329,15 +329,15 @@ class Manager:
     # Pages
 
     def _add_pages(self, metrics: str, secure: "bool | Certificates", health: str) -> None:
-        told = [metrics_page(self.metrics), reconciles_page(lambda: self.controllers)]
+        pages = [metrics_page(self.metrics), reconciles_page(lambda: self.controllers)]
         if secure:
             gate = PageAuthorizer(self.client)
-            told = [gate.guard(page) for page in told]
+            pages = [gate.guard(page) for page in pages]
         if metrics and metrics == health and not metrics.endswith(":0"):
-            self._serve("metrics and health", metrics, [self.health.respond, *told], secure)
+            self._serve("metrics and health", metrics, [self.health.respond, *pages], secure)
             return
         if metrics:
-            self._serve("metrics", metrics, told, secure)
+            self._serve("metrics", metrics, pages, secure)
         if health:
             self._serve("health", health, [self.health.respond], False)
 

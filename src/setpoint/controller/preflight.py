@@ -35,8 +35,8 @@ async def _lacking(client: Client, namespace: str, rule: Object) -> list[Object]
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
             plural, _, subresource = resource.partition("/")
-            asked = {"group": group, "resource": plural, "subresource": subresource}
-            verbs = [verb for verb in rule["verbs"] if not await _may(client, namespace, {**asked, "verb": verb})]
+            attributes = {"group": group, "resource": plural, "subresource": subresource}
+            verbs = [verb for verb in rule["verbs"] if not await _may(client, namespace, {**attributes, "verb": verb})]
             if verbs:
                 found.append({"apiGroups": [group], "resources": [resource], "verbs": verbs})
     return found

@@ -35,8 +35,10 @@ class ReconcilesPage:
             raise MethodNotAllowed.method()
         wanted = _wanted(context)
         found = [await source(wanted) for source in self.sources]
-        items = sorted((each for told in found for each in told.items), key=lambda each: each.began, reverse=True)
-        names = sorted({name for told in found for name in told.controllers})
+        items = sorted(
+            (each for reconciles in found for each in reconciles.items), key=lambda each: each.began, reverse=True
+        )
+        names = sorted({name for reconciles in found for name in reconciles.controllers})
         return await json_answer(context, msgspec.to_builtins(Reconciles(items[: wanted.limit], names)))
 
 

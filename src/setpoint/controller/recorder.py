@@ -97,8 +97,10 @@ class Recorder:
         except ValueError as error:
             _log.warning("%s: cannot record event %s: %s", self.name, reason, error)
             return
-        said = _EventContent(self.name, kind, reason[:_NAME_CHARACTERS], _clipped(note, _NOTE_BYTES), action or reason)
-        self._events.put(self._make(about, said, beside, annotations))
+        content = _EventContent(
+            self.name, kind, reason[:_NAME_CHARACTERS], _clipped(note, _NOTE_BYTES), action or reason
+        )
+        self._events.put(self._make(about, content, beside, annotations))
 
 
 class _EventContent(NamedTuple):

@@ -109,10 +109,10 @@ class _Sweep:
         self._pending = trigger, priority if self._pending is None else max(priority, self._pending[1])
 
     def _sweep(self) -> None:
-        told, self._pending = self._pending, None
-        if told is None:
+        pending, self._pending = self._pending, None
+        if pending is None:
             return
-        trigger, priority = told
+        trigger, priority = pending
         for informer in _informers(self._host.cache(self._cluster), self._kind):
             for entry in list(informer.store.all()):
                 self._host.enqueue(Request(entry.meta.name, entry.meta.namespace, self._cluster), trigger, priority)

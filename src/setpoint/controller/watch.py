@@ -282,16 +282,16 @@ class _Retries:
             self._pending[key] = Change(self._pending[key].old, change.new or change.old)
             return
         try:
-            asked = self._call_handler(change)
+            results = self._call_handler(change)
         except Exception as error:
             self._later(change.held.meta.key, change, error)
             return
-        if any(_waits(each) for each in asked):
+        if any(_waits(each) for each in results):
             key = change.held.meta.key
-            self._results[key] = asked
+            self._results[key] = results
             self._later(key, change)
             return
-        self._watching.enqueue(change, chain.from_iterable(cast("list[Iterable[Request]]", asked)))
+        self._watching.enqueue(change, chain.from_iterable(cast("list[Iterable[Request]]", results)))
 
     def _later(self, key: str, change: Change[Any], error: Exception | None = None) -> None:
         self._pending[key] = change
@@ -299,19 +299,19 @@ class _Retries:
 
     async def _try(self, key: str, error: Exception | None) -> None:
         """Calls the handler for the changes of an object until none is left. `error` is the first failure."""
-        asked = self._results.pop(key, None)
+        results = self._results.pop(key, None)
         while True:
             if error is not None:
                 await self._wait_backoff(key, error)
                 error = None
             change = self._pending[key]
             try:
-                found = await _await_results(asked if asked is not None else self._call_handler(change))
+                found = await _await_results(results if results is not None else self._call_handler(change))
             except Exception as failure:
                 error = failure
                 continue
             finally:
-                asked = None
+                results = None
             self._watching.enqueue(change, found)
             if self._pending[key] is change:
                 break
@@ -320,13 +320,13 @@ class _Retries:
 
     def _call_handler(self, change: Change[Any]) -> list[Requests]:
         """Calls the handler for the states of a change, and returns its results. Raises the handler's exception."""
-        asked: list[Requests] = []
+        results: list[Requests] = []
         try:
-            asked.extend(self._watching.requests(entry) for entry in _states(change))
+            results.extend(self._watching.requests(entry) for entry in _states(change))
         except BaseException:
-            _close(asked)
+            _close(results)
             raise
-        return asked
+        return results
 
     async def _wait_backoff(self, key: str, error: Exception) -> None:
         seconds = self._limiter.delay(key)
@@ -344,8 +344,8 @@ class _Retries:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for asked in self._results.values():
-            _close(asked)
+        for results in self._results.values():
+            _close(results)
         self._results.clear()
         self._pending.clear()
         self._tasks.clear()

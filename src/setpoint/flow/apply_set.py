@@ -179,21 +179,21 @@ class ApplySet:
 
     async def _locate(self, given: UserObject, scopes: dict[GroupKind, bool]) -> tuple[Identity, APIResource | None]:
         """Returns the identity of an object: in its own namespace or else the set's; none if cluster-scoped."""
-        said, resource = given.identity, None
+        identity, resource = given.identity, None
         try:
             resource = await self.client.mapper.resource(given.gvk)
             namespaced = resource.namespaced
         except NoMatch:
-            if said.group_kind not in scopes:
+            if identity.group_kind not in scopes:
                 raise
-            namespaced = scopes[said.group_kind]
+            namespaced = scopes[identity.group_kind]
         if not namespaced:
-            return said._replace(namespace=""), resource
-        if said.namespace:
-            return said, resource
+            return identity._replace(namespace=""), resource
+        if identity.namespace:
+            return identity, resource
         if not self.namespace:
-            raise ValueError(f"{said} needs a namespace: set the namespace of the object or of the set")
-        return said._replace(namespace=self.namespace), resource
+            raise ValueError(f"{identity} needs a namespace: set the namespace of the object or of the set")
+        return identity._replace(namespace=self.namespace), resource
 
     async def plan_input(
         self,

@@ -122,8 +122,8 @@ def find_item(element: str, items: Sequence[Json]) -> int | None:
 
 def _agrees(item: Object, keys: Object) -> bool:
     """Returns True if an item has some of the keys, and none with another value."""
-    said = [name for name in keys if name in item]
-    return bool(said) and all(equal(item[name], keys[name]) for name in said)
+    present = [name for name in keys if name in item]
+    return bool(present) and all(equal(item[name], keys[name]) for name in present)
 
 
 @lru_cache(maxsize=4096)

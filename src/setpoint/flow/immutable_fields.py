@@ -26,8 +26,8 @@ _SEALED = {GroupKind("", "ConfigMap"): ("data", "binaryData"), GroupKind("", "Se
 def must_replace(kind: GroupKind, wanted: Object, live: Object) -> str:
     """Returns the first immutable field that would have to change; empty without one."""
     for path in _FIELDS.get(kind, ()):
-        said = _at(wanted, path)
-        if said is not None and not contains(_at(live, path), said):
+        value = _at(wanted, path)
+        if value is not None and not contains(_at(live, path), value):
             return path
     if live.get("immutable") is True:
         for path in _SEALED.get(kind, ()):

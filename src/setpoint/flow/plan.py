@@ -220,11 +220,11 @@ def _with_owner(desired: Desired, live: Object | None, plan_input: PlanInput) ->
     if where and where != desired.identity.namespace:
         return tree
     mine = owners.controller_reference(owner)
-    said = [item for item in meta.owner_references(tree) if not owners.same_owner(item, mine)]
-    other = owners.controller_of(live or {}) or next((item for item in said if item.get("controller")), None)
+    references = [item for item in meta.owner_references(tree) if not owners.same_owner(item, mine)]
+    other = owners.controller_of(live or {}) or next((item for item in references if item.get("controller")), None)
     if other is not None and not owners.same_owner(other, mine):
         mine = owners.owner_reference(owner)
-    return {**tree, "metadata": {**tree["metadata"], "ownerReferences": [*said, mine]}}
+    return {**tree, "metadata": {**tree["metadata"], "ownerReferences": [*references, mine]}}
 
 
 def _without_ignored(wanted: Object, live: Object, desired: Desired, plan_input: PlanInput) -> tuple[Object, bool]:
@@ -240,9 +240,9 @@ def _without_ignored(wanted: Object, live: Object, desired: Desired, plan_input:
 
 def _is_own(entry: InventoryEntry | None, live: Object, plan_input: PlanInput) -> bool:
     """Returns True if an object belongs to the set: by its label or, without a label, by UID or controller."""
-    said = set_of(live)
-    if said:
-        return said == plan_input.set_id
+    label = set_of(live)
+    if label:
+        return label == plan_input.set_id
     if entry is not None and entry.uid and entry.uid == meta.uid(live):
         return True
     return plan_input.owner is not None and owners.is_controlled_by(live, plan_input.owner)

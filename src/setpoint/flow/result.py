@@ -57,8 +57,8 @@ class ApplyFailed(Exception):  # noqa: N818 - named after the outcome
     """Several objects could not be written; the others were. No object was pruned."""
 
     def __init__(self, failures: Mapping[Identity, Exception]) -> None:
-        told = "; ".join(f"{identity}: {error}" for identity, error in failures.items())
-        super().__init__(f"{len(failures)} objects of the set could not be written: {told}")
+        message = "; ".join(f"{identity}: {error}" for identity, error in failures.items())
+        super().__init__(f"{len(failures)} objects of the set could not be written: {message}")
         self.failures = failures
 
 

@@ -55,16 +55,16 @@ def _block(lines: list[tuple[int, str]], at: int) -> tuple[Json, int]:
     """Returns the value that begins at a line, and the index of the line after the value."""
     if at == len(lines):
         raise _OtherError
-    indent, said = lines[at]
-    if said == "-":
+    indent, text = lines[at]
+    if text == "-":
         items = []
         while at < len(lines) and lines[at] == (indent, "-"):
             item, at = _block(lines, at + 1)
             items.append(item)
         return items, at
-    if _PAIR.fullmatch(said):
+    if _PAIR.fullmatch(text):
         return _map(lines, at, indent)
-    return _scalar(said), at + 1
+    return _scalar(text), at + 1
 
 
 def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, int]:
@@ -85,10 +85,10 @@ def _map(lines: list[tuple[int, str]], at: int, indent: int) -> tuple[Object, in
     return found, at
 
 
-def _scalar(said: str) -> Json:
-    if said in _MEANT:
-        meant = _MEANT[said]
+def _scalar(text: str) -> Json:
+    if text in _MEANT:
+        meant = _MEANT[text]
         return type(meant)() if isinstance(meant, dict | list) else meant
-    if said.lower() in _OTHERWISE or said.endswith(":") or not _WORD.fullmatch(said):
+    if text.lower() in _OTHERWISE or text.endswith(":") or not _WORD.fullmatch(text):
         raise _OtherError
-    return said
+    return text

@@ -137,9 +137,9 @@ def _of_condition(path: str, old: Any, new: Any) -> Iterator[FieldChange]:
     before, after = _condition(old), _condition(new)
     if before != after:
         yield FieldChange(path, before, after)
-    said, says = _message(old), _message(new)
-    if said != says and says:
-        yield FieldChange(f"{path}.message", said or ABSENT, says, noise=before != after)
+    old_message, new_message = _message(old), _message(new)
+    if old_message != new_message and new_message:
+        yield FieldChange(f"{path}.message", old_message or ABSENT, new_message, noise=before != after)
 
 
 def _condition(value: Any) -> Any:

@@ -55,11 +55,11 @@ class Related:
         """Returns the objects with owner references. Our own servers return all in one answer; others are listed kind
         by kind."""
         try:
-            told = await self._list_dependents()
+            dependents = await self._list_dependents()
         except (APIError, TransportError):
             return [each for each in await self._everything(namespace) if owner_uids(each[1])]
         found = []
-        for tree in told:
+        for tree in dependents:
             resource = resource_of(self._resources, GroupVersionKind.of(tree).group_kind)
             if resource is not None and owner_uids(tree):
                 found.append((resource, tree))

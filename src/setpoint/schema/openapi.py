@@ -141,9 +141,9 @@ class Schema(msgspec.Struct, rename=_rename, kw_only=True, eq=False, gc=False):
 
     def has_only(self, keyword: str) -> bool:
         """Returns True if the schema has only this keyword."""
-        said = self._keywords()
-        first = next(said, None)
-        return first is not None and first[0] == keyword and next(said, None) is None
+        keywords = self._keywords()
+        first = next(keywords, None)
+        return first is not None and first[0] == keyword and next(keywords, None) is None
 
     def _keywords(self) -> Iterator[tuple[str, Any]]:
         for name, keyword, unsaid in _KEYWORDS:

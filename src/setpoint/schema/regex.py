@@ -78,8 +78,8 @@ def _compile(pattern: str) -> Any:
 
 
 def _message(fault: re2.error) -> str:
-    said = fault.args[0]
-    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    message = fault.args[0]
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
 
 
 def _any_byte(pattern: str) -> bool:

@@ -119,8 +119,8 @@ class Sessions:
         if self._read(self._path(session)) != session:
             return
         if session.data and Path(session.data).is_dir():
-            told = msgspec.structs.replace(session, ended=ended, crashed=crashed)
-            secret_files.write(Path(session.data) / TOLD, msgspec.json.encode(told))
+            record = msgspec.structs.replace(session, ended=ended, crashed=crashed)
+            secret_files.write(Path(session.data) / TOLD, msgspec.json.encode(record))
         self._path(session).unlink(missing_ok=True)
 
     def all(self) -> list[Session]:

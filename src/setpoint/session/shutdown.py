@@ -107,8 +107,8 @@ async def end(
 async def is_ending(client: "Client") -> bool:
     """Returns True if a running session is stopping. Raises TransportError."""
     answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
-    told = msgspec.json.decode(answer.body)
-    return bool(told.get("status") != "Running")
+    status = msgspec.json.decode(answer.body)
+    return bool(status.get("status") != "Running")
 
 
 def kill(host: Identity) -> None:
@@ -140,10 +140,10 @@ async def _follow(client: "Client", on_progress: Callable[[ShutdownProgress], No
     while True:
         try:
             answer = await client.send(Call("GET", _PATH, (), {"accept": "application/json"}))
-            told = msgspec.json.decode(answer.body).get("progress")
+            progress = msgspec.json.decode(answer.body).get("progress")
         except (TransportError, msgspec.DecodeError):
             return
-        if told and told["objects"]:  # not counted yet before
-            going = tuple(name for kind, _, name in (each.partition(" ") for each in told["going"]) if kind in _RUN)
-            on_progress(ShutdownProgress(told["objects"], told["gone"], going, tuple(told["left"])))
+        if progress and progress["objects"]:  # not counted yet before
+            going = tuple(name for kind, _, name in (each.partition(" ") for each in progress["going"]) if kind in _RUN)
+            on_progress(ShutdownProgress(progress["objects"], progress["gone"], going, tuple(progress["left"])))
         await client.clock.sleep(_LOOK_SECONDS)

@@ -58,22 +58,22 @@ async def start(
     places = Places.of(environ, session_id(app, str(file.parent)))
     try:
         make_directory(places.data)
-        said = await _host([app, str(file), *flags], environ, places, standby)
+        printed = await _host([app, str(file), *flags], environ, places, standby)
     except OSError as error:
         raise StartFailed(
             f"{error.filename or places.data}: {error.strerror or error}; set XDG_STATE_HOME to a writable directory"
         ) from error
-    if said not in (READY, TAKEN):
-        raise StartFailed(said or _last_log_line(places))
+    if printed not in (READY, TAKEN):
+        raise StartFailed(printed or _last_log_line(places))
     found = running(app, file.parent, environ)
     # Another process was faster, and its session may not be ready yet.
     deadline = clock.monotonic() + _OTHER_SECONDS
-    while found is None and said == TAKEN and clock.monotonic() < deadline:
+    while found is None and printed == TAKEN and clock.monotonic() < deadline:
         await clock.sleep(_LOOK_SECONDS)
         found = running(app, file.parent, environ)
     if found is None:
         raise StartFailed(f"the session ended immediately after its start: {_last_log_line(places)}")
-    return Started(found, joined=said == TAKEN)
+    return Started(found, joined=printed == TAKEN)
 
 
 async def _host(arguments: Sequence[str], environ: Mapping[str, str], places: Places, standby: Standby | None) -> str:
@@ -94,10 +94,10 @@ async def launch(module: str, arguments: Sequence[str], environ: Mapping[str, st
     assert started.stdout is not None
     try:
         with started.stdout as output:
-            said = await asyncio.to_thread(output.read)
+            printed = await asyncio.to_thread(output.read)
     finally:
         detached_process.stop_tracking(started)
-    return said.decode(errors="replace").strip()
+    return printed.decode(errors="replace").strip()
 
 
 def _last_log_line(places: Places) -> str:

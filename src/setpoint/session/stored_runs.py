@@ -73,8 +73,8 @@ async def purge_stored(
         async with ControlPlane(store, system=False, workloads=False, serving=Serving(read_only=_READ_ONLY)) as plane:
             place = await find(plane.client())
             services = plane.services
-            asked = GroupResource(place.gvk.group, place.resource.plural)
-            resource = next((each for each in services.registry if each.group_resource == asked), None)
+            group_resource = GroupResource(place.gvk.group, place.resource.plural)
+            resource = next((each for each in services.registry if each.group_resource == group_resource), None)
             if resource is None:
                 return 0
             key = resource.storage.key(place.namespace, place.name)

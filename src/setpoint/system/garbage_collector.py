@@ -174,9 +174,9 @@ class GarbageCollector:
             self.graph.found(uid, at)
             return
         if resource.namespaced and not self.graph.is_absent(uid, at):
-            told = [dependent for dependent in dependents if len(dependent.places) <= _MOST_LOOKED_FOR]
-            if told and await self._is_in_other_namespace(uid, at, kind):
-                for dependent in told:
+            verifiable = [dependent for dependent in dependents if len(dependent.places) <= _MOST_LOOKED_FOR]
+            if verifiable and await self._is_in_other_namespace(uid, at, kind):
+                for dependent in verifiable:
                     self._report(dependent, uid, at)
         await self._follow(self.graph.missed(uid, at))
 

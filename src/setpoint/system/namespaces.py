@@ -97,9 +97,9 @@ class NamespaceDeletion:
         conditions = judged(known, outcome, format_time(client.clock.now()))
         if conditions == known:
             return namespace
-        told = {**namespace, "status": {**status, "phase": "Terminating", "conditions": conditions}}
+        updated = {**namespace, "status": {**status, "phase": "Terminating", "conditions": conditions}}
         try:
-            found: Object = await client.update(told, subresource="status")
+            found: Object = await client.update(updated, subresource="status")
         except NotFound:
             return namespace
         return found

@@ -102,10 +102,10 @@ class _Tokens:
             missing["namespace"] = _base64(metadata["namespace"])
         if not data.get("token"):
             bound = {"apiVersion": "v1", "kind": "Secret", "name": metadata["name"], "uid": metadata["uid"]}
-            asked = await client.token(
+            response = await client.token(
                 account["metadata"]["name"], metadata["namespace"], expiration_seconds=_SECONDS, bound_to=bound
             )
-            missing["token"] = _base64(asked["status"]["token"])
+            missing["token"] = _base64(response["status"]["token"])
         return missing
 
 

@@ -69,8 +69,8 @@ class Passing:
             if found:
                 return found
             if not await self.to_next(end):
-                told = f"; last error: {why}" if why is not None else ""
-                raise AssertionError(f"condition not met within {within:g} s: {_text(holds)}{told}")
+                suffix = f"; last error: {why}" if why is not None else ""
+                raise AssertionError(f"condition not met within {within:g} s: {_text(holds)}{suffix}")
 
     async def never(self, holds: Callable[[], Any], *, within: float = 60.0) -> None:
         """Advances the time by some seconds, during which a condition must never hold."""

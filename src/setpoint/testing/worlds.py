@@ -172,8 +172,8 @@ class World:
             after = await self.find(controller.primary, request.name, request.namespace)
         status = tree_of(after).get("status") if after is not None else None
         conditions = {each["type"]: each for each in (status or {}).get("conditions") or ()}
-        asked = [seen for seen in requests if seen.verb != "watch"]
-        return Ran(run, after, asked, recorder.told, conditions, revision)
+        sent = [seen for seen in requests if seen.verb != "watch"]
+        return Ran(run, after, sent, recorder.told, conditions, revision)
 
     async def _grant(self, controllers: Sequence[Controller]) -> None:
         """Grants controllers their rights."""

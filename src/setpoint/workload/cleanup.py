@@ -47,8 +47,8 @@ class Report:
 
     def to_json(self) -> Object:
         """Returns the report in the format that DCP prints."""
-        told: Object = {"workloadId": self.workload_id, "stopped": self.stopped}
-        return {**told, "failures": self.failures} if self.failures else told
+        tree: Object = {"workloadId": self.workload_id, "stopped": self.stopped}
+        return {**tree, "failures": self.failures} if self.failures else tree
 
 
 class CleanUp:

@@ -101,10 +101,10 @@ class Engines:
             self._processes.guard(_KEY, Removal(found.endpoint.unix, labels=(label,)))
         while True:
             try:
-                async for told in found.events(self._broken):
-                    if isinstance(told, Resync):
+                async for event in found.events(self._broken):
+                    if isinstance(event, Resync):
                         self._problem = None
-                    self._notify(told)
+                    self._notify(event)
             except Exception:  # an invalid event must not end the subscription
                 _log.exception("cannot follow the events of the container engine; retrying")
             await self._clock.sleep(_FIRST_WAIT)

@@ -55,20 +55,20 @@ def environment(
     merged: dict[str, tuple[str, Rendered]] = {
         same(name): (name, Rendered(value, value)) for name, value in ambient.items() if name != _COOKIE
     }
-    said = list(_declared(tree, ambient, read))
+    declared = list(_declared(tree, ambient, read))
     templates = _templated(tree)
     values = _rendered(
-        [(f"variable {name} of {source}", value, source in templates) for name, value, source in said],
+        [(f"variable {name} of {source}", value, source in templates) for name, value, source in declared],
         tree if context is None else context,
         lookup,
     )
-    for (name, _, _), rendered in zip(said, values, strict=True):
+    for (name, _, _), rendered in zip(declared, values, strict=True):
         merged[same(name)] = name, rendered
     kept = {name: rendered for name, rendered in merged.values() if not name.upper().startswith(_OURS)}
     return Environment(
         {name: rendered.text for name, rendered in kept.items()},
         {name: rendered.shown for name, rendered in kept.items()},
-        frozenset({name for name, _, _ in said} & kept.keys()),
+        frozenset({name for name, _, _ in declared} & kept.keys()),
     )
 
 

@@ -109,7 +109,7 @@ def _still(cleaned: "Cleaned") -> str:
 
 def _to_json(plan: "Plan", cleaned: "Cleaned | None") -> dict[str, Any]:
     left = cleaned.left if cleaned is not None else plan.left
-    told: dict[str, Any] = {
+    tree: dict[str, Any] = {
         "dryRun": cleaned is None,
         "crashed": [session.id for session in plan.crashed],
         "left": left._asdict(),
@@ -118,10 +118,10 @@ def _to_json(plan: "Plan", cleaned: "Cleaned | None") -> dict[str, Any]:
         "freedBytes": sum(place.size for place in plan.directories),
     }
     if cleaned is not None:
-        told |= {
+        tree |= {
             "removed": cleaned.removed,
             "checked": cleaned.checked,
             "stillRunning": [name for names in cleaned.still for name in names],
             "problems": list(cleaned.problems),
         }
-    return told
+    return tree

@@ -36,8 +36,8 @@ def import_(file: Path, name: str, form: Form) -> None:
     shown = run(_import(file, name))
     session, manifest = shown.session, shown.manifest
     if form.name:
-        told = {"id": session.id, "name": session.app, "kubeconfig": session.kubeconfig, "url": session.url}
-        write_tree({**told, "app": manifest.app, "exported": manifest.exported, "revision": manifest.revision}, form)
+        tree = {"id": session.id, "name": session.app, "kubeconfig": session.kubeconfig, "url": session.url}
+        write_tree({**tree, "app": manifest.app, "exported": manifest.exported, "revision": manifest.revision}, form)
         return
     outputs = counted(len({log.uid for log in manifest.logs}), "workload")
     parts = f"{manifest.revisions:,} writes up to revision {manifest.revision:,}, logs of {outputs}"

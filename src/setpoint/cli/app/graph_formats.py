@@ -51,8 +51,8 @@ def tree_lines(graph: AppGraph, place: Terminal) -> list[str]:
     state = max((width_of(node.state) for node in graph.nodes), default=0)
     room = place.width - head - state - 3 * len(_GAP) if place.width is not None else _WIDEST
     # The list of other dependencies gets the space it needs, except the minimum widths of the other columns.
-    told = {node.name: tree.also(node.name) for node in graph.nodes}
-    longest = max(map(width_of, told.values()), default=0)
+    lines_of = {node.name: tree.also(node.name) for node in graph.nodes}
+    longest = max(map(width_of, lines_of.values()), default=0)
     most = max(room - longest, _NARROW)
     what = min(max((width_of(node.what) for node in graph.nodes), default=0), most)
     lines = []
@@ -60,7 +60,7 @@ def tree_lines(graph: AppGraph, place: Terminal) -> list[str]:
         cells = [f"{each:<{head}}", _filled(node.what, what)]
         if state:
             cells.append(place.paint(f"{node.state:<{state}}", node.meaning))
-        also = shortened(told[node.name], max(room - what, _NARROWEST))
+        also = shortened(lines_of[node.name], max(room - what, _NARROWEST))
         lines.append(_GAP.join([*cells, place.paint(also, "quiet")]).rstrip())
     return lines
 

@@ -161,8 +161,8 @@ class _Operation:
 def _why(workload: "Workload") -> str:
     """Returns the reason of the failure, from the part or from its first failed replica."""
     failed = next((child for child in workload.children if has_failed(child)), workload)
-    told = failed.judgement.why or failed.judgement.state
-    return told if failed is workload else f"{failed.called}: {told}"
+    text = failed.judgement.why or failed.judgement.state
+    return text if failed is workload else f"{failed.called}: {text}"
 
 
 # Predicates on parts that the actions use

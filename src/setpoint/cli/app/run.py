@@ -245,7 +245,7 @@ class _Following:
         """Copies the output of all attempts and returns the exit code of the last one. Raises Failure."""
         from setpoint.session.runs import TASK, attempts_of, run_of, was_left_out
 
-        began, said = self._client.clock.monotonic(), ""
+        began, last_message = self._client.clock.monotonic(), ""
         while True:
             for each in await attempts_of(self._client, self._task, self._request):
                 if each["metadata"]["uid"] not in self._seen:
@@ -258,7 +258,7 @@ class _Following:
             if was_left_out(task, self._request):
                 raise Failure(f"{self._name} was not run: another run of the task was active", CONFLICT)
             if not self._seen and self._client.clock.monotonic() - began > _PATIENCE_SECONDS:
-                said = self._print_wait(task, said)
+                last_message = self._print_wait(task, last_message)
             await self._client.clock.sleep(_LOOK_SECONDS)
 
     def _print_wait(self, task: "Object", before: str) -> str:

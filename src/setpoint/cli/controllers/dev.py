@@ -76,8 +76,8 @@ async def _dev(
         await _warn_of_others(entries, server, Path(found.session.directory))
     installs = install if install is not None else not found.is_explicit
     clock, here = SystemClock(), Path.cwd()
-    told = EventPrinter(terminal(), clock)
-    seats = WorkerSlots(here, told, clock, os.environ, at_terminal=True)
+    printer = EventPrinter(terminal(), clock)
+    seats = WorkerSlots(here, printer, clock, os.environ, at_terminal=True)
     paths = [str(path.absolute()) for path in found.paths]
     where = server.kubeconfig or found.by
     echo(f"{', '.join(map(str, entries))} against {where}; press Ctrl-C to stop", err=True)
@@ -96,7 +96,7 @@ async def _dev(
             return FAILED
         if not await _wait_idle(seats, ended, clock, seconds):
             raise Failure("timed out: reconciles are still pending", TIMED_OUT)
-        return FAILED if told.failing else 0
+        return FAILED if printer.failing else 0
     finally:
         await seats.close()
 

@@ -105,8 +105,8 @@ class _LineFormatter(logging.Formatter):
 class _JSONFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         stamp, level, name, text = _fields(record)
-        told = {"level": level, "ts": stamp, "logger": name, "msg": text, "pid": record.process}
-        return msgspec.json.encode(told).decode()
+        fields = {"level": level, "ts": stamp, "logger": name, "msg": text, "pid": record.process}
+        return msgspec.json.encode(fields).decode()
 
 
 class _SocketHandler(logging.Handler):

@@ -80,9 +80,9 @@ async def _containers(preference: str, seconds: float, diagnostics: bool) -> dic
         name, number = engine.version.name, engine.version.version
     finally:
         await engine.close()
-    told: dict[str, Any] = {"runtime": name, "hostName": _HOSTS[name], "installed": True, "running": True}
+    tree: dict[str, Any] = {"runtime": name, "hostName": _HOSTS[name], "installed": True, "running": True}
     # There is no separate client: Setpoint speaks the engine's API directly.
-    return {**told, "clientVersion": VERSION, "serverVersion": number} if diagnostics else told
+    return {**tree, "clientVersion": VERSION, "serverVersion": number} if diagnostics else tree
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -162,14 +162,14 @@ def _detach(context: click.Context, kubeconfig: Path) -> None:
     if verbosity := context.meta.get(diagnostics.VERBOSITY):
         command[3:3] = ["--verbosity", verbosity]
     # The output after the start is not read, and goes to a temporary file.
-    with tempfile.TemporaryFile() as said:
-        started = detached_process.start(command, stderr=said)
+    with tempfile.TemporaryFile() as output:
+        started = detached_process.start(command, stderr=output)
         while not kubeconfig.exists():
             try:
                 started.wait(_LOOK_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
-            said.seek(0)
-            text = said.read().decode(errors="replace").strip().removeprefix("Error: ")
+            output.seek(0)
+            text = output.read().decode(errors="replace").strip().removeprefix("Error: ")
             raise Failure(text or f"exited with code {started.returncode}")
     detached_process.stop_tracking(started)

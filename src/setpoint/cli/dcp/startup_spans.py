@@ -95,8 +95,8 @@ class StartupSpans:
         if session := self._environ.get("DCP_OTEL_PROFILING_SESSION_ID"):
             known["dcp.profiling.session_id"] = session
         state = self._environ.get("DCP_OTEL_STARTUP_TRACESTATE", "")
-        told = b"".join(_part(2, _span(each, self._trace, state)) for each in spans)
-        scope = _part(1, _part(1, SCOPE.encode())) + told
+        encoded = b"".join(_part(2, _span(each, self._trace, state)) for each in spans)
+        scope = _part(1, _part(1, SCOPE.encode())) + encoded
         return _part(1, _part(1, _attributes(1, known)) + _part(2, scope))
 
     def _now(self) -> int:

@@ -186,13 +186,13 @@ def _fail(failures: list[tuple[str, Exception]]) -> None:
         return
     from setpoint.objects.errors import ApplyConflict
 
-    told = [f"{name}: {getattr(error, 'message', error)}" for name, error in failures]
+    messages = [f"{name}: {getattr(error, 'message', error)}" for name, error in failures]
     if any(isinstance(error, ApplyConflict) for _, error in failures):
-        told[-1] += ". Remove the fields from the files, or use --force-conflicts"
-    for text in told[:-1]:
+        messages[-1] += ". Remove the fields from the files, or use --force-conflicts"
+    for text in messages[:-1]:
         echo(f"Error: {text}", err=True)
     codes = {code_of(error) for _, error in failures}
-    raise Failure(told[-1], codes.pop() if len(codes) == 1 else FAILED)
+    raise Failure(messages[-1], codes.pop() if len(codes) == 1 else FAILED)
 
 
 async def _apply_set(client: "Client", objects: "list[Object]", how: dict[str, Any]) -> None:

@@ -176,9 +176,9 @@ def _waiting(left: "dict[str, Object]") -> str:
     """Returns the objects that still exist, with their finalizers."""
     from setpoint.objects import meta
 
-    told = [f"{name_of(tree)}{_finalizer_text(meta.finalizers(tree))}" for tree in list(left.values())[:3]]
+    names = [f"{name_of(tree)}{_finalizer_text(meta.finalizers(tree))}" for tree in list(left.values())[:3]]
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-    return f"waiting until {', '.join(told)}{more} {'is' if len(left) == 1 else 'are'} deleted"
+    return f"waiting until {', '.join(names)}{more} {'is' if len(left) == 1 else 'are'} deleted"
 
 
 def _finalizer_text(finalizers: list[str]) -> str:

@@ -66,7 +66,7 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
     # Sequentially on one connection: a TLS handshake takes longer than many of these requests.
     children = await _owned(client, kinds, tree)
     happened = await _events(client, tree)
-    said = await _last_lines(client, tree) if is_workload(tree) else []
+    last_lines = await _last_lines(client, tree) if is_workload(tree) else []
     lines = [*_head(tree, client, place), *_conditions(tree, client, place)]
     hidden = masked(tree)
     for name in ("spec", "status"):
@@ -75,7 +75,7 @@ async def page(client: "Client", kinds: "Kinds", tree: "Object", place: Terminal
     lines += _section("Data" if "data" in rest else "More", _yaml(_sizes(tree, rest)), place)
     lines += _section("Owns", children, place)
     lines += _section("Events", happened, place)
-    return lines + _section("Last output", said, place)
+    return lines + _section("Last output", last_lines, place)
 
 
 def _head(tree: "Object", client: "Client", place: Terminal) -> list[str]:

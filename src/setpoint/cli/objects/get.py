@@ -171,11 +171,11 @@ def raise_failures(failures: list[Any], ignore_missing: bool) -> None:
     """Prints all failures and raises the last one."""
     from setpoint.objects.errors import NotFound
 
-    told = [error for error in failures if not (ignore_missing and isinstance(error, NotFound))]
-    for error in told[:-1]:
+    errors = [error for error in failures if not (ignore_missing and isinstance(error, NotFound))]
+    for error in errors[:-1]:
         echo(f"Error: {error.message}", err=True)
-    if told:
-        raise told[-1]
+    if errors:
+        raise errors[-1]
 
 
 async def read_objects(

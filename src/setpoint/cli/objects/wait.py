@@ -131,8 +131,10 @@ async def _wait_all(
     last: dict[tuple[str, str], Any] = {(each.word, name): None for each, name in targets}
 
     def waiting() -> str:
-        told = [f"{word}/{name}" for word, name in last]
-        return f"waiting for {', '.join(told[:3])}{f' and {len(told) - 3} more' if len(told) > 3 else ''} to be {what}"
+        names = [f"{word}/{name}" for word, name in last]
+        return (
+            f"waiting for {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''} to be {what}"
+        )
 
     async def one(each: "Selection", name: str) -> None:
         def holds(tree: Any) -> bool:

@@ -137,9 +137,9 @@ def terminal(stream: IO[Any] | None = None, environ: Mapping[str, str] = os.envi
 
 def _width_of(stream: IO[Any], environ: Mapping[str, str]) -> int:
     """Returns the width of a terminal: from COLUMNS, from the terminal, or 80."""
-    said = environ.get("COLUMNS", "")
-    if said.isdigit() and int(said):
-        return int(said)
+    columns = environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
     except OSError:

@@ -46,7 +46,7 @@ def diff(what: tuple[str, ...], when: str, fields: bool, exit_code: bool, form: 
         raise SystemExit(1)
 
 
-async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool, form: Form, server: Server) -> bool:
+async def _diff(words: "list[str] | tuple[str, ...]", when: str, by_field: bool, form: Form, server: Server) -> bool:
     from setpoint.past.difference import fields, unified
     from setpoint.past.moment import parse_range
 
@@ -54,7 +54,7 @@ async def _diff(words: "list[str] | tuple[str, ...]", asked: str, by_field: bool
         with target.history_failures():
             times = target.Times.of(client)
             place = await target.find(client, words)
-            first, last = parse_range(asked, times.now, times.zone) if asked else await _last_change(client, place)
+            first, last = parse_range(when, times.now, times.zone) if when else await _last_change(client, place)
             before, after = [await _state(client, place, moment, times) for moment in (first, last)]
     (old, old_name), (new, new_name) = before, after
     if old is None and new is None:

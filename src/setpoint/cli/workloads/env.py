@@ -60,17 +60,19 @@ def variables_of(tree: "Object", *, show_secrets: bool = False) -> "list[Object]
     from setpoint.past.secret_mask import masked
 
     spec, status = tree.get("spec") or {}, tree.get("status") or {}
-    said = {each["name"]: each.get("value", "") for each in spec.get("env") or ()}
+    declared = {each["name"]: each.get("value", "") for each in spec.get("env") or ()}
     files = _names_in(spec.get("envFiles") or ())
-    effective = {each["name"]: each.get("value", "") for each in status.get("effectiveEnv") or ()} or said
+    effective = {each["name"]: each.get("value", "") for each in status.get("effectiveEnv") or ()} or declared
     variables = [{"name": name, "value": value} for name, value in sorted(effective.items())]
     shown = variables if show_secrets else masked({"env": variables})["env"]
     found = []
     for name, value, text in ((each["name"], effective[each["name"]], each["value"]) for each in shown):
         source, words = "inherited", "inherited"
-        if name in said:
+        if name in declared:
             source = "spec"
-            words = "spec.env" if said[name] == value or "{{" not in said[name] else f"spec.env: {said[name]}"
+            words = (
+                "spec.env" if declared[name] == value or "{{" not in declared[name] else f"spec.env: {declared[name]}"
+            )
         elif name in files:
             source, words = "file", files[name]
         found.append({"name": name, "value": text, "source": source, "from": words})

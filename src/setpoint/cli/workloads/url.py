@@ -58,10 +58,10 @@ async def _urls(client: "Client") -> dict[str, str]:
     workloads = await read_workloads(client)
     services = (await client.list(ref(SERVICE))).items
     found = {workload.name: workload.urls[0] for workload in workloads if len(workload.urls) == 1}
-    said = {address.partition("://")[2]: address for workload in workloads for address in workload.urls}
+    urls_by_address = {address.partition("://")[2]: address for workload in workloads for address in workload.urls}
     for service in services:
         address = url_of(service)
-        found[meta.name(service)] = said.get(address.partition("://")[2], address)
+        found[meta.name(service)] = urls_by_address.get(address.partition("://")[2], address)
     return found
 
 

@@ -137,9 +137,9 @@ async def _connect(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transpor
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
     transport.write("\r\n".join([*lines, "", ""]).encode())
     head = await tunnel.until(lambda heard: heard.find(b"\r\n\r\n") + 4 if b"\r\n\r\n" in heard else 0)
-    said = head.split(b"\r\n", 1)[0].decode("latin-1")
-    is_open = said.startswith("HTTP/1.") and said.split(" ")[1:2] == ["200"]
-    return "" if is_open else said or "no answer"
+    status_line = head.split(b"\r\n", 1)[0].decode("latin-1")
+    is_open = status_line.startswith("HTTP/1.") and status_line.split(" ")[1:2] == ["200"]
+    return "" if is_open else status_line or "no answer"
 
 
 async def _socks(proxy: Proxy, endpoint: Endpoint, transport: asyncio.Transport, tunnel: _Tunnel) -> str:

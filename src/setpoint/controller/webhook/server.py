@@ -183,12 +183,12 @@ class WebhookServer:
             refused = deny("the content type must be application/json", code=400, reason="BadRequest")
             return encode_answer(refused, "", "v1"), False
         try:
-            asked, version = decode_request(request.body)
+            review, version = decode_request(request.body)
         except ValueError as error:
             return encode_answer(deny(str(error), code=400, reason="BadRequest"), "", "v1"), False
-        response = await webhook.decide(asked)
+        response = await webhook.decide(review)
         mistake = response.status is not None and response.status.get("reason") == "InternalError"
-        return encode_answer(response, asked.uid, version), mistake
+        return encode_answer(response, review.uid, version), mistake
 
     async def _convert(self, request: Request) -> tuple[bytes, bool]:
         if not self._converts:  # the definitions are configured by another program

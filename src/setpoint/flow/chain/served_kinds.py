@@ -42,12 +42,12 @@ async def _groups(client: Client, answer: Answer) -> list[Group]:
         for version in versions:
             group_version = GroupVersion(name, version)
             try:
-                told = await client.send(discovery.version_call(group_version))
+                response = await client.send(discovery.version_call(group_version))
             except NotFound:
                 continue  # removed meanwhile
             except APIError:
                 resources[version] = ()
             else:
-                resources[version] = discovery.version_resources(group_version, told)
+                resources[version] = discovery.version_resources(group_version, response)
         found.append(Group(name, tuple(resources), resources))
     return found

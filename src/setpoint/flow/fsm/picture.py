@@ -183,9 +183,9 @@ class _Layout:
         status = statuses.get(state.condition, "")
         look = " ".join(filter(None, ["first" if state is self._first else "", status]))
         marks = " ".join(sorted(self._graph.ends[state] - {"done"}))
-        told = f"{state.condition}{f' is {status}' if status else ''}{f'; may {marks}' if marks else ''}"
+        title = f"{state.condition}{f' is {status}' if status else ''}{f'; may {marks}' if marks else ''}"
         return (
-            f'<g><title>{escape(told)}</title><rect class="{look}" x="{x - node.width / 2:g}" '
+            f'<g><title>{escape(title)}</title><rect class="{look}" x="{x - node.width / 2:g}" '
             f'y="{y - _HEIGHT / 2:g}" width="{node.width:g}" height="{_HEIGHT:g}" rx="8"/>'
             f'<text class="name" x="{x:g}" y="{y - 3:g}">{escape(state.condition)}</text>'
             f'<text class="code" x="{x:g}" y="{y + 14:g}">{escape(state.name)}()</text>'

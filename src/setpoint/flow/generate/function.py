@@ -31,8 +31,8 @@ class Function:
         if len(wanted) not in (_WITH_CONTEXT - 1, _WITH_CONTEXT) or any(
             each.kind not in _POSITIONAL for each in wanted
         ):
-            told = ", ".join(each.name for each in wanted) or "no arguments"
-            raise TypeError(f"{self.name} takes {told}: expected (parent, status) or (ctx, parent, status)")
+            parameters = ", ".join(each.name for each in wanted) or "no arguments"
+            raise TypeError(f"{self.name} takes {parameters}: expected (parent, status) or (ctx, parent, status)")
         self._with_context = len(wanted) == _WITH_CONTEXT
 
     def call(self, ctx: Context, obj: Any, status: Any) -> Any:

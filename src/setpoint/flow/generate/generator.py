@@ -140,11 +140,11 @@ class GeneratingHandler(Handler):
 
     def _report_applied(self, ctx: Context, found: Any, children: Sequence[AnyObject], applied: Applied) -> None:
         if not applied.is_complete:
-            told = f"waiting for the deletion before recreation: {_named(applied.waiting)}"
-            set_condition(ctx, found, self.condition, False, "Replacing", told)
+            message = f"waiting for the deletion before recreation: {_named(applied.waiting)}"
+            set_condition(ctx, found, self.condition, False, "Replacing", message)
             return
-        told = f"{len(children)} {'child is' if len(children) == 1 else 'children are'} in place"
-        set_condition(ctx, found, self.condition, True, "Applied", told)
+        message = f"{len(children)} {'child is' if len(children) == 1 else 'children are'} in place"
+        set_condition(ctx, found, self.condition, True, "Applied", message)
 
     # Sets
 

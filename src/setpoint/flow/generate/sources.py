@@ -21,9 +21,9 @@ class Parents(NamedTuple):
 
     def __call__(self, entry: CachedObject[Any]) -> list[Request]:
         found = self.owners(entry)
-        said = find_owner({"metadata": {"annotations": entry.annotations}})
-        if said is not None and said.gvk.group_kind == self.owners.owner:
-            found.append(Request(said.name, said.namespace))
+        owner = find_owner({"metadata": {"annotations": entry.annotations}})
+        if owner is not None and owner.gvk.group_kind == self.owners.owner:
+            found.append(Request(owner.name, owner.namespace))
         return found
 
 

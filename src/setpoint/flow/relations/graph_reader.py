@@ -94,5 +94,5 @@ async def _list(reader: Client | Cache, kind: KindRef, namespace: str) -> list[O
     else:
         items = (await reader.list(kind, namespace)).items
     # Items of a list lack apiVersion and kind.
-    said = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
-    return [{**said, **tree_of(item)} for item in items]
+    type_fields = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
+    return [{**type_fields, **tree_of(item)} for item in items]

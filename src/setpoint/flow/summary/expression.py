@@ -75,8 +75,8 @@ def compile_text(text: str) -> Text:
     def fill(tree: Object) -> str:
         made = [parts[0]]
         for find, after in zip(fields, parts[2::2], strict=True):
-            told = dict.fromkeys(_shown(value) for value in find(tree))
-            made += (", ".join(told)[:_LONGEST], after)
+            texts = dict.fromkeys(_shown(value) for value in find(tree))
+            made += (", ".join(texts)[:_LONGEST], after)
         return "".join(made).strip()
 
     return fill

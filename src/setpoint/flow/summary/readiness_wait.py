@@ -17,8 +17,8 @@ class NotReady(TimeoutError):  # noqa: N818 - named after the outcome
 
     def __init__(self, seconds: float, summaries: dict[str, Summary | None]) -> None:
         self.summaries = summaries
-        told = "; ".join(f"{name}: {summary or 'not found'}" for name, summary in summaries.items())
-        super().__init__(f"not ready within {seconds:g} s: {told}")
+        message = "; ".join(f"{name}: {summary or 'not found'}" for name, summary in summaries.items())
+        super().__init__(f"not ready within {seconds:g} s: {message}")
 
 
 class _Awaited:

@@ -62,8 +62,8 @@ class Summary(msgspec.Struct, frozen=True):
         }
 
     def __str__(self) -> str:
-        told = self.state if self.ready else f"{self.state} [{self.verdict}]"
-        return " ".join(filter(None, (told, self.message or self.reason)))
+        text = self.state if self.ready else f"{self.state} [{self.verdict}]"
+        return " ".join(filter(None, (text, self.message or self.reason)))
 
 
 def summarize(
@@ -148,18 +148,20 @@ def _by_conditions(rules: SummaryRules, conditions: Iterable[Object], tree: Obje
                 continue
             found.setdefault(told_as, []).append(condition)
         for verdict in _WEIGHT:
-            if told := found.get(verdict):
-                first = told[0]
+            if conditions_of_verdict := found.get(verdict):
+                first = conditions_of_verdict[0]
                 if _is_older(first, generation):
-                    said = f"{first['type']} is of an older generation"
-                    return _made("progressing", "updating", "LatestGenerationNotObserved", [said], listed.name)
+                    message = f"{first['type']} is of an older generation"
+                    return _made("progressing", "updating", "LatestGenerationNotObserved", [message], listed.name)
                 state = listed.types.get(first["type"]) or listed.state
                 reason = _text(first.get("reason"))
                 if state == "REASON":
                     state = reason or first["type"]
                 if verdict == "ready":
                     state = ACTIVE
-                return _made(verdict, state, reason, [_text(each.get("message")) for each in told], listed.name)
+                return _made(
+                    verdict, state, reason, [_text(each.get("message")) for each in conditions_of_verdict], listed.name
+                )
     return None
 
 
@@ -170,10 +172,10 @@ def _is_older(condition: Object, generation: list[Any]) -> bool:
 
 def _made(verdict: Verdict, state: str, reason: str, messages: Iterable[str], rule: str) -> Summary:
     stated = state.lower() or (ACTIVE if verdict == "ready" else verdict)
-    told = tuple(dict.fromkeys(filter(None, map(str.strip, messages))))
+    unique = tuple(dict.fromkeys(filter(None, map(str.strip, messages))))
     # A removal that takes too long has failed, and is still a removal.
     transitioning = verdict == "progressing" or (verdict == "failed" and stated == REMOVING)
-    return Summary(verdict, stated, reason, told, transitioning, rule)
+    return Summary(verdict, stated, reason, unique, transitioning, rule)
 
 
 def _with_reported_state(found: Summary, tree: Object) -> Summary:
@@ -185,16 +187,16 @@ def _with_reported_state(found: Summary, tree: Object) -> Summary:
     if not isinstance(status, dict) or (found.transitioning and found.rule.startswith("first[")):
         return found
     for name in ("display", "summary"):
-        said = status.get(name)
-        if not isinstance(said, dict):
+        value = status.get(name)
+        if not isinstance(value, dict):
             continue
-        state, error, moving = _text(said.get("state")), said.get("error"), said.get("transitioning")
+        state, error, moving = _text(value.get("state")), value.get("error"), value.get("transitioning")
         if not state and not isinstance(error, bool) and not isinstance(moving, bool):
             continue
         verdict = found.verdict
         if isinstance(error, bool) or isinstance(moving, bool):
             verdict = "failed" if error is True else "progressing" if moving is True else "ready"
-        messages = (_text(said.get("message")), *found.messages)
+        messages = (_text(value.get("message")), *found.messages)
         return _made(verdict, state or found.state, found.reason, messages, f"status.{name}")
     return found
 

@@ -159,11 +159,11 @@ def _first_end(facts: Facts) -> datetime | None:
 
 def _details(facts: Facts, headline: str) -> Iterator[str]:
     """Yields the details that the headline does not contain, without duplicates."""
-    said = headline
+    shown = headline
     for text, words in _all_details(facts):
-        if words not in said:
+        if words not in shown:
             yield text
-            said += f"\n{text}"
+            shown += f"\n{text}"
 
 
 def _all_details(facts: Facts) -> Iterator[tuple[str, str]]:

@@ -143,7 +143,7 @@ def _unsupported(schema: Schema) -> str:
     waiting = [schema]
     while waiting:
         node = waiting.pop()
-        for keyword, said in (
+        for keyword, value in (
             ("id", node.id),
             ("schema", node.schema_uri),
             ("$ref", node.ref),
@@ -152,7 +152,7 @@ def _unsupported(schema: Schema) -> str:
             ("additionalItems", node.additional_items is not None),
             ("definitions", node.definitions),
         ):
-            if said:
+            if value:
                 return f"OpenAPIV3Schema '{keyword}' is not supported"
         if node.preserve_unknown_fields is False:
             return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"

@@ -152,7 +152,7 @@ def _nested(schema: Schema, path: str, errors: list[FieldError], skip_any_of: bo
         _nested(schema.items, child(path, "items"), errors)
     for name, inner in schema.properties.items():
         _nested(inner, _property(path, name), errors)
-    for keyword, said, detail in (
+    for keyword, value, detail in (
         ("type", schema.type, _EMPTY),
         ("additionalProperties", schema.additional_properties, _UNDEFINED),
         ("default", schema.default is not UNSET and schema.default is not None, _UNDEFINED),
@@ -167,7 +167,7 @@ def _nested(schema: Schema, path: str, errors: list[FieldError], skip_any_of: bo
         ("x-kubernetes-map-type", schema.map_type is not None, _UNDEFINED),
         ("x-kubernetes-validations", schema.validations, _EMPTY),
     ):
-        if said:
+        if value:
             errors.append(forbidden(child(path, keyword), detail))
     if "metadata" in schema.properties:
         errors.append(forbidden(_property(path, "metadata"), "must not be specified in a nested context"))

@@ -85,7 +85,7 @@ def _refused(schema: Schema, path: str, place: _NodeContext, errors: list[FieldE
     if schema.default is not UNSET and schema.default is not None and not place.defaults:
         errors.append(forbidden(child(path, "default"), f"must not be set {place.why_not}"))
     if _has_refused_keyword(schema):
-        for keyword, said in (
+        for keyword, value in (
             ("id", schema.id),
             ("additionalItems", schema.additional_items is not None),
             ("patternProperties", schema.pattern_properties),
@@ -93,7 +93,7 @@ def _refused(schema: Schema, path: str, place: _NodeContext, errors: list[FieldE
             ("dependencies", schema.dependencies),
             ("$ref", schema.ref is not None),
         ):
-            if said:
+            if value:
                 errors.append(forbidden(child(path, keyword), f"{keyword} is not supported"))
     if schema.type == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
@@ -199,12 +199,12 @@ def _list_items(schema: Schema, path: str, errors: list[FieldError]) -> None:
         declared = items.properties.get(name)
         if declared is None:
             continue
-        said = "this property is in x-kubernetes-list-map-keys, so it"
+        prefix = "this property is in x-kubernetes-list-map-keys, so it"
         where = _item_property(path, name)
         if name not in items.required and declared.default in (UNSET, None):
-            errors.append(required(child(where, "default"), f"{said} must have a default or be a required property"))
+            errors.append(required(child(where, "default"), f"{prefix} must have a default or be a required property"))
         if declared.nullable:
-            errors.append(forbidden(child(where, "nullable"), f"{said} cannot be nullable"))
+            errors.append(forbidden(child(where, "nullable"), f"{prefix} cannot be nullable"))
 
 
 def _item_property(path: str, name: str) -> str:

@@ -40,11 +40,11 @@ async def authorize_past(context: Context, resource: Resource, revision: int) ->
 
 async def authorize_history(context: Context, resource: Resource, namespace: str = "", name: str = "") -> None:
     """Checks the permission to read the past of an object, a namespace or the whole cluster. Raises Forbidden."""
-    authorizer, asked = context.services.authorizer, _history_of(resource, namespace, name)
+    authorizer, permission = context.services.authorizer, _history_of(resource, namespace, name)
     await authorizer.prepare(context.user)
-    decision = authorizer.decide(context.user, asked)
+    decision = authorizer.decide(context.user, permission)
     if not decision.allowed:
-        raise refusal(context.user, asked, decision)
+        raise refusal(context.user, permission, decision)
 
 
 async def is_within_reach(context: Context, resource: Resource, revision: int) -> bool:

@@ -61,10 +61,10 @@ class AdmissionFunction(Plugin):
         self, context: Context, operation: Operation, target: Resource
     ) -> tuple[AdmissionRequest, AdmissionResponse]:
         """Calls the function and returns the request and the response. Raises the error that refuses the write."""
-        asked = question(context, operation, target)
+        request = question(context, operation, target)
         try:
             # With copies, so that changes by the function have no effect, as with a webhook.
-            shown = dataclasses.replace(asked, object=copy(asked.object), old_object=copy(asked.old_object))
+            shown = dataclasses.replace(request, object=copy(request.object), old_object=copy(request.old_object))
             answer = self._decide(shown)
             response = await answer if inspect.isawaitable(answer) else answer
         except APIError:
@@ -77,7 +77,7 @@ class AdmissionFunction(Plugin):
         note(context, self.name, response)
         if not response.allowed:
             raise refusal(self.name, response.status)
-        return asked, response
+        return request, response
 
 
 class ValidatingFunction(AdmissionFunction):
@@ -104,10 +104,10 @@ class MutatingFunction(AdmissionFunction):
         target = await self._criteria.match(context, operation)
         if target is None or rounds.skips(operation, self.name):
             return
-        asked, response = await self.call(context, operation, target)
+        request, response = await self.call(context, operation, target)
         has_changed = False
         if response.patch:
-            tree = patched(self.name, response, asked.object)
+            tree = patched(self.name, response, request.object)
             has_changed = await object_replacement.replace(context, operation, tree, target)
         rounds.answered(operation, self.name, changed=has_changed, again=self._again)
         rounds.end(operation)

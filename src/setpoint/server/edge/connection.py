@@ -287,9 +287,9 @@ class ServerConnection(asyncio.Protocol):
 
     async def _answer_all(self) -> None:
         """Answers the pending requests in order, and then waits for more."""
-        turns, handler = self._pipeline, self._listener.handler
+        pipeline, handler = self._pipeline, self._listener.handler
         while not self._transport.is_closing():
-            if not turns:
+            if not pipeline:
                 self._busy = False
                 if self._ending:
                     return self._finish()
@@ -297,34 +297,34 @@ class ServerConnection(asyncio.Protocol):
                 self._wake = self._loop.create_future()
                 await self._wake
                 continue
-            asked, keep_alive, modern = turns.popleft()
+            request, keep_alive, modern = pipeline.popleft()
             self.deadline = self._loop.time() + self._limits.answer_seconds
-            if isinstance(asked, APIError):
-                self._write_response("", refusal(asked), CLOSE)
+            if isinstance(request, APIError):
+                self._write_response("", refusal(request), CLOSE)
                 return self._finish(linger=True)
-            self._pipeline_bytes -= len(asked.body)
-            if asked.method in _WRITES:
+            self._pipeline_bytes -= len(request.body)
+            if request.method in _WRITES:
                 self.deadline = self._loop.time() + self._limits.write_seconds
-            self._current_request = asked
+            self._current_request = request
             try:
-                response = await handler(asked)
+                response = await handler(request)
             except Exception:
-                _log.exception("%s %s failed", asked.method, asked.path)
+                _log.exception("%s %s failed", request.method, request.path)
                 response = refusal(InternalError.of(_CRASHED))
             if self._transport.is_closing():
                 return None
-            keep_alive = keep_alive and not (self._ending and not turns)
-            if response.status == 200 and asked.method == "GET" and asked.headers is self._reader.head.headers:
-                await self._prepare_fast_read(asked, response)
+            keep_alive = keep_alive and not (self._ending and not pipeline)
+            if response.status == 200 and request.method == "GET" and request.headers is self._reader.head.headers:
+                await self._prepare_fast_read(request, response)
             if not isinstance(response.body, _WHOLE):
                 keep_alive = keep_alive and modern
-                await self._stream(asked.method, response, response.body, CLOSE if not keep_alive else "", modern)
+                await self._stream(request.method, response, response.body, CLOSE if not keep_alive else "", modern)
             else:
                 connection = CLOSE if not keep_alive else "" if modern else KEEP_ALIVE
                 if self._seat is None and len(response.body) <= PIECE_BYTES and isinstance(response.body, bytes):
-                    self._write_response(asked.method, response, connection)
+                    self._write_response(request.method, response, connection)
                 else:
-                    await self._send(asked.method, response, connection)
+                    await self._send(request.method, response, connection)
             if not self._writable.is_set():
                 await self._writable.wait()
             self._release_seat()

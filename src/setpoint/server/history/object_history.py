@@ -57,13 +57,15 @@ async def history(context: Context, resource: Resource) -> Response:
     """Returns the history of an object. Raises NotFound if there is none, and Expired before the first revision that
     the user may read."""
     info, store = context.info, context.services.store
-    asked, name = resource.group_resource, info.name
+    group_resource, name = resource.group_resource, info.name
     namespace = info.namespace if resource.namespaced else ""
     await authorize_reading(context, resource, namespace, name)
     limit, before = _number(context, "limit"), _number(context, "continue")
     first = await first_revision(context, resource, name)
     if before is not None and before <= first:
-        raise Expired(f"the history of {asked} {name!r} before revision {first} belongs to an earlier namespace")
+        raise Expired(
+            f"the history of {group_resource} {name!r} before revision {first} belongs to an earlier namespace"
+        )
     limit = min(limit, _PAGE) if limit else _PAGE
     revision = await store.revision()
     # One more than shown, for the comparison with the oldest one shown.
@@ -71,7 +73,7 @@ async def history(context: Context, resource: Resource) -> Response:
     entries = [entry for entry in await store.history(key, before, limit + 1) if entry.revision >= first]
     purges = await tombstones(store, key, first) if before is None else []
     if not entries and not purges and before is None:
-        raise NotFound.of(asked, name)
+        raise NotFound.of(group_resource, name)
     metadata: Object = {"resourceVersion": str(revision)}
     entries, size = _within_bytes(entries)
     if len(entries) > limit or size > _PAGE_BYTES:

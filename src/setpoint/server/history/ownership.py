@@ -163,8 +163,8 @@ class _Stream:
             return event_line(DELETED, _encode(found)) if found else b""
         if not _matters(entry.key, entry.value) and not (previous is not None and _matters(entry.key, previous)):
             return b""
-        told = await self._owned_object(entry.key, entry.value, entry.revision)
-        return event_line(kind_of(entry), _encode(told)) if told else b""
+        owned = await self._owned_object(entry.key, entry.value, entry.revision)
+        return event_line(kind_of(entry), _encode(owned)) if owned else b""
 
     async def _owned_object(self, key: str, value: bytes, revision: int) -> _OwnedObject | None:
         """Returns an existing object, with the indexes of its existing owners. Lets other tasks run if there are very

@@ -88,8 +88,8 @@ class WebhookClient:
         try:
             return await self.post(config, body, seconds)
         except CallError as error:
-            told = "could not get REST client" if error.has_bad_authorities else "failed to call webhook"
-            raise CallError(f"{told}: {error}") from None
+            message = "could not get REST client" if error.has_bad_authorities else "failed to call webhook"
+            raise CallError(f"{message}: {error}") from None
 
     async def post(self, config: ClientConfig, body: bytes, seconds: int) -> bytes:
         """Posts a body and returns the body of the response. Sends the timeout to the webhook. Raises CallError."""

@@ -87,9 +87,9 @@ def _most(pod: Object, kind: str) -> dict[str, Quantity]:
     spec, status = pod["spec"], pod.get("status") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     known: dict[Any, Object] = {found.get("name"): found for found in statuses}
-    asked = total(spec, lambda container: _own(container, kind))
+    requested = total(spec, lambda container: _own(container, kind))
     if not any("resources" in found or "allocatedResources" in found for found in statuses):
-        return asked
+        return requested
     is_infeasible = any(
         found.get("type") == "PodResizePending" and found.get("reason") == "Infeasible"
         for found in status.get("conditions") or ()
@@ -105,7 +105,7 @@ def _most(pod: Object, kind: str) -> dict[str, Quantity]:
             return _own(state, kind)
         return granted(container) if kind == "requests" else {} if is_infeasible else _own(container, kind)
 
-    views = ([] if is_infeasible else [asked]) + [total(spec, had)]
+    views = ([] if is_infeasible else [requested]) + [total(spec, had)]
     if kind == "requests":
         views.append(total(spec, granted))
     found: dict[str, Quantity] = {}
@@ -124,8 +124,8 @@ def missing_from_pod(names: frozenset[str], pod: Object) -> str:
     silent: dict[str, set[str]] = {}
     for field in ("containers", "initContainers"):
         for container in spec.get(field) or ():
-            said = _compute(read(_own(container, "requests")), read(_own(container, "limits")))
-            for name in required - said.keys():
+            declared = _compute(read(_own(container, "requests")), read(_own(container, "limits")))
+            for name in required - declared.keys():
                 silent.setdefault(name, set()).add(container.get("name") or "")
     parts = [f"{name} for: {','.join(sorted(silent[name]))}" for name in sorted(silent)]
     return f"must specify {'; '.join(parts)}" if parts else ""

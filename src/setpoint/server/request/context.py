@@ -374,10 +374,10 @@ class Context:
         controllers or has the right to assert causes. The request has been authorized, so the roles of the user are
         loaded.
         """
-        told = self.request.headers.get(CAUSE_HEADER)
-        if told is not None and self.user.name != _ANONYMOUS:
+        header = self.request.headers.get(CAUSE_HEADER)
+        if header is not None and self.user.name != _ANONYMOUS:
             try:
-                cause = Cause.from_header(told)
+                cause = Cause.from_header(header)
                 return cause.with_claimant("" if self._may_assert(cause) else self.user.name)
             except ValueError as error:
                 self.warn(f"the header Setpoint-Cause was ignored: {error}")

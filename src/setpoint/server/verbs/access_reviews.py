@@ -36,10 +36,12 @@ async def answer_access_review(context: Context, kind: str, tree: Object) -> Non
     if kind != _SELF:
         user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), spec.get("extra") or {})
     of_resource = spec.get("resourceAttributes")
-    asked = _resource_request(of_resource) if of_resource is not None else _path_request(spec["nonResourceAttributes"])
+    attributes = (
+        _resource_request(of_resource) if of_resource is not None else _path_request(spec["nonResourceAttributes"])
+    )
     authorizer = context.services.authorizer
     await authorizer.prepare(user)
-    decision = authorizer.decide(user, asked)
+    decision = authorizer.decide(user, attributes)
     status = tree["status"] = {"allowed": decision.allowed}
     if decision.reason:
         status["reason"] = decision.reason

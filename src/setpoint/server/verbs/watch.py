@@ -292,14 +292,14 @@ class WatchStream:
             if not kind:
                 continue
             if form.name:
-                told = frame(form.name, kind, event, form.event)
+                frame_bytes = frame(form.name, kind, event, form.event)
             else:
-                told = Frame(form.event(kind, event))
-            size += len(told.payload)
+                frame_bytes = Frame(form.event(kind, event))
+            size += len(frame_bytes.payload)
             if size > _FRAME:
                 self._write_frames(frames)
-                frames, size = [], len(told.payload)
-            frames.append(told)
+                frames, size = [], len(frame_bytes.payload)
+            frames.append(frame_bytes)
             count += 1
         self._resource.changes.sent += count
         self._write_frames(frames)

@@ -63,9 +63,9 @@ def read_manifest(archive: zipfile.ZipFile) -> Manifest:
         raise BadArchive(f"{MANIFEST} is too large")
     text = archive.read(info)
     try:
-        told = msgspec.json.decode(text)
-        newer = told["format"] > FORMAT
-        version = told.get("setpoint", "")
+        decoded = msgspec.json.decode(text)
+        newer = decoded["format"] > FORMAT
+        version = decoded.get("setpoint", "")
     except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
         raise BadArchive(f"{MANIFEST} is invalid") from None
     if newer:

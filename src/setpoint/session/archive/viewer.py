@@ -72,11 +72,11 @@ async def show(path: Path, name: str, environ: Mapping[str, str], clock: Clock) 
                 exported=manifest.exported,
             )
             arguments = [msgspec.json.encode(session).decode()]
-            said = await launch("setpoint.session.archive.host", arguments, environ, places)
+            output = await launch("setpoint.session.archive.host", arguments, environ, places)
             found = next((each for each in sessions.alive() if each.id == session.id), None)
-            if said != READY or found is None:
+            if output != READY or found is None:
                 raise BadArchive(
-                    f"cannot open the archive: {said or last_log_error(session) or 'its server exited immediately'}"
+                    f"cannot open the archive: {output or last_log_error(session) or 'its server exited immediately'}"
                 )
         except BaseException:
             shutil.rmtree(places.data, ignore_errors=True)

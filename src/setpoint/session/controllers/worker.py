@@ -159,8 +159,8 @@ class Worker:
     def _answer(self, ask: StatusRequest) -> None:
         rows = [self._row(each) for each in self._controllers]
         settled = bool(rows) and all(map(_is_idle, self._controllers))
-        told = recorded_runs(self._controllers, ask.wanted) if ask.wanted is not None else []
-        self._channel.send(StatusAnswer(ask.number, rows, project_files(), settled, told))
+        runs = recorded_runs(self._controllers, ask.wanted) if ask.wanted is not None else []
+        self._channel.send(StatusAnswer(ask.number, rows, project_files(), settled, runs))
 
     def _row(self, controller: Controller) -> Row:
         row = overview(controller)

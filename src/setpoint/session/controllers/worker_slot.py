@@ -94,31 +94,31 @@ class WorkerSlot:
 
     async def refresh(self) -> None:
         """Updates the set of imported files."""
-        told = await self._request_status()
-        if told is not None:
-            self.files |= set(told.files)
+        status = await self._request_status()
+        if status is not None:
+            self.files |= set(status.files)
 
     async def is_idle(self) -> bool:
         """Returns True if the controllers have no work until the next change or timer."""
-        told = await self._request_status()
-        return told is not None and told.is_idle
+        status = await self._request_status()
+        return status is not None and status.is_idle
 
     async def rows(self) -> list[Row]:
         """Returns the status of the controllers."""
-        told = await self._request_status()
-        known = told or self._last_status
+        status = await self._request_status()
+        known = status or self._last_status
         if self._program is None or known is None:
             state = FAILED if self.problem and not self._trying else LOADING
             return [Row(name=self.called, state=state, note=self.problem, module=self.entry.module)]
-        notes = ["the worker does not answer"] if told is None else []
+        notes = ["the worker does not answer"] if status is None else []
         if self.problem:
             notes.append(f"the previous version is still running: {self.problem}")
         return [msgspec.structs.replace(row, note="; ".join(filter(None, (*notes, row.note)))) for row in known.rows]
 
     async def reconciles(self, wanted: ReconcileQuery) -> list[Reconciled]:
         """Returns the remembered reconciles that match."""
-        told = await self._request_status(wanted)
-        return told.reconciles if told is not None else []
+        status = await self._request_status(wanted)
+        return status.reconciles if status is not None else []
 
     async def close(self) -> None:
         """Stops all workers of the slot."""
@@ -134,10 +134,10 @@ class WorkerSlot:
 
     async def _request_status(self, wanted: ReconcileQuery | None = None) -> StatusAnswer | None:
         program = self._program
-        told = await program.request_status(ANSWER_SECONDS, wanted) if program is not None else None
-        if told is not None:
-            self._last_status = told
-        return told
+        status = await program.request_status(ANSWER_SECONDS, wanted) if program is not None else None
+        if status is not None:
+            self._last_status = status
+        return status
 
     # Keeping the worker running
 

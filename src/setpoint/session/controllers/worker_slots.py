@@ -70,7 +70,9 @@ class WorkerSlots:
         """Returns the remembered reconciles that match, and the names of all controllers."""
         seats = list(self._seats.values())
         found = await asyncio.gather(*(seat.reconciles(wanted) for seat in seats))
-        return Reconciles([each for told in found for each in told], [name for seat in seats for name in seat.names])
+        return Reconciles(
+            [each for reconciles in found for each in reconciles], [name for seat in seats for name in seat.names]
+        )
 
     async def is_idle(self) -> bool:
         """Returns True if no controller has work until the next change or timer."""

@@ -56,10 +56,10 @@ class ExecutionPage:
 
     def _status(self) -> Object:
         shutdown = self._shutdown
-        told: Object = {"status": shutdown.status, "shutdownResourceCleanup": shutdown.clean_up}
+        status: Object = {"status": shutdown.status, "shutdownResourceCleanup": shutdown.clean_up}
         if shutdown.progress is not None:
-            told["progress"] = shutdown.progress.to_json()
-        return told
+            status["progress"] = shutdown.progress.to_json()
+        return status
 
 
 def _wanted(body: bytes) -> tuple[Status, CleanUp | None]:

@@ -139,10 +139,10 @@ async def run_command(
     machine: "Machine", command: Sequence[str], env: Mapping[str, str], directory: str
 ) -> tuple[int | None, str]:
     """Runs a command on this machine to its end. Returns its exit code and the end of its output."""
-    said, cookie = _Tail(), machine.processes.cookie(machine.ids.uid())
+    output, cookie = _Tail(), machine.processes.cookie(machine.ids.uid())
     where = str(machine.path(directory) if directory else machine.working_directory)
     try:
-        running = await machine.processes.start(Command(command[0], command[1:], env, where, cookie), said, said)
+        running = await machine.processes.start(Command(command[0], command[1:], env, where, cookie), output, output)
     except StartError as error:
         return None, str(error)
     try:
@@ -150,4 +150,4 @@ async def run_command(
     finally:
         if not running.exited.done():
             await machine.processes.stop(running, grace=0)
-    return ended.code, said.data.decode("utf-8", "replace").strip()
+    return ended.code, output.data.decode("utf-8", "replace").strip()

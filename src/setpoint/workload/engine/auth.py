@@ -121,13 +121,13 @@ async def _run_helper(helper: str, server: str, environ: Mapping[str, str]) -> d
         return None
     try:
         async with asyncio.timeout(_HELPER_SECONDS):
-            said, _ = await process.communicate(server.encode())
+            output, _ = await process.communicate(server.encode())
     except TimeoutError:
         process.kill()
         await process.wait()
         return None
     try:
-        found = json.loads(said) if process.returncode == 0 else None
+        found = json.loads(output) if process.returncode == 0 else None
     except ValueError:
         return None
     if not isinstance(found, dict) or not found.get("Secret"):

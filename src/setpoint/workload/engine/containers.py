@@ -86,8 +86,8 @@ class Containers:
         # As a stream: the wait may take days, and must not count among the concurrent requests.
         async with self._wire.stream("POST", path, {"condition": condition}, timeout=None) as stream:
             async for ended in json_lines(stream):
-                if said := (ended.get("Error") or {}).get("Message"):
-                    raise EngineError(0, said)
+                if message := (ended.get("Error") or {}).get("Message"):
+                    raise EngineError(0, message)
                 return int(ended["StatusCode"])
         raise EngineLost(f"the engine ended the wait for container {container} without a result")
 

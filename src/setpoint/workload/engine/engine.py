@@ -41,14 +41,14 @@ class Engine:
 
     async def agree(self, seconds: float = _PING_SECONDS) -> Version:
         """Requests the engine's version and selects an API version. Raises EngineError or TooOld."""
-        told = await self._wire.json("GET", "/version", timeout=seconds)
-        offered = _numbers(str(told.get("ApiVersion") or "0"))
+        version = await self._wire.json("GET", "/version", timeout=seconds)
+        offered = _numbers(str(version.get("ApiVersion") or "0"))
         if offered < OLDEST:
-            raise TooOld(f"its API version is {told.get('ApiVersion')}")
+            raise TooOld(f"its API version is {version.get('ApiVersion')}")
         chosen = min(offered, NEWEST)
-        components = {str(each.get("Name")) for each in told.get("Components") or ()}
+        components = {str(each.get("Name")) for each in version.get("Components") or ()}
         name = "podman" if "Podman Engine" in components else "docker"
-        self.version = Version(name, str(told.get("Version") or ""), f"{chosen[0]}.{chosen[1]}")
+        self.version = Version(name, str(version.get("Version") or ""), f"{chosen[0]}.{chosen[1]}")
         self._wire.prefix = f"/v{self.version.api_version}"
         self._wire.engine = name
         return self.version

@@ -143,11 +143,11 @@ def error_from(status: int, message: str, default: type[EngineError] = EngineErr
 
 def _message(body: bytes) -> str:
     try:
-        said = json.loads(body)
+        decoded = json.loads(body)
     except ValueError:
         return body.decode(errors="replace").strip()
-    if isinstance(said, dict):
+    if isinstance(decoded, dict):
         for name in ("message", "error", "cause"):
-            if isinstance(said.get(name), str) and said[name]:
-                return str(said[name]).strip()
+            if isinstance(decoded.get(name), str) and decoded[name]:
+                return str(decoded[name]).strip()
     return body.decode(errors="replace").strip()

@@ -34,8 +34,8 @@ def resource_labels(
     *, group_version: str, name: str, uid: str, lifecycle_key: str = "", build: str = ""
 ) -> dict[str, str]:
     """Returns the labels that identify the object of a resource."""
-    told = {GROUP_VERSION: group_version, NAME: name, UID: uid, LIFECYCLE_KEY: lifecycle_key, BUILD: build}
-    return {label: value for label, value in told.items() if value}
+    labels = {GROUP_VERSION: group_version, NAME: name, UID: uid, LIFECYCLE_KEY: lifecycle_key, BUILD: build}
+    return {label: value for label, value in labels.items() if value}
 
 
 def is_persistent(labels: Mapping[str, str]) -> bool:

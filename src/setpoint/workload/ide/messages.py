@@ -52,8 +52,8 @@ class Detail(msgspec.Struct):
     details: "list[Detail]" = []
 
     def __str__(self) -> str:
-        said = ": ".join(each for each in (self.code, self.message) if each)
-        return "; ".join(each for each in (said, *map(str, self.details)) if each)
+        text = ": ".join(each for each in (self.code, self.message) if each)
+        return "; ".join(each for each in (text, *map(str, self.details)) if each)
 
 
 class _Failure(msgspec.Struct):

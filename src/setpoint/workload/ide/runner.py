@@ -182,19 +182,19 @@ class IdeRunner:
         if not line.strip():
             return
         try:
-            told = messages.notification(line)
+            notification = messages.notification(line)
         except msgspec.DecodeError as error:
             _log.debug("ignored an invalid notification of the IDE: %s", error)
             return
-        session = self._sessions.get(told.session_id)
+        session = self._sessions.get(notification.session_id)
         if session is not None:
-            self._handle_message(session, told)
+            self._handle_message(session, notification)
             return
-        if told.session_id not in self._unknown:
-            self._record_session(told.session_id, [])
-        kept = self._unknown[told.session_id]
+        if notification.session_id not in self._unknown:
+            self._record_session(notification.session_id, [])
+        kept = self._unknown[notification.session_id]
         if kept is not None and len(kept) < _MOST_KEPT:
-            kept.append(told)
+            kept.append(notification)
 
     def _record_session(self, id_: str, kept: list[Notification] | None) -> None:
         self._unknown[id_] = kept

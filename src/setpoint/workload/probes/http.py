@@ -35,8 +35,8 @@ async def probe_http(url: str, headers: Sequence[tuple[str, str]], seconds: floa
     if 200 <= answer.status < 300:
         return Finding("Success")
     body = answer.body.decode("utf-8", "replace").strip()
-    said = f"GET {url}: status {answer.status}{f': {body}' if body else ''}"
-    return Finding("Unknown" if 300 <= answer.status < 400 else "Failure", said)
+    message = f"GET {url}: status {answer.status}{f': {body}' if body else ''}"
+    return Finding("Unknown" if 300 <= answer.status < 400 else "Failure", message)
 
 
 async def _get(url: str, headers: Sequence[tuple[str, str]], seconds: float) -> Answer:

@@ -82,28 +82,28 @@ class Conversation(NamedTuple):
     async def run(self, sink: Sink) -> None:
         await self.exchange(sink, ClientMessages(sink))
 
-    async def exchange(self, sink: Sink, heard: ClientMessages) -> None:
+    async def exchange(self, sink: Sink, messages: ClientMessages) -> None:
         """Runs the exchange with the messages received so far."""
-        telling = [asyncio.ensure_future(_send_output(sink, said())) for said in self.output]
-        feeding = asyncio.ensure_future(self._feed(heard))
+        sending = [asyncio.ensure_future(_send_output(sink, stream())) for stream in self.output]
+        feeding = asyncio.ensure_future(self._feed(messages))
         gone = asyncio.ensure_future(sink.wait_closed())
         try:
-            all_told = asyncio.gather(*telling, return_exceptions=True)
+            all_told = asyncio.gather(*sending, return_exceptions=True)
             await asyncio.wait((all_told, gone), return_when=asyncio.FIRST_COMPLETED)
             code = await self.ended()
             if code is not None:
                 sink.write(Frame(bytes((ERROR,)) + msgspec.json.encode(exit_status(code))))
                 await sink.drain()
         finally:
-            for task in (*telling, feeding, gone):
+            for task in (*sending, feeding, gone):
                 task.cancel()
-            await asyncio.gather(*telling, feeding, gone, return_exceptions=True)
+            await asyncio.gather(*sending, feeding, gone, return_exceptions=True)
 
-    async def _feed(self, heard: ClientMessages) -> None:
+    async def _feed(self, messages: ClientMessages) -> None:
         """Forwards the input of the client to the program."""
         listener = self.listener
         while True:
-            message = await heard.next()
+            message = await messages.next()
             if listener is None or not message:
                 continue
             if message[0] == STDIN:
@@ -118,8 +118,8 @@ class Conversation(NamedTuple):
                 listener.close()
 
 
-async def _send_output(sink: Sink, said: AsyncIterator[tuple[int, bytes]]) -> None:
-    async for channel, piece in said:
+async def _send_output(sink: Sink, output: AsyncIterator[tuple[int, bytes]]) -> None:
+    async for channel, piece in output:
         if not (sink.write(Frame(bytes((channel,)) + piece)) and await sink.drain()):
             return
 

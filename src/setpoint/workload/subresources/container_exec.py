@@ -53,8 +53,8 @@ class ExecEndpoint:
         if life is None or engine is None or life.state != "Running":
             state = (tree.get("status") or {}).get("state") or "it has not started"
             raise BadRequest(f"{resource.kind} {meta.name(tree)} is not running: {state}")
-        asked = _ExecRequest(life.id, tuple(command), is_requested(context, "stdin"), is_requested(context, "tty"))
-        return Response(200, "text/plain", _Executed(engine, asked), [(PROTOCOL, chosen)])
+        request = _ExecRequest(life.id, tuple(command), is_requested(context, "stdin"), is_requested(context, "tty"))
+        return Response(200, "text/plain", _Executed(engine, request), [(PROTOCOL, chosen)])
 
 
 class _ExecRequest(NamedTuple):
@@ -74,11 +74,11 @@ class _Executed:
 
     async def run(self, sink: Sink) -> None:
         container, command, stdin, tty = self._request
-        heard = ClientMessages(sink)
+        messages = ClientMessages(sink)
         try:
             async with self._engine.containers.exec(container, command, stdin=stdin, tty=tty) as run:
                 listener = client_input(run, tty=tty) if stdin or tty else None
-                await Conversation([lambda: _output(run)], listener, run.exit_code).exchange(sink, heard)
+                await Conversation([lambda: _output(run)], listener, run.exit_code).exchange(sink, messages)
         except EngineError as error:
             failed = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
             failed |= {"message": error.message, "reason": "InternalError"}

@@ -368,12 +368,12 @@ class _View:
         noted, self._noted = self._noted, []
         if self._lines is not None:
             noted += [(line.time, self._printed.line(line)) for line in self._lines.drain()]
-        said = [*self._messages, *(text for _, text in sorted(noted, key=itemgetter(0)))]
+        messages = [*self._messages, *(text for _, text in sorted(noted, key=itemgetter(0)))]
         self._messages = []
         if self._screen is None:
-            self._output.write("".join(f"{line}\n" for line in said))
+            self._output.write("".join(f"{line}\n" for line in messages))
             return
-        self._output.write(self._screen.frame(said, [] if last else self._bottom(), repaint=self._repaint))
+        self._output.write(self._screen.frame(messages, [] if last else self._bottom(), repaint=self._repaint))
         self._repaint = False
 
     def _bottom(self) -> list[str]:

@@ -25,5 +25,5 @@ async def reasons(client: Client, workload: Workload) -> list[str]:
         explanation = explain(await collect(client, ObjectReference(resource, meant.name)))
     except (APIError, TransportError, NoHistory, NotInHistory):
         return []
-    said = [line for line in explanation.output if line.strip()]
-    return [*(f"│ {line}" for line in said[-_MOST_OUTPUT:]), *(f"hint: {hint}" for hint in explanation.hints[:1])]
+    output = [line for line in explanation.output if line.strip()]
+    return [*(f"│ {line}" for line in output[-_MOST_OUTPUT:]), *(f"hint: {hint}" for hint in explanation.hints[:1])]

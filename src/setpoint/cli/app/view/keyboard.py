@@ -105,13 +105,13 @@ def keyboard(stream: TextIO | None) -> Iterator[Keyboard | None]:
 def on_signals(calls: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
     """Registers signal handlers; has no effect outside the main thread."""
     loop = asyncio.get_running_loop()
-    heard = calls if threading.current_thread() is threading.main_thread() else {}
-    for number, call in heard.items():
+    handlers = calls if threading.current_thread() is threading.main_thread() else {}
+    for number, call in handlers.items():
         loop.add_signal_handler(number, call)
     try:
         yield
     finally:
-        for number in heard:
+        for number in handlers:
             loop.remove_signal_handler(number)
 
 

@@ -223,14 +223,14 @@ def question(parts: Question, place: Terminal) -> list[str]:
 
 def help_lines(joined: bool, place: Terminal) -> list[str]:
     """Returns the descriptions of the keys."""
-    told = [
+    rows = [
         ("l", "show or hide the output of the app"),
         ("r", "restart a part or all services"),
         *([] if joined else [("d", "detach: close this view, the app keeps running")]),
         ("q", "close this view; the app keeps running" if joined else "stop the app"),
         ("┃", "marks lines of stderr"),
     ]
-    return [place.paint(_cut(f"{_INDENT}{key}  {text}", place), "quiet") for key, text in told]
+    return [place.paint(_cut(f"{_INDENT}{key}  {text}", place), "quiet") for key, text in rows]
 
 
 def below(text: str, place: Terminal) -> list[str]:
@@ -262,9 +262,9 @@ def change_lines(changes: "Sequence[ObjectChange]", place: Terminal) -> list[str
         fields = ", ".join(dict.fromkeys(_field(path, each.kind) for path in each.fields)) or each.why
         effect = _LATER if each.kind == "Task" and each.effect == "live" else EFFECTS[each.effect]
         sign = {"added": "+", "changed": "~", "removed": "-"}[each.what]
-        told = f"{sign} {name}: {fields or 'changed'} · {effect}" if each.what == "changed" else (
+        text = f"{sign} {name}: {fields or 'changed'} · {effect}" if each.what == "changed" else (
             f"{sign} {name} {each.what}")  # fmt: skip
-        lines.append(_cut(f"{_INDENT}{told}", place))
+        lines.append(_cut(f"{_INDENT}{text}", place))
     return lines
 
 

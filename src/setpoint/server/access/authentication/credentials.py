@@ -87,18 +87,18 @@ class Credentials:
         """Returns the user and audiences of a token. Raises TokenError."""
         assert self._services is not None, "attach must be called before review"
         own = self._services.issuer.audiences
-        asked = audiences or own
+        requested = audiences or own
         user = self._users.get(f"Bearer {token}")
         if user is not None:
             # A static token is valid for this server's audiences only.
-            common = tuple(audience for audience in own if audience in asked)
+            common = tuple(audience for audience in own if audience in requested)
             if not common:
                 raise TokenError(_INVALID)
             return Accepted(user, common)
         faults: list[str] = []
         for authenticator in (*self._accounts(self._services), *self._others):
             try:
-                accepted = await authenticator.authenticate(token, asked)
+                accepted = await authenticator.authenticate(token, requested)
             except TokenError as error:
                 faults.append(str(error))
                 continue

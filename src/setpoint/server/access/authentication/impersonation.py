@@ -159,24 +159,24 @@ class _Check(NamedTuple):
             if "" in groups:
                 self._refuse(self._permission("groups", ""), "impersonating the empty string group is not allowed")
             if MASTERS in groups:
-                asked = self._permission("groups", MASTERS)
-                self._refuse(asked, "impersonating the system:masters group is not allowed")
+                permission = self._permission("groups", MASTERS)
+                self._refuse(permission, "impersonating the system:masters group is not allowed")
             if len(groups) >= _MANY and self._may(self._permission("groups", "*")):
                 return
         for group in groups:
             self._authorize(self._permission("groups", group, core=True))
 
     def _extra(self, extra: Mapping[str, Sequence[str]]) -> None:
-        asked = self._permission("userextras", "")
+        permission = self._permission("userextras", "")
         if self.mode.constrained:
             for key, values in extra.items():
                 if fault := _fault_of_extra(key, values):
-                    self._refuse(asked, fault)
-            if sum(map(len, extra.values())) >= _MANY and self._may(asked._replace(subresource="*", name="*")):
+                    self._refuse(permission, fault)
+            if sum(map(len, extra.values())) >= _MANY and self._may(permission._replace(subresource="*", name="*")):
                 return
         for key, values in extra.items():
             for value in values:
-                self._authorize(asked._replace(subresource=key, name=value))
+                self._authorize(permission._replace(subresource=key, name=value))
 
     def _permission(self, resource: str, name: str, *, core: bool = False) -> RequestInfo:
         """Returns the permission to impersonate a value. `core` marks resources that the legacy mode has in the core

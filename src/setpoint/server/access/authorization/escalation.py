@@ -102,8 +102,10 @@ def _not_found(resource: Resource, roles: list[RoleName]) -> list[str]:
 
 
 def _may(context: Context, verb: str, resource: str, namespace: str, name: str) -> bool:
-    asked = RequestInfo(verb, "", True, group=GROUP, version="*", namespace=namespace, resource=resource, name=name)
-    return context.services.authorizer.decide(context.user, asked).allowed
+    permission = RequestInfo(
+        verb, "", True, group=GROUP, version="*", namespace=namespace, resource=resource, name=name
+    )
+    return context.services.authorizer.decide(context.user, permission).allowed
 
 
 def _selects(tree: Object) -> bool:

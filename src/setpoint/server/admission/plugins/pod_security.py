@@ -124,13 +124,13 @@ class PodSecurity(Plugin):
     ) -> None:
         if name not in self._exempt_namespaces or policy.allows_all or policy.is_equivalent(self._default):
             return
-        said = [
+        messages = [
             f"{mode}={standard}"
             for mode, standard in zip(PodSecurityLevels._fields, policy, strict=True)
             if not standard.allows_all and (PREFIX + mode in labels or f"{PREFIX}{mode}-version" in labels)
         ]
         text = f'namespace "{name}" is exempt from Pod Security, and the policy'
-        context.warn(f"{text} ({', '.join(said)}) will be ignored")
+        context.warn(f"{text} ({', '.join(messages)}) will be ignored")
 
     async def _existing(self, context: Context, namespace: str, standard: Standard) -> list[str]:
         """Returns warnings about existing pods of a namespace that violate a standard. One pod of each controller is

@@ -25,10 +25,10 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 
 async def validate(context: Context, operation: Operation, hooks: Sequence[Hook[ValidatingPolicy]]) -> None:
     """Evaluates the policies that may match an operation. Raises the error of the first denial."""
-    asked = _PolicyEvaluation(context, operation)
+    evaluation = _PolicyEvaluation(context, operation)
     for hook in hooks:
-        await asked.evaluate(hook)
-    asked.conclude()
+        await evaluation.evaluate(hook)
+    evaluation.conclude()
 
 
 class _PolicyEvaluation:

@@ -201,17 +201,17 @@ class ValidatingAdmissionWebhook(Plugin):
         if not hooks:
             return
         requests: dict[Resource, AdmissionRequest] = {}
-        asked: list[tuple[Hook, AdmissionRequest]] = []
+        calls: list[tuple[Hook, AdmissionRequest]] = []
         for _, hook in hooks:
             target = await hook.match(context, operation)
             if target is None:
                 continue
             if target not in requests:
                 requests[target] = question(context, operation, target)
-            asked.append((hook, dataclasses.replace(requests[target], uid=context.services.ids.uid())))
+            calls.append((hook, dataclasses.replace(requests[target], uid=context.services.ids.uid())))
         refused: list[APIError] = []
         await asyncio.gather(
-            *(self._judge(context, operation, *each, index, refused) for index, each in enumerate(asked))
+            *(self._judge(context, operation, *each, index, refused) for index, each in enumerate(calls))
         )
         if refused:
             for further in refused[1:]:

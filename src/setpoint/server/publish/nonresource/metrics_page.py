@@ -247,7 +247,7 @@ async def _store_families(context: Context) -> list[MetricFamily]:
         ({"group": resource.group, "resource": resource.resource}, await store.count(prefix))
         for prefix, resource in stored.items()
     ]
-    told = [
+    families = [
         ({"group": resource.group, "version": resource.version, "resource": resource.resource}, resource.changes.sent)
         for resource in context.registry
         if resource.changes.sent
@@ -257,7 +257,7 @@ async def _store_families(context: Context) -> list[MetricFamily]:
     return [
         MetricFamily("apiserver_resource_objects", "gauge", "Stored objects by resource.", objects),
         MetricFamily("apiserver_storage_objects", "gauge", "Stored objects by resource (older name).", objects),
-        MetricFamily("apiserver_watch_events_total", "counter", "Events sent to watches by resource.", told),
+        MetricFamily("apiserver_watch_events_total", "counter", "Events sent to watches by resource.", families),
         MetricFamily("setpoint_store_revision", "gauge", "The revision of the last change.", [({}, revision)]),
         MetricFamily(
             "setpoint_store_oldest_revision", "gauge", "The oldest revision that can still be read.", [({}, oldest)]

@@ -127,11 +127,11 @@ class OpenAPI:
             return None
         check_method(context)
         media_type = _negotiated(context, _V3_TYPES)
-        etag, asked = _etag(found), context.parameter("hash")
+        etag, requested_hash = _etag(found), context.parameter("hash")
         headers = [("ETag", etag), ("Vary", "Accept")]
-        if asked and asked != found:
+        if requested_hash and requested_hash != found:
             return Response(301, "text/html; charset=utf-8", b"", [*headers, ("Location", _address(path, found))])
-        if asked:
+        if requested_hash:
             expires = format_datetime(context.services.clock.now() + _A_YEAR, usegmt=True)
             headers += [("Cache-Control", "public, immutable"), ("Expires", expires)]
         if is_not_modified(context, etag):
@@ -220,8 +220,8 @@ def _negotiated(context: Context, types: Mapping[str, str]) -> str:
     if not header:
         return _JSON
     for clause in clauses(header):
-        for asked, given in types.items():
-            if clause.covers(asked):
+        for requested, given in types.items():
+            if clause.covers(requested):
                 return given
     raise NotAcceptable.of(dict.fromkeys(types.values()))
 

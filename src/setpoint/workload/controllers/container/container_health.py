@@ -69,14 +69,14 @@ class ContainerHealth:
 async def execute_in(engine: Engine, container: str, command: Sequence[str], directory: str) -> tuple[int | None, str]:
     """Runs a command in a container to its end. Returns its exit code and the end of its output. Raises EngineLost if
     the connection to the engine is lost; the result of the command is then unknown."""
-    said = b""
+    output = b""
     try:
         async with engine.containers.exec(container, command, directory=directory) as run:
             async for _, data in run:
-                said = (said + data)[-_OUTPUT_BYTES:]
+                output = (output + data)[-_OUTPUT_BYTES:]
             code = await run.exit_code()
     except EngineLost:
         raise
     except EngineError as error:
         return None, error.message
-    return code, said.decode("utf-8", "replace").strip()
+    return code, output.decode("utf-8", "replace").strip()

@@ -147,9 +147,9 @@ class ContainerExecs:
                 elif status.state not in FINAL:
                     found.state = ""
                 else:
-                    said = next((each for each in status.conditions if each.type == "Started"), None)
-                    if said is not None:
-                        found.reason, found.message = said.reason, said.message
+                    started = next((each for each in status.conditions if each.type == "Started"), None)
+                    if started is not None:
+                        found.reason, found.message = started.reason, started.message
         return found
 
     def _discard(self, name: str) -> None:

@@ -137,7 +137,7 @@ class ContainerWorkload(WorkloadState):
     def status(self) -> ContainerStatus:
         """Returns the status of the object, without its conditions."""
         by_engine = self.seen.restart_count if self.seen is not None else 0
-        told = self.state in ("Running", "Paused", "Starting", "Building", "Stopping", "")
+        is_reported = self.state in ("Running", "Paused", "Starting", "Building", "Stopping", "")
         return ContainerStatus(
             state=self.state,
             container_id=self.id,
@@ -148,7 +148,7 @@ class ContainerWorkload(WorkloadState):
             startup_std_err_file=self.files[1],
             terminal_socket_path=self.terminal,
             exit_code=self.exit_code,
-            message="" if told else self.message,
+            message="" if is_reported else self.message,
             effective_env=self.effective_env(),
             effective_args=self.args,
             networks=self.networks,
@@ -195,8 +195,8 @@ def ended(seen: Seen) -> tuple[str, str]:
     """Returns the reason and message for the end of a container."""
     if seen.oom_killed:
         return "OOMKilled", "the container exceeded its memory limit and was killed: raise spec.resources.memory"
-    said = f"the container ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
-    return ("Completed" if seen.exit_code == 0 else "Failed"), said
+    message = f"the container ended with exit code {seen.exit_code}" + (f": {seen.error}" if seen.error else "")
+    return ("Completed" if seen.exit_code == 0 else "Failed"), message
 
 
 def report(ctx: Context, workload: ContainerWorkload) -> None:

@@ -260,17 +260,17 @@ class ContainerStart:
             PARTS: json.dumps(_short(key.parts), separators=(",", ":")),
         }
         name = self._spec.get("containerName") or f"{workload.name}-{self._machine.ids.suffix()}"
-        asked = create_body(
+        body = create_body(
             self._spec, image=image, env=wanted.env, args=wanted.args, labels=ours, networks=wanted.places
         )
         if workload.attempted:
             await remove_ours(self._engine, workload.attempted, workload.uid)
         workload.attempted = name
         try:
-            made = await self._engine.containers.create(name, asked.body, platform=asked.platform)
+            made = await self._engine.containers.create(name, body.body, platform=body.platform)
             for warning in made.warnings:
                 self._report_line(f"warning: {warning}")
-            await self._prepare(made.id, asked.more_networks)
+            await self._prepare(made.id, body.more_networks)
             self._report("Starting", "Starting", f"starting container {name}")
             await self._start(made.id)
         except NameTaken as error:

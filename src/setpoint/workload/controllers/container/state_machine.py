@@ -94,10 +94,10 @@ class ContainerStateMachine:
             return None
         if workload.due is not None:
             left = workload.due - self._machine.clock.monotonic()
-            asked = self._is_restart_requested(obj, workload) or bool(workload.restarting)
-            if left > 0 and not asked:
+            is_restart_requested = self._is_restart_requested(obj, workload) or bool(workload.restarting)
+            if left > 0 and not is_restart_requested:
                 return left
-            workload.start_run(is_requested=asked)
+            workload.start_run(is_requested=is_restart_requested)
         return await self._begin(ctx, engine, obj, tree, workload)
 
     def without_engine(self, workload: ContainerWorkload, problem: tuple[str, str] | None) -> None:
@@ -143,8 +143,8 @@ class ContainerStateMachine:
         """Returns True if the engine is about to restart an ended container: the restart takes a moment and may not
         happen."""
         now = self._machine.clock.monotonic()
-        asked = spec.stop or spec.suspend or workload.restarting or workload.stopped
-        if asked or not restarted_by_engine(spec, seen.exit_code):
+        is_requested = spec.stop or spec.suspend or workload.restarting or workload.stopped
+        if is_requested or not restarted_by_engine(spec, seen.exit_code):
             return False
         if workload.ended_at is None:
             workload.ended_at = now
@@ -235,19 +235,19 @@ class ContainerStateMachine:
         workload.close_probing()
         await workload.end_terminal()
         await workload.output.wait_end()
-        reason, said = ended(seen)
+        reason, message = ended(seen)
         if workload.reason == SUSPENDING and not spec.stop:
-            self._note(workload, said)
+            self._note(workload, message)
             self._close_logs(workload)
             self._suspend(workload)
             return
         if workload.restarting and not workload.restart_waits:
-            self._note(workload, f"{said}; {workload.restarting}")
+            self._note(workload, f"{message}; {workload.restarting}")
             workload.start_run(is_requested=True)
             return
         must_stop = spec.stop or (workload.monitored is not None and workload.monitored.done())
         if not must_stop and (workload.restarting or should_restart(spec, seen.exit_code)):
-            why = f"{workload.restarting}; {said}" if workload.restarting else said
+            why = f"{workload.restarting}; {message}" if workload.restarting else message
             self._schedule_restart(spec, workload, await self._with_output(workload, why), "Exited")
             return
         self._close_logs(workload)
@@ -256,10 +256,10 @@ class ContainerStateMachine:
                 workload,
                 "Exited",
                 "Stopped" if spec.stop else "MonitoredProcessEnded",
-                f"{said} after a stop was requested",
+                f"{message} after a stop was requested",
             )
         else:
-            self.set_state(workload, "Exited", reason, await self._with_output(workload, said))
+            self.set_state(workload, "Exited", reason, await self._with_output(workload, message))
 
     def _schedule_restart(
         self, spec: ContainerSpec, workload: ContainerWorkload, why: str, over: ContainerState

@@ -238,12 +238,12 @@ class TunnelProxies:
     def _report(self, ctx: Context, obj: ContainerNetworkTunnelProxy, known: _TunnelProxyState) -> None:
         statuses = []
         for each in obj.spec.tunnels:
-            told = self._status(each, known.tunnels.get(each.name), known.failed)
+            status = self._status(each, known.tunnels.get(each.name), known.failed)
             before = known.statuses.get(each.name)
-            if before is not None and _same(before, told):
-                told = before
-            known.statuses[each.name] = told
-            statuses.append(told)
+            if before is not None and _same(before, status):
+                status = before
+            known.statuses[each.name] = status
+            statuses.append(status)
         running = known.state == "Running"
         ctx.status.put(
             ContainerNetworkTunnelProxyStatus(

@@ -156,10 +156,10 @@ class Executables:
             return None
         if execution.due is not None:
             left = execution.due - self._machine.clock.monotonic()
-            asked = self._is_restart_requested(obj, execution) or bool(execution.restarting)
-            if left > 0 and not asked:
+            is_restart_requested = self._is_restart_requested(obj, execution) or bool(execution.restarting)
+            if left > 0 and not is_restart_requested:
                 return left
-            execution.start_run(is_requested=asked)
+            execution.start_run(is_requested=is_restart_requested)
         return await self._begin(ctx, obj, tree, execution)
 
     def _reconcile_running(self, obj: Executable, execution: Execution) -> float | None:
@@ -189,14 +189,14 @@ class Executables:
 
     async def _handle_exit(self, spec: ExecutableSpec, execution: Execution) -> None:
         """Handles the end of the process: final, or before a restart."""
-        run, asked = execution.run, execution.stopping is not None
+        run, is_requested = execution.run, execution.stopping is not None
         assert run is not None
         left = ""
         if execution.stopping is not None:
             error = execution.stopping.exception()
             left = str(error) if error is not None else execution.stopping.result()
             execution.stopping = None
-        said = execution.ended(run.exited.result())
+        message = execution.ended(run.exited.result())
         execution.run = None
         self._machine.logs.end(execution.uid)
         if left:
@@ -205,22 +205,22 @@ class Executables:
             )
             return
         if execution.reason == SUSPENDING and not spec.stop:
-            self._note(execution, said)
+            self._note(execution, message)
             self._set_state(execution, *execution.suspend("Finished", is_over=False))
             return
         if execution.restarting and not execution.restart_waits:
-            self._note(execution, f"{said}; {execution.restarting}")
+            self._note(execution, f"{message}; {execution.restarting}")
             execution.start_run(is_requested=True)
             return
-        if spec.stop or (asked and not execution.restarting):
-            self._set_state(execution, "Finished", "Stopped", f"{said} after a stop was requested")
+        if spec.stop or (is_requested and not execution.restarting):
+            self._set_state(execution, "Finished", "Stopped", f"{message} after a stop was requested")
             return
         if execution.restarting or should_restart(spec, execution.exit_code):
-            why = f"{execution.restarting}; {said}" if execution.restarting else said
+            why = f"{execution.restarting}; {message}" if execution.restarting else message
             self._later(spec, execution, await self._with_output(execution, why), "Finished")
             return
         reason = "Completed" if execution.exit_code == 0 else "Failed"
-        self._set_state(execution, "Finished", reason, await self._with_output(execution, said))
+        self._set_state(execution, "Finished", reason, await self._with_output(execution, message))
 
     def _later(self, spec: ExecutableSpec, execution: Execution, why: str, over: ExecutableState) -> None:
         """Schedules a restart after the backoff, unless the restarts exceed the limit: then the state becomes

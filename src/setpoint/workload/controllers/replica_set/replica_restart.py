@@ -37,13 +37,13 @@ async def suspend(ctx: Context, obj: ExecutableReplicaSet, active: Sequence[Exec
     """Suspends all replicas, or resumes those that were suspended with the set. Returns the replicas. The resume also
     satisfies a pending restart request."""
     request = _annotation(obj, RESTART_REQUESTED)
-    asked = {RESTART_REQUESTED: request, RESTARTED_WITH: request} if request else {}
+    annotations = {RESTART_REQUESTED: request, RESTARTED_WITH: request} if request else {}
 
     def change(replica: Executable) -> Object | None:
         if obj.spec.suspend and not replica.spec.suspend:
             return {"metadata": {"annotations": {SUSPENDED_WITH_SET: "true"}}, "spec": {"suspend": True}}
         if not obj.spec.suspend and _annotation(replica, SUSPENDED_WITH_SET):
-            return {"metadata": {"annotations": {SUSPENDED_WITH_SET: None, **asked}}, "spec": {"suspend": False}}
+            return {"metadata": {"annotations": {SUSPENDED_WITH_SET: None, **annotations}}, "spec": {"suspend": False}}
         return None
 
     return await _changed(ctx, active, change)

@@ -107,22 +107,22 @@ class Tasks:
         now = self._clock.now()
         known = self._knowledge(obj)
         runs = runs_of(await _attempts(ctx, uid), obj.status.runs if obj.status is not None else [])
-        said = _TaskReport(last=obj.status.last_schedule_time if obj.status is not None else None)
+        report = _TaskReport(last=obj.status.last_schedule_time if obj.status is not None else None)
         try:
             await self._reconcile_runs(ctx, obj, runs, now)
-            await self._begin(ctx, obj, known, runs, now, said)
+            await self._begin(ctx, obj, known, runs, now, report)
         except Invalid as error:
-            said.reason, said.message = "InvalidTemplate", f"{error}; correct spec.template"
+            report.reason, report.message = "InvalidTemplate", f"{error}; correct spec.template"
         if known.problem:
-            said.reason, said.message = "InvalidRequest", known.problem
+            report.reason, report.message = "InvalidRequest", known.problem
         ends = [(run, run.ending(obj.spec, now)) for run in runs]
         gone = list(surplus(ends, obj.spec))
         for run in gone:
             await _delete(ctx, run.objects)
         for run in runs:
             await _delete(ctx, run.objects[:-_MOST_ATTEMPTS])
-        _report(ctx, obj, known, [(run, end) for run, end in ends if run not in gone], said)
-        moments = [*_wakes(obj, ends), *([said.next] if said.next is not None else [])]
+        _report(ctx, obj, known, [(run, end) for run, end in ends if run not in gone], report)
+        moments = [*_wakes(obj, ends), *([report.next] if report.next is not None else [])]
         return Result(requeue_after=max((min(moments) - now).total_seconds(), 0.001) if moments else None)
 
     def _knowledge(self, obj: Task) -> _TaskState:
@@ -163,17 +163,17 @@ class Tasks:
     # The next run
 
     async def _begin(
-        self, ctx: Context, obj: Task, known: _TaskState, runs: list[RunAttempts], now: datetime, said: _TaskReport
+        self, ctx: Context, obj: Task, known: _TaskState, runs: list[RunAttempts], now: datetime, report: _TaskReport
     ) -> None:
         """Starts a run that is due, or sets the reason why the run does not start. Raises Invalid."""
-        found = self._due(obj, known, runs, now, said)
+        found = self._due(obj, known, runs, now, report)
         if found is None:
             return
         under_way = [run for run in runs if run.ending(obj.spec, now) is None]
         if any(run.scheduled == found.at for run in runs):
             pass  # started by a control plane that was killed before its status update
         elif under_way and obj.spec.concurrency_policy == "Forbid":
-            said.reason, said.message = (
+            report.reason, report.message = (
                 "Skipped",
                 f"the run due at {found.at:%H:%M:%S} was skipped: another run was active",
             )
@@ -184,8 +184,8 @@ class Tasks:
             return  # the run starts when they have ended
         else:
             if waiting := waiting_for({**tree_of(obj), "kind": "Task"}, Lookup(ctx.lookup).object):
-                said.reason = "WaitingForDependencies"
-                said.message = f"waits for {'; '.join(map(str, waiting))}"
+                report.reason = "WaitingForDependencies"
+                report.message = f"waits for {'; '.join(map(str, waiting))}"
                 return
             run = RunAttempts(MicroTime.of(found.at))
             if known.requested is not None:
@@ -193,14 +193,14 @@ class Tasks:
             await _attempt(ctx, obj, run)
             runs.append(run)
             if found.missed:
-                said.message = f"{found.missed} runs before it were missed"
+                report.message = f"{found.missed} runs before it were missed"
         if known.requested is not None:
             known.requested, known.obeyed = None, known.seen
         elif obj.spec.schedule:
-            said.last = found.at
+            report.last = found.at
 
     def _due(
-        self, obj: Task, known: _TaskState, runs: Sequence[RunAttempts], now: datetime, said: _TaskReport
+        self, obj: Task, known: _TaskState, runs: Sequence[RunAttempts], now: datetime, report: _TaskReport
     ) -> Due | None:
         """Returns the run that is due now, and sets the time of the next one in `said`."""
         made = obj.metadata.creation_timestamp or now
@@ -212,26 +212,26 @@ class Tasks:
             try:
                 schedule, zone = parse_schedule(obj.spec.schedule), parse_zone(obj.spec.time_zone)
             except ScheduleError as error:
-                said.reason, said.message = "InvalidSchedule", f"{error}; correct spec.schedule and spec.timeZone"
+                report.reason, report.message = "InvalidSchedule", f"{error}; correct spec.schedule and spec.timeZone"
                 return None if known.requested is None else Due(known.requested)
-            found = task_runs.due(schedule, said.last or made, now, zone)
+            found = task_runs.due(schedule, report.last or made, now, zone)
             # An interval counts from the last run, not from now.
-            since = (said.last or made) if found is None else found.at
-            said.next = schedule.next_after(since if schedule.every else now, zone)
-            if said.next is None:
-                said.reason, said.message = (
+            since = (report.last or made) if found is None else found.at
+            report.next = schedule.next_after(since if schedule.every else now, zone)
+            if report.next is None:
+                report.reason, report.message = (
                     "NeverDue",
                     "the schedule never matches a date; correct spec.schedule",
                 )
         if known.requested is not None:
             return Due(known.requested)
         if obj.spec.suspend:
-            said.reason, said.message = (
+            report.reason, report.message = (
                 "Suspended",
                 f"the task is suspended and runs only on request: `setpoint run {obj.metadata.name}`",
             )
             if found is not None and obj.spec.schedule:
-                said.last = found.at  # runs due during the suspension are not started later
+                report.last = found.at  # runs due during the suspension are not started later
             return None
         return found
 
@@ -321,7 +321,7 @@ def _kind(tree: Object) -> type[Executable] | type[Container]:
 
 
 def _report(
-    ctx: Context, obj: Task, known: _TaskState, runs: Sequence[tuple[RunAttempts, Ending | None]], said: _TaskReport
+    ctx: Context, obj: Task, known: _TaskState, runs: Sequence[tuple[RunAttempts, Ending | None]], report: _TaskReport
 ) -> None:
     before = obj.status or TaskStatus()
     active = [run for run, ending in runs if ending is None]
@@ -340,34 +340,34 @@ def _report(
             state=state,
             runs=[run.report(ending) for run, ending in runs],
             active=len(active),
-            last_schedule_time=None if said.last is None else MicroTime.of(said.last),
-            next_schedule_time=None if said.next is None else MicroTime.of(said.next),
+            last_schedule_time=None if report.last is None else MicroTime.of(report.last),
+            next_schedule_time=None if report.next is None else MicroTime.of(report.next),
             last_success_time=None if latest is None else MicroTime.of(latest),
             observed_restart=known.obeyed,
         )
     )
-    reason, message = _reason_and_message(ctx, obj, state, active, last, said)
+    reason, message = _reason_and_message(ctx, obj, state, active, last, report)
     if state in ("Succeeded", "Failed"):
         ctx.status.condition("Succeeded", state == "Succeeded", *_outcome(ctx, state, last))
     else:
         ctx.status.condition("Succeeded", None, reason, message)
-    ctx.status.condition("Ready", state == "Succeeded" and said.reason not in _INVALID, reason, message)
+    ctx.status.condition("Ready", state == "Succeeded" and report.reason not in _INVALID, reason, message)
 
 
 def _reason_and_message(
-    ctx: Context, obj: Task, state: TaskState, active: Sequence[RunAttempts], last: Ending | None, said: _TaskReport
+    ctx: Context, obj: Task, state: TaskState, active: Sequence[RunAttempts], last: Ending | None, report: _TaskReport
 ) -> tuple[str, str]:
     """Returns the reason and message of the conditions; a reason that prevents the next run takes precedence."""
-    if said.reason and not (said.reason == "Suspended" and (active or last is not None)):
-        return said.reason, said.message
+    if report.reason and not (report.reason == "Suspended" and (active or last is not None)):
+        return report.reason, report.message
     if active:
         run = active[-1]
         text = f"{run.name}, attempt {run.attempts} of {obj.spec.backoff_limit + 1}"
         if run.has_failed and (retry := run.retry_at(obj.spec)) is not None:
             return "BackOff", f"{text}, failed; the next attempt starts at {retry:%H:%M:%S}"
-        return "Running", f"{text} is running" + (f"; {said.message}" if said.message else "")
-    if last is None and state == "Pending" and said.next is not None:
-        return "Scheduled", f"the first run is due at {MicroTime.of(said.next)}"
+        return "Running", f"{text} is running" + (f"; {report.message}" if report.message else "")
+    if last is None and state == "Pending" and report.next is not None:
+        return "Scheduled", f"the first run is due at {MicroTime.of(report.next)}"
     if last is None and state == "Pending":
         return "Pending", "the task has not started"
     return _outcome(ctx, state, last)

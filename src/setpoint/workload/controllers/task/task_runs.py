@@ -256,6 +256,6 @@ def _why_stopped(tree: Object | None) -> tuple[str, str]:
 
 def _failure_message(tree: Object) -> str:
     """Returns the failure message of an attempt."""
-    said = {each["type"]: each.get("message", "") for each in _status(tree).get("conditions") or ()}
-    text: str = said.get("Started") or said.get("Ready") or progress(tree).says
+    messages = {each["type"]: each.get("message", "") for each in _status(tree).get("conditions") or ()}
+    text: str = messages.get("Started") or messages.get("Ready") or progress(tree).says
     return text
