@@ -27,7 +27,7 @@ class Program:
     """An expression over an environment. `root` is the declaration of `self`, whose sizes bound the cost."""
 
     def __init__(self, source: str, environment: Environment, root: Declaration | None = None) -> None:
-        """Compiles the expression. Raises `CompileError`, or `ProgramError` if it can never be evaluated."""
+        """Compiles the expression. Raises `CompileError`, or `ProgramError` if evaluation can never succeed."""
         try:
             self.tree = parse(source)
             check(source, self.tree, environment)

@@ -82,7 +82,7 @@ def update_name_conditions(tree: Object, others: Iterable[Object] | NameRegistry
 
 
 def establish(tree: Object, clock: Clock) -> Object:
-    """Returns the definition as Established, if its names are accepted and it is not established already."""
+    """Returns the definition as Established, if its names are accepted (unless established already)."""
     crd = CustomResourceDefinition.parse(tree)
     if not crd.is_true(NAMES_ACCEPTED) or crd.is_true(ESTABLISHED):
         return tree

@@ -22,7 +22,7 @@ _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 
 
 class _NodeContext(NamedTuple):
-    """The context of a node: whether a default is allowed, the reason if not, and whether it is in a resource's
+    """The context of a node: whether a default is allowed, the reason if not, and whether the node is in a resource's
     metadata."""
 
     defaults: bool = True

@@ -4,7 +4,7 @@
         spec: WidgetSpec
         status: WidgetStatus | None = None
 
-A subclass inherits all settings that it does not override, so that several versions can share their names. The kind is
+A subclass inherits all settings that are not overridden, so that several versions can share their names. The kind is
 the name of the first class that has both a group and a version; a class without them is only a base. A kind of the core
 group, which has no name, sets its `kind` instead.
 """
