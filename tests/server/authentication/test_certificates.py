@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.server import secret_files
@@ -35,6 +37,13 @@ def test_a_serving_certificate_bears_names_and_addresses() -> None:
 def test_a_name_that_a_certificate_cannot_hold_is_refused(name: str) -> None:
     with pytest.raises(CertificateError, match="1 to 64 characters"):
         Authority.create(NOW).issue_client(name, [], NOW)
+
+
+def test_the_key_of_a_client_names_its_algorithm() -> None:
+    """fabric8's client reads a key without the name as RSA."""
+    key = Authority.create(NOW).issue_client("jane", [], NOW).key
+    assert key.startswith(b"-----BEGIN EC PRIVATE KEY-----\n")
+    assert isinstance(load_pem_private_key(key, None), EllipticCurvePrivateKey)
 
 
 def test_an_authority_is_the_same_after_being_written_down() -> None:

@@ -32,6 +32,9 @@ KUBERNETES_NAMES = (
     "::1",
 )
 
+# The form whose first line names the algorithm (EC PRIVATE KEY). Java clients choose the algorithm of the key of a
+# kubeconfig by that line, and read a key without the name as RSA.
+_NAMED = serialization.PrivateFormat.TraditionalOpenSSL
 _CLOCK_SKEW = timedelta(minutes=5)
 _MAX_NAME = 64  # characters that X.509 allows in a common name or an organization
 
@@ -93,7 +96,7 @@ class Authority:
         year, but not longer than the authority."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, _checked(group, "group")) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, _checked(user, "user"))])
-        return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime or LIFETIME)
+        return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime or LIFETIME, _NAMED)
 
     def _issue(
         self,
@@ -102,6 +105,7 @@ class Authority:
         purpose: x509.ObjectIdentifier,
         now: datetime,
         lifetime: timedelta = LIFETIME,
+        form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8,
     ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
         lifetime = min(lifetime, self.expires - now)
@@ -118,7 +122,7 @@ class Authority:
         if names is not None:
             builder = builder.add_extension(names, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+        return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key, form))
 
     def still_serves(self, pair: Pair, names: Iterable[str], now: datetime) -> bool:
         """Returns True if a serving certificate is valid, issued by this authority, covers these names and does not
@@ -177,7 +181,7 @@ def _checked(name: str, description: str) -> str:
     return name
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def _pem(
+    key: ec.EllipticCurvePrivateKey, form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8
+) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
