@@ -3,12 +3,13 @@
 import asyncio
 import json
 import ssl
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.plane.test_plane import ask
 
 from setpoint.config.settings import Config
-from setpoint.objects.clock import SystemClock
+from setpoint.objects.clock import ManualClock, SystemClock
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.server.edge.certificates import Authority
@@ -129,14 +130,39 @@ async def test_components_report_their_health() -> None:
 
     async with ControlPlane() as plane:
         await plane.settle()
-        assert await health(plane) == {"controller-manager": "True", "etcd-0": "True"}
+        assert await health(plane) == {"controller-manager": "True", "etcd-0": "True", "scheduler": "False"}
         _, one = await ask(plane, "GET", "/api/v1/componentstatuses/etcd-0")
         condition = {"type": "Healthy", "status": "True", "message": "ok"}
         assert (one["metadata"], one["conditions"]) == ({"name": "etcd-0"}, [condition])
-        status, missing = await ask(plane, "GET", "/api/v1/componentstatuses/scheduler")
-        assert (status, missing["message"]) == (404, 'componentstatus "scheduler" not found')
+        status, missing = await ask(plane, "GET", "/api/v1/componentstatuses/kubelet")
+        assert (status, missing["message"]) == (404, 'componentstatus "kubelet" not found')
     async with ControlPlane(system=False) as plane:
-        assert await health(plane) == {"controller-manager": "False", "etcd-0": "True"}
+        assert await health(plane) == {"controller-manager": "False", "etcd-0": "True", "scheduler": "False"}
+
+
+async def test_components_of_other_processes_are_healthy_while_they_renew_their_leases() -> None:
+    clock = ManualClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+    async def condition(plane: ControlPlane, name: str) -> tuple[str, str]:
+        _, found = await ask(plane, "GET", f"/api/v1/componentstatuses/{name}")
+        [only] = found["conditions"]
+        return only["status"], only["message"]
+
+    async with ControlPlane(system=False, clock=clock) as plane:
+        for component, name in (("scheduler", "kube-scheduler"), ("controller-manager", "kube-controller-manager")):
+            told = f"no {name} runs: there is no Lease kube-system/{name}"
+            assert await condition(plane, component) == ("False", told)
+            renewed = clock.now().strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+            spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
+            status, _ = await ask(
+                plane, "POST", leases, json.dumps({"metadata": {"name": name}, "spec": spec}).encode()
+            )
+            assert status == 201
+            assert await condition(plane, component) == ("True", "ok")
+            clock.advance(16)
+            told = f"one has not renewed the Lease kube-system/{name} since {renewed}"
+            assert await condition(plane, component) == ("False", told)
 
 
 async def test_the_published_root_certificate_verifies_a_server_with_a_certificate_of_its_users(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -17,6 +18,7 @@ from setpoint.config import Config, plane_options
 from setpoint.controller.reconciles_page import ReconcilesPage
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids, SystemIds
+from setpoint.plane.component_checks import check_lease
 from setpoint.plane.config_checks import secret_retention, service_network
 from setpoint.plane.endpoint import PlaneEndpoint
 from setpoint.plane.errors import PlaneError
@@ -143,6 +145,7 @@ class ControlPlane:
             self._server = self._assemble_server(store, authentication)
             services = self._server.services
             services.components["controller-manager"] = self._check_controllers
+            services.components["scheduler"] = partial(check_lease, services, "kube-scheduler")
             stack.callback(self._server.close)
             # Other servers may write to the same store: definitions, roles, policies.
             services.views.shared = not isinstance(self._store_argument, str) or self._store_argument.startswith(
@@ -285,9 +288,9 @@ class ControlPlane:
             await self._system.publish(authority)
 
     async def _check_controllers(self) -> None:
-        """Raises PlaneError unless the system controllers run."""
+        """Raises PlaneError unless the system controllers run, in this process or in a kube-controller-manager."""
         if self._system is None or not self._system.is_running:
-            raise PlaneError("the system controllers do not run in this process")
+            await check_lease(self._started.services, "kube-controller-manager")
 
     async def _stop_system(self) -> None:
         starting, self._starting = self._starting, None

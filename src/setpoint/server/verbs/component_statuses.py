@@ -1,7 +1,7 @@
 """GET of ComponentStatuses: the health of the components of this server, checked for every request and never stored.
 
-The components have the names of a Kubernetes cluster: `etcd-0` is the store, whatever its backend, and
-`controller-manager` the system controllers in this process. There is no `scheduler`, because Setpoint has none.
+The components have the names of a Kubernetes cluster: `etcd-0` is the store, whatever its backend, `controller-manager`
+the system controllers in this process or a kube-controller-manager, and `scheduler` a kube-scheduler.
 """
 
 import asyncio
