@@ -59,6 +59,7 @@ NAVIGATION = {
             "glossary",
             "architecture",
             "coverage",
+            "suites",
             "decisions/README",
         ],
     },
