@@ -9,22 +9,35 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.oracle.components.cluster import MANAGER, PROGRAMS, SCHEDULER, Cluster, real_cluster, setpoint_cluster
+from tests.oracle.components.delegation import metrics_are_guarded
 from tests.oracle.components.error_lines import allowed, errors, unexplained
 from tests.oracle.components.scenario import STEPS
 from tests.oracle.programs import missing
 
 
 class Outcome(NamedTuple):
-    """A run: seconds, the seconds of a processor that each server used, and the errors of each component."""
+    """A run: its steps and seconds, the processor seconds of each server, and the errors of each component."""
 
+    steps: int
     seconds: float
     used: dict[str, float]
     errors: dict[str, Counter[str]]
+
+
+def steps(cluster: Cluster) -> list[tuple[str, Callable[[], None]]]:
+    """The steps with their names."""
+    found: list[tuple[str, Callable[[], None]]] = [(_name(step), partial(step, cluster.api)) for step in STEPS]
+    return [*found, (_name(metrics_are_guarded), partial(metrics_are_guarded, cluster))]
+
+
+def _name(step: Callable[..., None]) -> str:
+    return step.__name__.replace("_", " ")
 
 
 def run(
@@ -34,17 +47,17 @@ def run(
     directory.mkdir()
     begin = time.monotonic()
     with cluster(directory) as running:
-        for step in STEPS:
+        for name, step in steps(running):
             start = time.monotonic()
             try:
-                step(running.api)
+                step()
             except Exception as error:
                 found = {name: sorted(errors(log)) for name, log in running.logs.items()}
-                raise AssertionError(f"{step.__name__}: {error}; errors in the logs: {found}") from error
-            tell(f"  {step.__name__.replace('_', ' ')}: {time.monotonic() - start:.1f} s")
+                raise AssertionError(f"{name}: {error}; errors in the logs: {found}") from error
+            tell(f"  {name}: {time.monotonic() - start:.1f} s")
         used = running.processor_seconds()
-        seconds = time.monotonic() - begin
-    return Outcome(seconds, used, {name: errors(running.logs[name]) for name in (MANAGER, SCHEDULER)})
+        seconds, count = time.monotonic() - begin, len(steps(running))
+    return Outcome(count, seconds, used, {name: errors(running.logs[name]) for name in (MANAGER, SCHEDULER)})
 
 
 def compare(directory: Path, tell: Callable[[str], None]) -> Counter[str]:
@@ -54,7 +67,7 @@ def compare(directory: Path, tell: Callable[[str], None]) -> Counter[str]:
         tell(f"{name}:")
         outcomes.append(outcome := run(cluster, directory / name, tell))
         used = ", ".join(f"{server} {seconds:.2f} s" for server, seconds in outcome.used.items())
-        tell(f"  {len(STEPS)} steps in {outcome.seconds:.0f} s; processor time: {used}")
+        tell(f"  {outcome.steps} steps in {outcome.seconds:.0f} s; processor time: {used}")
     real, ours = outcomes
     table = allowed()
     found: Counter[str] = Counter()
