@@ -197,7 +197,7 @@ def configuration(tree: Object) -> bytes:
     if isinstance(metadata, dict) and any(metadata.get(name) for name in _READ):
         raise ValueError(
             f"cannot apply {tree.get('kind')} {metadata.get('name')}: the object was read from a server, and apply "
-            "would claim all of its fields. Change the object with `edit`, or apply a new one with the fields that you own"
+            "would claim all of its fields. Change the object with `edit`, or apply a new one with your own fields"
         )
     return encode(tree)
 

@@ -14,7 +14,6 @@ from setpoint.client.kinds import KindRef, tree_of
 from setpoint.client.options import WriteOptions
 from setpoint.objects import meta, owners
 from setpoint.objects.errors import APIError, ApplyConflict, Forbidden, Invalid, NotFound
-from setpoint.objects.gvk import GroupVersion
 from setpoint.objects.tree import Object
 
 if TYPE_CHECKING:
@@ -48,10 +47,11 @@ class Child(NamedTuple):
 
 def owner_in(tree: Object, kind: Any, name: str) -> Object | None:
     """Returns the controller reference of a tree to the object of a kind and name; None if there is none."""
-    reference = owners.controller_of(tree)
-    if kind is None or reference is None or reference.get("kind") != kind.kind or reference.get("name") != name:
-        return None
-    return reference if GroupVersion.parse(reference.get("apiVersion", "")).group == kind.group else None
+    for reference in tree["metadata"].get("ownerReferences") or ():
+        if reference.get("controller") and kind is not None:
+            is_this = (reference.get("kind"), reference.get("name")) == (kind.kind, name)
+            return reference if is_this and reference["apiVersion"].rpartition("/")[0] == kind.group else None
+    return None
 
 
 async def apply_child(

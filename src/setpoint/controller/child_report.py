@@ -9,10 +9,8 @@ from typing import Any
 from setpoint.client.kinds import KindRef
 from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
-from setpoint.controller.suspension import READY, has_condition, reports_suspension
+from setpoint.controller.suspension import CHILDREN_APPLIED, READY, reports_suspension
 from setpoint.objects import conditions
-
-CHILDREN_APPLIED = "ChildrenApplied"
 
 
 def report(ctx: Context, kind: KindRef, regarding: Any, error: ChildError) -> None:
@@ -29,5 +27,4 @@ def report(ctx: Context, kind: KindRef, regarding: Any, error: ChildError) -> No
 
 async def clear(ctx: Context) -> None:
     """Removes the condition after all children were written."""
-    if ctx.entry is not None and has_condition(ctx.entry.object, CHILDREN_APPLIED):
-        conditions.remove((await ctx.load_status())["conditions"], CHILDREN_APPLIED)
+    conditions.remove((await ctx.load_status())["conditions"], CHILDREN_APPLIED)

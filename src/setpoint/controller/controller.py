@@ -42,7 +42,13 @@ from setpoint.controller.recording_client import RecordingClient
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, ReconcileRecord
 from setpoint.controller.source import Attached, Source
-from setpoint.controller.suspension import is_reported_suspended, reports_suspension, suspension_reason
+from setpoint.controller.suspension import (
+    CHILDREN_APPLIED,
+    has_condition,
+    is_reported_suspended,
+    reports_suspension,
+    suspension_reason,
+)
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
@@ -444,7 +450,8 @@ class Controller:
             raise
         if result is not None and not isinstance(result, Result):
             raise TerminalError(f"reconcile must return a Result or None, not {type(result).__name__}")
-        await child_report.clear(ctx)
+        if self._reports_suspension and ctx.entry is not None and has_condition(ctx.entry.object, CHILDREN_APPLIED):
+            await child_report.clear(ctx)
         await self._report(ctx, final=True)
         return result
 

@@ -15,6 +15,8 @@ from setpoint.client.kinds import KindRef
 # The label or annotation that suspends an object while its value is "true".
 SUSPEND = "setpoint.dev/suspend"
 SUSPENDED, READY = "Suspended", "Ready"
+# The condition of an object with a child that cannot be written.
+CHILDREN_APPLIED = "ChildrenApplied"
 
 
 def suspension_reason(entry: CachedObject[Any] | None, suspend: Callable[[Any], str] | None) -> str:

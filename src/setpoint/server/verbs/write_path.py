@@ -604,7 +604,7 @@ def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
 def _is_revision(text: str) -> bool:
     """Returns True if a resourceVersion is a number other than 0. kube-apiserver ignores all others on create."""
     try:
-        return parse_uint(text) != 0
+        return text != "" and parse_uint(text) != 0
     except ValueError:
         return False
 
