@@ -19,7 +19,8 @@ _PATTERN = re.compile(
     r"|(?P<uid>\b(?!(?:11111111-1111|22222222-2222|33333333-3333)-4)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     rf"|(?P<time>(?:{_DAYS})T\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?:Z|[+-]\d\d:\d\d))"
     r'|(?P<port>ode[pP]ort":\s?)(?P<port_number>3[0-2]\d\d\d)\b'
-    r"|(?P<ip>\b10\.0\.\d{1,3}\.\d{1,3}\b)"
+    # The range of the services, and those of the ServiceCIDRs of other episodes.
+    r"|(?P<ip>\b10\.(?:0|1\d\d)\.\d{1,3}\.(?!0/)\d{1,3}\b)"
     rf"|(?P<name>gen-[a-z0-9]+-{_SAFE}{{5}}\b)"
     rf"|(?P<access>kube-api-access-{_SAFE}{{5}})"
     r'|"(?P<token>ey[\w-]{20,}\.[\w-]+\.[\w-]+)"'
@@ -29,6 +30,8 @@ _PATTERN = re.compile(
     r"|ResourceVersion(?: in precondition| in object meta)?: )(?P<version>\d+)\b(?!-)"
     r'|in scheme \\?"(?P<scheme>[\w./:-]+)'
 )
+
+_GENERATED = re.compile(r'"generateName":\s?"([^"\\]+)"')
 
 
 class Names:
@@ -94,4 +97,9 @@ def canonical(body: bytes, names: Names) -> str:
         return "<microtime>" if found["fraction"] else "<time>"
 
     text = body.decode("utf-8", "replace")
+    for prefix in {found[1] for found in _GENERATED.finditer(text)}:
+        # A name that begins with a prefix of the episode is found by the expression for all values.
+        if not prefix.startswith("gen-"):
+            pattern = rf'(?<="){re.escape(prefix)}{_SAFE}{{5}}(?=")'
+            text = re.sub(pattern, lambda name: f"<name:{names.number('name', name[0])}>", text)
     return text if len(text) > _DOCUMENT else _PATTERN.sub(token, text)

@@ -119,9 +119,10 @@ class BadRequest(APIError):
         return cls.not_decodable(kind, version, strict_decoding_text(errors))
 
     @classmethod
-    def not_decodable(cls, kind: str, version: str, why: str) -> Self:
-        """Returns the error for a body that names the right kind but cannot be decoded as that kind."""
-        return cls(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
+    def not_decodable(cls, kind: str, version: str, why: str, *, claimed: str | None = None) -> Self:
+        """Returns the error for a body that cannot be decoded as a kind; `claimed` is the kind that the body names, if
+        another."""
+        return cls(f"{claimed or kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
     @classmethod
     def unrecognized(cls, kind: str, why: str, data: bytes) -> Self:

@@ -21,7 +21,7 @@ from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import IGNORE, STRICT
+from setpoint.server.request.write_options import IGNORE, STRICT, WriteOptions, write_options
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -64,6 +64,14 @@ def media_type(context: Context) -> str:
     return given.partition(";")[0].strip().lower() if given and given != JSON else JSON
 
 
+def create_options(context: Context, *, custom: bool = False) -> WriteOptions:
+    """Returns the options of a create. As on kube-apiserver, the media type of the body is checked first."""
+    given = media_type(context)
+    if given not in (JSON, YAML) and (custom or given != PROTOBUF):
+        raise _unsupported(given)
+    return write_options(context, "CreateOptions")
+
+
 def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, find_duplicates: bool) -> Body:
     """Returns the body of a create or update as JSON. With `find_duplicates`, finds duplicate fields."""
     body, given = context.request.body, media_type(context)
@@ -82,7 +90,12 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, find_dup
         raise BadRequest.unrecognized(gvk.kind, prefix + error.message, body) from None
     if given == PROTOBUF and not custom:
         return Body(decode_protobuf(body, gvk))
-    raise UnsupportedMediaType.of([JSON, YAML] if custom else [JSON, YAML, PROTOBUF])
+    raise _unsupported(given)
+
+
+def _unsupported(given: str) -> UnsupportedMediaType:
+    # Custom resources have no protobuf, though kube-apiserver names the type for them too.
+    return UnsupportedMediaType.of([JSON, YAML] if given == PROTOBUF else [JSON, YAML, PROTOBUF])
 
 
 def decode_protobuf(body: bytes, gvk: GroupVersionKind) -> Object:
@@ -124,7 +137,8 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
     try:
         unknown = resource.shape.normalize(tree)
     except ValueError as error:
-        raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
+        claimed = tree.get("kind") if resource.is_custom else resource.kind
+        raise BadRequest.not_decodable(resource.kind, resource.version, str(error), claimed=claimed) from None
     if (unknown or body.repeated) and validation != IGNORE:
         texts = [*map(unknown_field, unknown)]
         if not resource.is_custom and media_type(context) == JSON:

@@ -84,8 +84,26 @@ class Patch(NamedTuple):
         return self.apply_in_order(ordered)
 
     def text(self, resource: Resource, before: bytes) -> str:
-        """Returns the text that errors show."""
-        return format_v(self.shown) if self.apply_in_order is None else ordered_json(self.in_order(resource, before))
+        """Returns the text that errors show: the patched object, or the patch as the real server leaves it."""
+        if self.apply_in_order is None:
+            return format_v(_used(self.shown, codec.decode(before)))
+        return ordered_json(self.in_order(resource, before))
+
+
+def _used(patch: Json, live: Json) -> Json:
+    """Returns what the merge leaves of a strategic patch: without the directive of an object that is replaced, and
+    without the nulls of fields that the object does not have."""
+    if type(patch) is not dict or type(live) is not dict:
+        return patch
+    if patch.get("$patch") == "replace":
+        return {name: value for name, value in patch.items() if name != "$patch"}
+    return {name: _used(value, live[name]) if name in live else _without_nulls(value) for name, value in patch.items()}
+
+
+def _without_nulls(value: Json) -> Json:
+    if type(value) is dict:
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if type(value) is list else value
 
 
 async def read_patch(context: Context, resource: Resource, media_type: str, options: WriteOptions) -> Patch:
@@ -165,7 +183,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         # The result of a strategic merge is converted to the type of the resource; the kind in the patch has no effect.
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
         tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
-    elif type(tree) is dict and not tree.get("apiVersion", "") and not resource.is_custom:
+    elif type(tree) is dict and tree.get("apiVersion") in (None, "") and not resource.is_custom:
         _refuse_versionless(context, change, options, change.text(resource, before), tree)
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))

@@ -13,13 +13,14 @@ from setpoint.objects.gvk import GroupResource, GroupVersionKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.codec.delete_options import DeleteOptions, from_tree
+from setpoint.server.codec.request_body import create_options
 from setpoint.server.codec.response import json_answer
 from setpoint.server.message import Response
 from setpoint.server.ports import CONNECT, Operation
 from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import WriteOptions, truth, write_options
+from setpoint.server.request.write_options import WriteOptions, truth
 from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
 from setpoint.server.verbs.delete import delete_object
 from setpoint.server.verbs.get import read
@@ -43,7 +44,7 @@ class EvictionStrategy(Strategy):
 async def bind(context: Context, resource: Resource) -> Response:
     """Answers the POST of a Binding: assigns a pod to a node. Also serves the resource `bindings`, whose body names the
     pod."""
-    options = write_options(context, "CreateOptions")
+    options = create_options(context)
     is_subresource = bool(context.info.subresource)
     # The uid and the resourceVersion of the body are preconditions, but only those of a subresource.
     tree = await read_posted(
@@ -118,7 +119,7 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
 
 async def evict(context: Context, resource: Resource) -> Response:
     """Answers the POST of an Eviction: deletes a pod if the disruption budgets allow the disruption."""
-    write = write_options(context, "CreateOptions")
+    write = create_options(context)
     tree = await read_posted(context, posted_resource(_EVICTION, "evictions", EvictionStrategy), write)
     name = context.info.name
     if meta.name(tree) != name:

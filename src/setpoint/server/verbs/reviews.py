@@ -7,19 +7,19 @@ from setpoint.objects.errors import BadRequest
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.access.authentication.token_result import TokenError
+from setpoint.server.codec.request_body import create_options
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.ports import User
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import write_options
 from setpoint.server.verbs.access_reviews import RULE_BYTES, answer_access_review
 from setpoint.server.verbs.create_only import read_posted
 
 
 async def review(context: Context, resource: Resource) -> Response:
     """Answers the POST of any review."""
-    options = write_options(context, "CreateOptions")
+    options = create_options(context)
     tree = await read_posted(context, resource, options)
     if resource.kind == "SelfSubjectReview":
         tree["metadata"] = {"creationTimestamp": format_time(context.services.clock.now())}

@@ -12,12 +12,12 @@ from setpoint.objects.field import FieldError, invalid
 from setpoint.objects.gvk import GroupResource, GroupVersion, GroupVersionKind
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
+from setpoint.server.codec.request_body import create_options
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.ports import TokenReference
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
-from setpoint.server.request.write_options import write_options
 from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
 from setpoint.server.verbs.get import read
 
@@ -33,7 +33,7 @@ def _requests() -> Resource:
 async def issue_token(context: Context, resource: Resource) -> Response:
     """Answers the POST of a TokenRequest."""
     requests = _requests()
-    options = write_options(context, "CreateOptions")
+    options = create_options(context)
     tree = await read_posted(context, requests, options, keeps_system_fields=True)
     spec = tree.setdefault("spec", {})
     if spec.get("expirationSeconds") is None:

@@ -52,13 +52,20 @@ def normalize(tree: Object, definition: str) -> list[str]:
 
 
 class TypeFault(ValueError):  # noqa: N818 - what is at fault is the value
-    """A value that does not fit its Go type. Its path is collected while the exception propagates."""
+    """A value that does not fit its Go type. Its path is collected while the exception propagates.
 
-    def __init__(self, found: str, wanted: str) -> None:
+    As Go's decoder, a reader goes on after a fault and reports the first one at the end. A type with a decoder of its
+    own `aborts` the decoding; its fault is the one that is reported.
+    """
+
+    def __init__(self, found: str, wanted: str, *, aborts: bool = False, text: str = "") -> None:
         self.found = found
         self.wanted = wanted
+        self.aborts = aborts
         self.struct = ""
         self.path = ""
+        # The message of a fault that is not one of types.
+        self._text = text
 
     def inside(self, struct: str, field: str) -> None:
         self.struct = self.struct or struct
@@ -66,7 +73,7 @@ class TypeFault(ValueError):  # noqa: N818 - what is at fault is the value
 
     def __str__(self) -> str:
         place = f"Go struct field {self.struct}.{self.path}" if self.path else "Go value"
-        return f"json: cannot unmarshal {self.found} into {place} of type {self.wanted}"
+        return self._text or f"json: cannot unmarshal {self.found} into {place} of type {self.wanted}"
 
 
 class _Field(NamedTuple):
@@ -125,6 +132,7 @@ def _reader(
     def read(tree: Json, unknown: list[str]) -> Json:
         if type(tree) is not dict:
             raise TypeFault(json_type(tree), go_type)
+        first: TypeFault | None = None
         for key, value in list(tree.items()):
             field = fields.get(key)
             if field is None:
@@ -142,13 +150,18 @@ def _reader(
                 made = convert(value, unknown)
             except TypeFault as fault:
                 fault.inside(name, key)
-                raise
+                if fault.aborts:
+                    raise
+                first = first or fault
+                continue
             if len(unknown) != before:
                 unknown[before:] = [_join(key, rest) for rest in unknown[before:]]
             if not made and (drops_empty or has_default):
                 del tree[key]
             elif made is not value:
                 tree[key] = made
+        if first is not None:
+            raise first
         for key, make in always:
             if key not in tree:
                 tree[key] = make()
@@ -293,6 +306,7 @@ def _list(inner: _Value, go_type: str) -> Convert:
     def read(items: Json, unknown: list[str]) -> Json:
         if type(items) is not list:
             raise TypeFault(json_type(items), go_type)
+        first: TypeFault | None = None
         for position, item in enumerate(items):
             if type(item) is plain:
                 continue
@@ -300,11 +314,19 @@ def _list(inner: _Value, go_type: str) -> Convert:
                 items[position] = inner.absent()
                 continue
             before = len(unknown)
-            made = convert(item, unknown)
+            try:
+                made = convert(item, unknown)
+            except TypeFault as fault:
+                if fault.aborts:
+                    raise
+                first = first or fault
+                continue
             if len(unknown) != before:
                 unknown[before:] = [_join(f"[{position}]", rest) for rest in unknown[before:]]
             if made is not item:
                 items[position] = made
+        if first is not None:
+            raise first
         return items
 
     return read
@@ -319,6 +341,7 @@ def _map(inner: _Value, go_type: str) -> Convert:
             raise TypeFault(json_type(entries), go_type)
         if all_plain(map(type, entries.values())):
             return entries
+        first: TypeFault | None = None
         for key, entry in entries.items():
             if type(entry) is plain:
                 continue
@@ -326,11 +349,19 @@ def _map(inner: _Value, go_type: str) -> Convert:
                 entries[key] = inner.absent()
                 continue
             before = len(unknown)
-            made = convert(entry, unknown)
+            try:
+                made = convert(entry, unknown)
+            except TypeFault as fault:
+                if fault.aborts:
+                    raise
+                first = first or fault
+                continue
             if len(unknown) != before:
                 unknown[before:] = [_join(key, rest) for rest in unknown[before:]]
             if made is not entry:
                 entries[key] = made
+        if first is not None:
+            raise first
         return entries
 
     return read
@@ -349,7 +380,7 @@ def _bytes(value: Json, unknown: list[str]) -> Json:
     try:
         data = base64.b64decode(clean, validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError(f"illegal base64 data at input byte {_bad_byte(value)}") from None
+        raise TypeFault("", "", text=f"illegal base64 data at input byte {_bad_byte(value)}") from None
     return base64.b64encode(data).decode() if clean != value or clean[-1:] == "=" else value
 
 
@@ -386,13 +417,13 @@ def _int_or_string(value: Json, _unknown: list[str]) -> Json:
         return value
     number = type(value) in (int, float)
     shown = f"number {float_text(value) if type(value) is float else value}" if number else json_type(value)
-    raise TypeFault(shown, "int32")
+    raise TypeFault(shown, "int32", aborts=True)
 
 
 def _time(parse: Callable[[str], Any], write: Callable[[Any], str]) -> Convert:
     def read(value: Json, _unknown: list[str]) -> Json:
         if type(value) is not str:
-            raise TypeFault(json_type(value), "string")
+            raise TypeFault(json_type(value), "string", aborts=True)
         return write(parse(value))
 
     return read
