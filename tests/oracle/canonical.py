@@ -28,6 +28,8 @@ _PATTERN = re.compile(
     # Versions in messages, and the file of a scheme, which depends on how the program was built.
     r"|(?P<before>in the precondition \(|in record \(|, current: "
     r"|ResourceVersion(?: in precondition| in object meta)?: )(?P<version>\d+)\b(?!-)"
+    # The hash of an OpenAPI document, which contains the version of the program.
+    r"|\?hash=(?P<hash>[0-9A-F]{128})"
     r'|in scheme \\?"(?P<scheme>[\w./:-]+)'
 )
 
@@ -92,6 +94,8 @@ def canonical(body: bytes, names: Names) -> str:
                 return f"{found['before']}<version>"
             case "scheme":
                 return "in scheme <file>"
+            case "hash":
+                return "?hash=<hash>"
             case "age":
                 return '"<age>"'
         return "<microtime>" if found["fraction"] else "<time>"

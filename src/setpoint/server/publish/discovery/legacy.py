@@ -7,12 +7,20 @@ import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from setpoint.objects.gvk import GroupVersion, version_priority
+from setpoint.objects.gvk import GroupResource, GroupVersion, version_priority
 from setpoint.objects.tree import Object
 from setpoint.schema.crd.conditions import TERMINATING
 from setpoint.server.registry.registry import Registry
 from setpoint.server.registry.resource import Resource, Subresource
 
+# The versions in which kube-apiserver stores resources of a newer version.
+_STORED_VERSIONS = {
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): "v1beta1",
+    GroupResource("certificates.k8s.io", "clustertrustbundles"): "v1beta1",
+    GroupResource("certificates.k8s.io", "podcertificaterequests"): "v1beta1",
+    GroupResource("resource.k8s.io", "devicetaintrules"): "v1beta2",
+    GroupResource("storagemigration.k8s.io", "storageversionmigrations"): "v1beta1",
+}
 _WHILE_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
 
 
@@ -70,7 +78,9 @@ def resource_list(registry: Registry, gv: GroupVersion) -> Object | None:
     if resources is None:
         return None
     shown = [entry for resource in resources for entry in _entries(registry, resource)]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": str(gv), "resources": shown}
+    # As on kube-apiserver, only the document of the core group has no apiVersion.
+    named = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if gv.group else {})
+    return {**named, "groupVersion": str(gv), "resources": shown}
 
 
 def _entries(registry: Registry, resource: Resource) -> Iterator[Object]:
@@ -120,5 +130,7 @@ def storage_version_hash(resource: Resource) -> str:
     stored = GroupVersion.parse(resource.storage.api_version)
     if resource.crd is not None and stored.version not in resource.crd.served_versions():
         return ""
-    text = f"{stored.group}/{stored.version}/{resource.kind}"
+    # Clients compare the hash with that of another server, so the version is that of kube-apiserver's store.
+    version = _STORED_VERSIONS.get(resource.group_resource, stored.version)
+    text = f"{stored.group}/{version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
