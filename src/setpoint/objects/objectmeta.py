@@ -252,6 +252,13 @@ class _Regular(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     managed_fields: Annotated[list[_RegularManager], msgspec.Meta(min_length=1)] | msgspec.UnsetType = _UNSET
 
 
+def resets_managers(tree: Json) -> bool:
+    """Returns True if the metadata of an object has an empty list of managers, which a write resets: unlike other empty
+    lists, this one differs from an absent one until the field manager has read the list."""
+    metadata = tree.get("metadata") if type(tree) is dict else None
+    return type(metadata) is dict and metadata.get("managedFields") == []
+
+
 def is_regular(metadata: Json) -> bool:
     """Returns True if coercing would neither change the metadata nor find an unknown field."""
     try:

@@ -56,7 +56,10 @@ class CustomShape:
         return {}
 
     def normalize(self, tree: Object) -> list[str]:
+        resets = objectmeta.resets_managers(tree)
         tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
+        if resets:
+            tree["metadata"]["managedFields"] = []
         dropped = self.compiled.normalize(tree)
         return sorted([*dropped, *unknown]) if unknown else dropped
 

@@ -4,6 +4,8 @@ The parts of an object that a patch does not change have that order; changed par
 keys. Clients compare messages, so the order matters.
 """
 
+import re
+
 from setpoint.objects.gotext import RawJson, ordered_json
 from setpoint.objects.tree import Json, Object
 from setpoint.server.codec.protobuf.message_table import MessageField, table
@@ -39,6 +41,37 @@ def _ordered(value: Json, message: str | None) -> Json:
         else:
             found[name] = _ordered(value[name], field.type if field is not None else None)
     return found
+
+
+_PLACE = re.compile(r"(?<=Go struct field )(\w+)\.(\S+)(?= of type )")
+
+
+def with_embedded_structs(text: str, api_version: str, kind: str) -> str:
+    """Returns an error of the JSON decoder with the names of embedded structs, which Go adds to the path of a field
+    although JSON does not show them: `spec.volumes.VolumeSource.emptyDir`."""
+    message = table().message_of(api_version, kind)
+
+    def completed(found: re.Match[str]) -> str:
+        inner, parts = message, []
+        for name in found[2].split("."):
+            names, inner = _place(inner, name)
+            parts += names
+        return f"{found[1]}.{'.'.join(parts)}"
+
+    return _PLACE.sub(completed, text)
+
+
+def _place(message: str | None, name: str) -> tuple[list[str], str | None]:
+    """Returns the names of the embedded structs around a field and its own, and the message of the field."""
+    fields = table().messages.get(message or "", ())
+    for field in fields:
+        if not field.is_embedded and field.name == name:
+            return [name], field.type
+    for field in fields:
+        if field.is_embedded and name in struct_fields(field.type):
+            names, inner = _place(field.type, name)
+            return [field.go_name, *names], inner
+    return [name], None
 
 
 def struct_fields(message: str) -> dict[str, MessageField]:

@@ -17,6 +17,7 @@ from setpoint.objects.sorted_json import in_order
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.schema.pruning import META_FIELDS
+from setpoint.server.codec.go_json import with_embedded_structs
 from setpoint.server.offload import YAML_FACTOR
 from setpoint.server.registry.builtin_shape import shape_of
 from setpoint.server.registry.resource import Resource
@@ -38,6 +39,18 @@ class OtherKind(BadRequest):
     @classmethod
     def of(cls, claimed: GroupVersionKind, resource: Resource, why: str) -> Self:
         error = cls(f"{claimed.kind} in version {quote(claimed.version)} cannot be handled as a {resource.kind}: {why}")
+        error.why = why
+        return error
+
+
+class MissingKind(BadRequest):
+    """A custom resource without a kind. `why` is the reason alone."""
+
+    why: str = ""
+
+    @classmethod
+    def of(cls, kind: str, why: str, data: bytes) -> Self:
+        error = cls.unrecognized(kind, why, data)
         error.why = why
         return error
 
@@ -125,6 +138,10 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
     body = read_body(context, resource.gvk, custom=resource.is_custom, find_duplicates=validation != IGNORE)
     try:
         tree = check_kind(body.tree, resource, context.request.body)
+    except MissingKind as error:
+        if validation == IGNORE:
+            raise BadRequest.not_decodable(resource.kind, resource.version, error.why) from None
+        raise
     except BadRequest:
         if resource.is_custom and validation != IGNORE:
             _warn_of_all(context, body.tree, resource)
@@ -138,7 +155,8 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
         unknown = resource.shape.normalize(tree)
     except ValueError as error:
         claimed = tree.get("kind") if resource.is_custom else resource.kind
-        raise BadRequest.not_decodable(resource.kind, resource.version, str(error), claimed=claimed) from None
+        why = with_embedded_structs(str(error), resource.api_version, resource.kind)
+        raise BadRequest.not_decodable(resource.kind, resource.version, why, claimed=claimed) from None
     if (unknown or body.repeated) and validation != IGNORE:
         texts = [*map(unknown_field, unknown)]
         if not resource.is_custom and media_type(context) == JSON:
@@ -205,7 +223,7 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
     found by the validation."""
     text = data.decode("utf-8", "replace")
     if not tree.get("kind"):
-        raise BadRequest.unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
+        raise MissingKind.of(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
     if tree.get("apiVersion") != resource.api_version:
         raise _other_version(tree.get("apiVersion") or "", resource)
 

@@ -6,6 +6,7 @@ from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
 from setpoint.objects.field import FieldError
 from setpoint.objects.lazy import lazy
+from setpoint.objects.objectmeta import resets_managers
 from setpoint.objects.tree import Object
 from setpoint.schema import builtin
 from setpoint.schema.validation import Verdict
@@ -41,7 +42,11 @@ class BuiltinShape:
             nullify_empty(tree, self._definition)
 
     def normalize(self, tree: Object) -> list[str]:
-        return normalize(tree, self._definition)
+        resets = resets_managers(tree)
+        unknown = normalize(tree, self._definition)
+        if resets:
+            tree["metadata"]["managedFields"] = []
+        return unknown
 
     def complete(self, tree: Object) -> None:
         normalize(tree, self._definition)

@@ -23,7 +23,7 @@ from setpoint.objects.sorted_json import in_order
 from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.server.codec.conversion_text import conversion_fault
-from setpoint.server.codec.go_json import in_struct_order
+from setpoint.server.codec.go_json import in_struct_order, with_embedded_structs
 from setpoint.server.codec.request_body import OtherKind, check_kind, claimed_kind, media_type
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
@@ -72,7 +72,7 @@ class Patch(NamedTuple):
     repeated: list[str]
     # Applies the patch with the keys in the order that errors show; None if errors show the patch itself.
     apply_in_order: Callable[[Object], Json] | None = None
-    shown: Json = None
+    body: bytes = b""
 
     def in_order(self, resource: Resource, before: bytes) -> Json:
         """Returns the patched object with its keys in the order in which the real server reads and shows them;
@@ -86,7 +86,7 @@ class Patch(NamedTuple):
     def text(self, resource: Resource, before: bytes) -> str:
         """Returns the text that errors show: the patched object, or the patch as the real server leaves it."""
         if self.apply_in_order is None:
-            return format_v(_used(self.shown, codec.decode(before)))
+            return format_v(_used(codec.decode(self.body), codec.decode(before)))
         return ordered_json(self.in_order(resource, before))
 
 
@@ -124,17 +124,18 @@ def _read_patch(context: Context, resource: Resource, media_type: str, options: 
         return Patch(
             lambda live: jsonpatch.apply(live, operations),
             repeated,
-            lambda live: jsonpatch.apply_in_order(live, operations),
+            # Decoded again: the values of the operations become part of the object, and are changed there.
+            lambda live: jsonpatch.apply_in_order(live, jsonpatch.decode(codec.decode(body), strict=strict)),
         )
     if media_type == MERGE_PATCH:
         return Patch(
             lambda live: mergepatch.apply(live, tree, strict=strict),
             repeated,
-            lambda live: mergepatch.apply_in_order(live, tree, strict=strict),
+            lambda live: mergepatch.apply_in_order(live, codec.decode(body), strict=strict),
         )
     schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
     whole = _with_integers(tree)
-    return Patch(lambda live: strategic.merge(live, whole, schema), repeated, shown=tree)
+    return Patch(lambda live: strategic.merge(live, whole, schema), repeated, body=body)
 
 
 def _with_integers(value: Json) -> Json:
@@ -236,7 +237,7 @@ def _fault(resource: Resource, change: Patch, patched: Json, error: Exception) -
         claimed_kind(patched)
         resource.shape.normalize(patched)
     except ValueError as fault:
-        return str(fault)
+        return with_embedded_structs(str(fault), resource.api_version, resource.kind)
     return str(error)
 
 

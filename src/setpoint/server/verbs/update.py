@@ -1,5 +1,6 @@
 """PUT: replaces the stored object."""
 
+from setpoint.objects.errors import Conflict
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.tree import Object, copy
 from setpoint.server.codec.request_body import read_object
@@ -7,8 +8,9 @@ from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
+from setpoint.server.request.list_options import parse_revision
 from setpoint.server.request.write_options import write_options
-from setpoint.server.verbs.write_path import Written, create_object, refuse_name, update_object
+from setpoint.server.verbs.write_path import Written, create_object, refuse_name, update_object, upstream_key
 
 
 async def update(context: Context, resource: Resource) -> Response:
@@ -24,6 +26,12 @@ async def update(context: Context, resource: Resource) -> Response:
         return made
 
     async def created() -> Written:
+        metadata = tree["metadata"]
+        if uid := metadata.get("uid"):
+            key = resource.storage.key(metadata.get("namespace", ""), info.name)
+            where = upstream_key(resource, key, dry_run=options.dry_run)
+            raise Conflict.precondition(resource.group_resource, info.name, key=where, wanted=uid, found="")
+        parse_revision(metadata.pop("resourceVersion", ""))
         return await create_object(context, resource, tree, options)
 
     creates = resource.strategy.allows_create_on_update and not info.subresource

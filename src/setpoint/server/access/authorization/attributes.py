@@ -1,13 +1,14 @@
 """The attributes of a request for the authorizer, and the additional checks of requests that need further
 permissions."""
 
-from setpoint.objects import fields
+from setpoint.objects import fields, labels
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.gvk import GroupResource
 from setpoint.objects.names import path_segment
 from setpoint.server.access.authorization.authorizer import refusal
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
+from setpoint.server.request.list_options import parse_number
 from setpoint.server.requestinfo import RequestInfo
 
 # The verbs that have a field selector.
@@ -22,6 +23,10 @@ def request_attributes(context: Context) -> RequestInfo:
     if info.name or info.verb not in SELECTING or "fieldSelector=" not in context.request.query:
         return info
     try:
+        # As on kube-apiserver, the other options must be valid too.
+        labels.parse(context.parameter("labelSelector"))
+        parse_number(context.parameter("limit"))
+        parse_number(context.parameter("timeoutSeconds"))
         name = fields.parse(context.parameter("fieldSelector")).exact("metadata.name")
     except BadRequest:
         return info
