@@ -22,7 +22,8 @@ _PATTERN = re.compile(
     # The range of the services, and those of the ServiceCIDRs of other episodes.
     r"|(?P<ip>\b10\.(?:0|1\d\d)\.\d{1,3}\.(?!0/)\d{1,3}\b)"
     rf"|(?P<name>gen-[a-z0-9]+-{_SAFE}{{5}}\b)"
-    rf"|(?P<access>kube-api-access-{_SAFE}{{5}})"
+    rf"|kube-api-access-(?P<access>{_SAFE}{{5}})\b"
+    r'|(?P<label>"?continue"?: "?)(?P<token_of_page>eyJ[\w-]{9,})'
     r'|"(?P<token>ey[\w-]{20,}\.[\w-]+\.[\w-]+)"'
     r'|(?P<age>"\d{1,3}s"|"<invalid>")'
     # Versions in messages, and the file of a scheme, which depends on how the program was built.
@@ -84,10 +85,12 @@ def canonical(body: bytes, names: Names) -> str:
             case "page":
                 rest = f'{found["more"]}"<listrv>"' if found["more"] else ""
                 return f'"continue":"<continue:{names.number("continue", found["continue"])}>"{rest}'
+            case "token_of_page":
+                return f"{found['label']}<continue:{names.number('continue', found['token_of_page'])}>"
             case "port_number":
                 return f'{found["port"]}"<port:{names.number("port", found["port_number"])}>"'
             case "access":
-                return "kube-api-access-<generated>"
+                return f"kube-api-access-<access:{names.number('access', found['access'])}>"
             case "token":
                 return '"<token>"'
             case "version":

@@ -56,14 +56,22 @@ class Episode:
         self.parted = False
 
     def set_up(self) -> Iterator[Outcome]:
-        """Creates the namespace of the episode, and the service account that its pods need."""
+        """Creates the namespace of the episode, the service account that its pods need, and the pods of bindings."""
         if not self.kind.namespaced:
             return
         labels = {"ep": "{ep}"}
-        made = [("/api/v1/namespaces", "namespaces/v1", {"metadata": {"name": "ns-{ep}", "labels": labels}})]
-        if self.kind.resource == "pods":
+        made: list[tuple[str, str, dict[str, Any]]] = [
+            ("/api/v1/namespaces", "namespaces/v1", {"metadata": {"name": "ns-{ep}", "labels": labels}})
+        ]
+        if self.kind.resource in ("pods", "bindings"):
             path = "/api/v1/namespaces/ns-{ep}/serviceaccounts"
             made.append((path, "serviceaccounts/v1", {"metadata": {"name": "default"}}))
+        if self.kind.resource == "bindings":
+            spec: dict[str, Any] = {"containers": [{"name": "a", "image": "nginx"}]}
+            path = "/api/v1/namespaces/ns-{ep}/pods"
+            made += [
+                (path, "pods/v1", {"metadata": {"name": f"o{number}-{{ep}}"}, "spec": spec}) for number in range(4)
+            ]
         for path, kind, tree in made:
             yield self.send(Request("POST", path, headers=_JSON, body=tree, kind=kind, verb="create"))[0]
 

@@ -59,7 +59,9 @@ class Generator:
         self._actions = [(weight, make) for weight, verb, make in actions if verb in kind.verbs or verb == "get"]
         for name, verbs in sorted(kind.subresources.items()):
             if make := MAKERS.get(name):
-                self._actions.append((1.3, lambda name=name, verbs=verbs, make=make: make(self, name, verbs)))  # type: ignore[misc]
+                # A status has as many forms of writes as the object.
+                weight = 2.6 if name == "status" else 1.3
+                self._actions.append((weight, lambda name=name, verbs=verbs, make=make: make(self, name, verbs)))  # type: ignore[misc]
 
     def next(self) -> Request:
         """The next request; the first ones create objects."""

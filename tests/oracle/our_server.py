@@ -31,7 +31,7 @@ def our_server(directory: Path, files: Files, *, plain: bool = True, controllers
         *("--listen", "127.0.0.1:0", "--kubeconfig", str(kubeconfig), f"--controllers={controllers}"),
         *("--token-auth-file", str(files.users), "--anonymous-auth", "always"),
         *("--service-cluster-ip-range", SERVICE_RANGE, "--service-account-issuer", ISSUER),
-        *("--service-account-signing-key-file", str(files.signing_key), "--history-revisions", "5000"),
+        *("--service-account-signing-key-file", str(files.signing_key), "--history-revisions", "500000"),
     ]
     if plain:
         options.append("--plain-http")

@@ -9,7 +9,7 @@ import msgspec
 from tests.oracle.canonical import Names
 from tests.oracle.users import TOKENS
 
-_TOKEN = re.compile(r'"<port:(\d+)>"|<(uid|rv|ip|name|continue):(\d+)>|<(?:micro)?time>')
+_TOKEN = re.compile(r'"<port:(\d+)>"|<(uid|rv|ip|name|continue|access):(\d+)>|<(?:micro)?time>')
 # The episode of a request that is part of none.
 NO_EPISODE = "none"
 

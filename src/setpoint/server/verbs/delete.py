@@ -83,7 +83,7 @@ async def delete_object(
         if item is None:
             raise NotFound.of(resource.group_resource, name)
         tree = await context.decoded(resource, item)
-        _check_preconditions(resource, name, options, tree)
+        check_preconditions(resource, name, options, tree)
         if not admitted:
             operation.old = tree
             await admission.mutate(context, operation)
@@ -94,7 +94,8 @@ async def delete_object(
             item = failed.actual
 
 
-def _check_preconditions(resource: Resource, name: str, options: DeleteOptions, tree: Object) -> None:
+def check_preconditions(resource: Resource, name: str, options: DeleteOptions, tree: Object) -> None:
+    """Raises Conflict if an object does not have the uid or the resourceVersion that the options demand."""
     uid, version = meta.uid(tree), meta.resource_version(tree)
     if own := resource.strategy.precondition_text:
         for name_of, wanted, found in (

@@ -9,7 +9,9 @@ from setpoint.objects.errors import (
     StatusCause,
     TooManyRequests,
 )
+from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
+from setpoint.objects.names import path_segment
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.codec.delete_options import DeleteOptions, from_tree
@@ -22,12 +24,18 @@ from setpoint.server.registry.strategy import Strategy
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, truth
 from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
-from setpoint.server.verbs.delete import delete_object
+from setpoint.server.verbs.delete import check_preconditions, delete_object
 from setpoint.server.verbs.get import read
 from setpoint.server.verbs.write_path import update_object, upstream_key
 from setpoint.store.contract import ExpectationFailed
 
 _BINDING, _EVICTION = GroupVersionKind("", "v1", "Binding"), GroupVersionKind("policy", "v1", "Eviction")
+_EVICTED: Object = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 # Parameters of CONNECT that are not plain text.
@@ -61,6 +69,8 @@ async def bind(context: Context, resource: Resource) -> Response:
         raise BadRequest('Binding "" is invalid: target.name: Required value: name the node the pod is to run on')
     if not name:
         raise BadRequest("Name parameter required.")
+    if problems := path_segment(name):
+        raise BadRequest(f"Name parameter invalid: {quote(name)}: {'; '.join(problems)}")
 
     key, store = pods.storage.key(context.info.namespace, name), context.services.store
     while True:
@@ -108,7 +118,9 @@ def _bound(context: Context, pod: Object, node: str, metadata: Object) -> Object
     for field in ("annotations", "labels"):
         if isinstance(given := metadata.get(field), dict) and given:
             pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **given}
-    found = pod.setdefault("status", {}).setdefault("conditions", [])
+    status = pod.setdefault("status", {})
+    status.pop("nominatedNodeName", None)
+    found = status.setdefault("conditions", [])
     scheduled = conditions.find(found, "PodScheduled")
     if scheduled is None or scheduled.get("status") != "True":
         now = format_time(context.services.clock.now())
@@ -129,8 +141,36 @@ async def evict(context: Context, resource: Resource) -> Response:
     options = from_tree(tree.get("deleteOptions"))
     options = options._replace(dry_run=options.dry_run or write.dry_run)
     await _spend_budget(context, pod, options)
+    if not options.dry_run:
+        await _mark_evicted(context, resource, name, options)
+        # Checked with the mark, which gave the pod another version.
+        options = options._replace(resource_version=None)
     await delete_object(context, resource, context.info.namespace, name, options, admitted=True)
     return await json_answer(context, _SUCCESS, 201)
+
+
+async def _mark_evicted(context: Context, pods: Resource, name: str, options: DeleteOptions) -> None:
+    """Adds the condition to a pod that tells its owner about the disruption."""
+    key, store = pods.storage.key(context.info.namespace, name), context.services.store
+    while True:
+        item = await store.get(key)
+        if item is None:
+            raise NotFound.of(pods.group_resource, name)
+        pod = pods.item(item)
+        check_preconditions(pods, name, options, pod)
+        found = pod.setdefault("status", {}).setdefault("conditions", [])
+        old = conditions.find(found, _EVICTED["type"])
+        if old is not None and all(old.get(field) == value for field, value in _EVICTED.items()):
+            return
+        now = format_time(context.services.clock.now())
+        since = old["lastTransitionTime"] if old is not None and old.get("status") == "True" else now
+        new = {**_EVICTED, "lastProbeTime": None, "lastTransitionTime": since}
+        found[:] = [new if each is old else each for each in found] if old is not None else [*found, new]
+        try:
+            await context.services.commit(key, pods.encode(pod), item.revision, context.actor(""), context.cause)
+        except ExpectationFailed:
+            continue
+        return
 
 
 async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:
