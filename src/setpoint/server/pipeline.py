@@ -290,7 +290,7 @@ class Pipeline:
         """Sets the form of the answer before any work is done. Extensions answer with content of their own, which is no
         object."""
         info = context.info
-        if info.verb == "patch" and not resource.is_custom:
+        if info.verb == "patch":
             check_media_type(media_type(context), resource)
         below = resource.subresources.get(info.subresource)
         try:

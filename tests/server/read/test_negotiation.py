@@ -271,7 +271,8 @@ def test_the_table_of_every_built_in_kind_can_tell_a_bookmark() -> None:
     for resource in builtin_resources.resources():
         tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": "5"}}
         told = TableMaker(resource, "meta.k8s.io/v1", "None").of_bookmark(tree, START, headers=True)
-        assert len(told["rows"][0]["cells"]) == len(told["columnDefinitions"]), resource.resource
+        undefined = 1 if resource.resource == "ipaddresses" else 0  # as on kube-apiserver
+        assert len(told["rows"][0]["cells"]) == len(told["columnDefinitions"]) + undefined, resource.resource
         assert told["rows"][0]["object"]["metadata"] == {"resourceVersion": "5"}
 
 

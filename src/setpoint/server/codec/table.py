@@ -50,8 +50,8 @@ class Cells(Protocol):
 class BuiltinCells:
     """The columns of a built-in kind, as its strategy lists them."""
 
-    def __init__(self, kind: str, columns: Sequence[Column]) -> None:
-        self._columns = columns or _DEFAULT
+    def __init__(self, kind: str, columns: Sequence[Column], undefined: Sequence[Column] = ()) -> None:
+        self._columns = [*(columns or _DEFAULT), *undefined]
         texts = {**_DESCRIPTIONS, **_texts().get(kind, {})}
         self.headers: list[Object] = [
             {
@@ -61,7 +61,7 @@ class BuiltinCells:
                 "description": column.description or texts.get(column.name, ""),
                 "priority": column.priority,
             }
-            for column in self._columns
+            for column in columns or _DEFAULT
         ]
 
     def cells(self, tree: Object, now: datetime) -> list[Json]:
@@ -73,7 +73,8 @@ def cells_of(resource: Resource) -> Cells:
     version = resource.crd.version(resource.version) if resource.crd is not None else None
     if version is not None:
         return crd_table.PrinterColumns(version.additional_printer_columns)
-    return BuiltinCells(resource.kind, resource.strategy.columns)
+    strategy = resource.strategy
+    return BuiltinCells(resource.kind, strategy.columns, strategy.undefined_columns)
 
 
 def has_rows(resource: Resource) -> bool:

@@ -299,5 +299,6 @@ class Resource:
 
     def reset_fields(self, subresource: str) -> fieldset.FieldSet:
         """Returns the fields that writes through the endpoint never change."""
-        paths = self.strategy.reset_fields.get(subresource, ())
+        # The status of an object that is not stored has no endpoint of its own.
+        paths = self.strategy.reset_fields.get(subresource, ()) if self.verbs != CREATE_ONLY else ()
         return fieldset.from_paths(*(tuple(f"f:{name}" for name in path.split(".")) for path in paths))

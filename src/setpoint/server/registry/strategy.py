@@ -97,6 +97,8 @@ class Strategy:
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
     columns: ClassVar[Sequence[Column]] = ()
+    # Columns at the end of which a Table has cells, but no definitions.
+    undefined_columns: ClassVar[Sequence[Column]] = ()
     # The number of seconds after which the log removes an object; None if never. A server may set its own.
     ttl: float | None = None
     # Annotations of the full object that PartialObjectMetadata omits: they carry fields of an older version.

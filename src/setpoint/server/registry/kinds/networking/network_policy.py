@@ -165,6 +165,7 @@ class IPAddressStrategy(ValidatingStrategy):
     )
     declared_of_new = ("spec.parentRef.resource Required", "spec.parentRef.name Required")
     columns = (NAME, Column("ParentRef", _parent))
+    undefined_columns = (AGE,)
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return ip_problems(name)

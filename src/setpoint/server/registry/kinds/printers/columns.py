@@ -63,7 +63,8 @@ def age(*path: str, absent: str = UNKNOWN) -> Cell:
 
 NAME = Column("Name", field("metadata", "name"), format="name")
 AGE = Column("Age", age("metadata", "creationTimestamp"))
-CREATED_AT = Column("Created At", field("metadata", "creationTimestamp"), "date")
+# The zero time of Go stands for an absent one, as in bookmarks.
+CREATED_AT = Column("Created At", field("metadata", "creationTimestamp", absent="0001-01-01T00:00:00Z"), "date")
 
 
 def selector(*path: str) -> Cell:
