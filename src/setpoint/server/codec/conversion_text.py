@@ -1,6 +1,6 @@
-"""The faults that kube-apiserver finds when it converts the result of a strategic merge patch to a Go struct.
+"""The faults in the conversion of the result of a strategic merge patch to a Go struct, as on kube-apiserver.
 
-The result is a map whose values are converted one by one, in the order of the struct. The rules and the messages are
+The result is a map. Its values are converted one by one, in the order of the struct. The rules and the messages are
 those of Go's reflection, not those of a JSON decoder: `cannot restore struct from: slice`, `unrecognized type: string`.
 """
 

@@ -171,7 +171,7 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
 
 
 def claimed_kind(body: Json) -> GroupVersionKind:
-    """Returns the kind that a body names, with empty parts where it names none. Raises ValueError."""
+    """Returns the kind that a body names, with empty parts if there are none. Raises ValueError."""
     tree: Object = {} if body is None else body
     if type(tree) is not dict:
         raise ValueError(f"{PARSE_ERROR}json: cannot unmarshal {json_type(tree)} into Go value of type {_TYPE_META}")

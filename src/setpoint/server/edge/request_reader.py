@@ -17,7 +17,7 @@ _MAX_REPEATS = 256
 
 
 class RequestReceiver(Protocol):
-    """The connection whose requests are read."""
+    """The connection that the requests come from."""
 
     def request_begun(self) -> None:
         """Handles the first byte of a request."""

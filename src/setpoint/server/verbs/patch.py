@@ -91,7 +91,7 @@ class Patch(NamedTuple):
 
 
 def _used(patch: Json, live: Json) -> Json:
-    """Returns what the merge leaves of a strategic patch: without the directive of an object that is replaced, and
+    """Returns the rest of a strategic patch after the merge: without the directive of an object that is replaced, and
     without the nulls of fields that the object does not have."""
     if type(patch) is not dict or type(live) is not dict:
         return patch

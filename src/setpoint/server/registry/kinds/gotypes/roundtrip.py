@@ -51,7 +51,7 @@ def normalize(tree: Object, definition: str) -> list[str]:
     return unknown
 
 
-class TypeFault(ValueError):  # noqa: N818 - what is at fault is the value
+class TypeFault(ValueError):  # noqa: N818 - the value is at fault
     """A value that does not fit its Go type. Its path is collected while the exception propagates.
 
     As Go's decoder, a reader goes on after a fault and reports the first one at the end. A type with a decoder of its
