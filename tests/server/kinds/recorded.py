@@ -27,6 +27,7 @@ _ELSEWHERE = (
     "crud/crud-pod-serviceaccount-admission",
     "errors/err-fieldmanager-invalid",
     "errors/err-order-of-checks",
+    "crud/crud-managers-and-embedded-structs",
 )
 NOW = datetime(2024, 5, 1, 10, 5, tzinfo=UTC)
 _TOKEN = "abcdefgh"
