@@ -11,6 +11,7 @@ AREAS = {"ssa": 181, "patch": 44, "crd": 49, "cel": 5, "crud": 133, "errors": 25
 BEYOND = {
     "crd-create-minimal": "the server itself writes the status of a CRD",
     "crud-put-create": "an empty list that the server reads as none",
+    "err-metadata-of-updates": "an empty list that the server reads as none",
     "crud-service-types": "the server allocates and releases addresses and ports",
     "crud-scale-hpa-v1-v2": "autoscalers are converted between versions",
     "life-finalizers-deletiontimestamp-cleared": "the write is not what was stored",
