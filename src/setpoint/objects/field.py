@@ -41,7 +41,7 @@ class _Omitted:
 
 OMITTED: Any = _Omitted()
 
-_INDEX = re.compile(r"\[\d+\]")
+_INDEX = re.compile(r"\[[^\]]*\]")
 _TYPE_WORDS = {
     FieldErrorType.NOT_FOUND: "NotFound",
     FieldErrorType.REQUIRED: "Required",
@@ -149,22 +149,35 @@ def key(path: str, name: str) -> str:
 def declared_last(errors: Iterable[FieldError], rules: Sequence[str]) -> list[FieldError]:
     """Returns the errors with those of some rules at the end, in the order of the rules.
 
-    A rule is a path, in which `[*]` is any index, the kind of the error, and the detail if needed:
+    A rule is a path, in which `[*]` is any index or key, the kind of the error, and the detail if needed:
     `rules[*].verbs Required`. The beginning of the detail suffices.
     """
     first: list[FieldError] = []
-    last: list[tuple[int, FieldError]] = []
+    last: list[tuple[list[int], FieldError]] = []
     for error in errors:
-        place = f"{_INDEX.sub('[*]', error.field)} {_TYPE_WORDS[error.type]}"
-        text = f"{place} {error.detail}"
-        found = (at for at, rule in enumerate(rules) if rule == place or f"{text} ".startswith(f"{rule} "))
+        path = _INDEX.sub("[*]", error.field)
+        place = f"{path} {_TYPE_WORDS[error.type]}"
+        text = f"{place} {error.detail} "
+        found = (at for at, rule in enumerate(rules) if rule == place or text.startswith(f"{rule} "))
         rank = next(found, None)
         if rank is None:
             first.append(error)
         else:
-            last.append((rank, error))
+            last.append((_order(error.field, path, rank, rules), error))
     last.sort(key=itemgetter(0))
     return first + [error for _, error in last]
+
+
+def _order(field: str, path: str, rank: int, rules: Sequence[str]) -> list[int]:
+    """Returns the place of an error: the items of a list come one after another, each with the errors of its parts."""
+    found: list[int] = []
+    end = 0
+    for position in _INDEX.findall(field):
+        end = path.index("[*]", end) + 3
+        if end == len(path) or not position[1:-1].isdigit():
+            break
+        found += [next(at for at, rule in enumerate(rules) if rule.startswith(path[:end])), int(position[1:-1])]
+    return [*found, rank]
 
 
 def without_repeats(errors: Iterable[FieldError]) -> list[FieldError]:

@@ -27,6 +27,7 @@ _DNS1123_SUBDOMAIN = rf"{_DNS1123_LABEL}(\.{_DNS1123_LABEL})*"
 _DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 
 _label = "[a-z0-9]+(?:-+[a-z0-9]+)*"
 _match_dns1123_label = re.compile(_label).fullmatch
@@ -34,6 +35,7 @@ _match_dns1123_subdomain = re.compile(rf"{_label}(?:\.{_label})*").fullmatch
 _match_dns1035_label = re.compile(rf"(?=[a-z]){_label}").fullmatch
 _match_label_key = re.compile("[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
 _match_label_value = re.compile("(?:[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*)?").fullmatch
+_match_identifier = re.compile(_IDENTIFIER).fullmatch
 _match_config_key = re.compile(_CONFIG_KEY).fullmatch
 # Several keys with slashes between them, none with a leading dot.
 _match_config_keys = re.compile(rf"(?!\.){_CONFIG_KEY}(?:/(?!\.){_CONFIG_KEY})*").fullmatch
@@ -88,6 +90,14 @@ _VALUE_ERROR = _regex_error(
     "my_value",
     "12345",
 )
+_IDENTIFIER_ERROR = _regex_error(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_'",
+    _IDENTIFIER,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+)
 _CONFIG_KEY_ERROR = _regex_error(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     _CONFIG_KEY,
@@ -121,6 +131,11 @@ def dns1123_subdomain_caseless(name: str) -> tuple[str, ...]:
         errors = (_too_long(SUBDOMAIN_LENGTH),) if byte_length(name) > SUBDOMAIN_LENGTH else ()
         return (*errors, _CASELESS_ERROR)
     return () if len(name) <= SUBDOMAIN_LENGTH else (_too_long(SUBDOMAIN_LENGTH),)
+
+
+def c_identifier(name: str) -> tuple[str, ...]:
+    """Validates an identifier of the language C."""
+    return () if _match_identifier(name) else (_IDENTIFIER_ERROR,)
 
 
 def dns1035_label(name: str, prefix: bool = False) -> tuple[str, ...]:

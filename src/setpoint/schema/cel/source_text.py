@@ -38,6 +38,8 @@ def report(source: str, problems: list[Problem]) -> str:
 def _show(source: str, problem: Problem) -> str:
     if problem.offset < 0:
         return f"ERROR: <input>:-1:0: {problem.message}"
+    if not source:
+        return f"ERROR: <input>:1:0: {problem.message}"
     start = source.rfind("\n", 0, problem.offset) + 1
     end = source.find("\n", start)
     line = source.count("\n", 0, start) + 1

@@ -93,7 +93,7 @@ _STRATEGIES: Final[Mapping[tuple[str, str], str]] = {
     ("resource.k8s.io", "DeviceTaintRule"): "resource.devices:DeviceTaintRuleStrategy",
     ("resource.k8s.io", "ResourceClaim"): "resource.devices:ResourceClaimStrategy",
     ("resource.k8s.io", "ResourceClaimTemplate"): "resource.devices:ResourceClaimTemplateStrategy",
-    ("resource.k8s.io", "ResourceSlice"): "resource.devices:ResourceSliceStrategy",
+    ("resource.k8s.io", "ResourceSlice"): "resource.resource_slices:ResourceSliceStrategy",
     ("scheduling.k8s.io", "PriorityClass"): "scheduling.priorityclass:PriorityClassStrategy",
     ("storage.k8s.io", "CSIDriver"): "storage.storage_class:CSIDriverStrategy",
     ("storage.k8s.io", "CSINode"): "storage.storage_class:CSINodeStrategy",

@@ -9,7 +9,10 @@ from setpoint.server.registry.kinds.validation.values import positive_amount, wr
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
-_TEMPLATE_METADATA = ("annotations", "labels")
+_OTHER_METADATA = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"),
+)
 
 
 def validate_claim_spec(spec: Object, path: str) -> list[FieldError]:
@@ -63,13 +66,19 @@ def _validate_data_source(source: Object, path: str) -> list[FieldError]:
     return found + wrong(child(path, "apiGroup"), group, dns1123_subdomain(group)) if group else found
 
 
+def validate_template_metadata(metadata: Object, path: str) -> list[FieldError]:
+    """Validates the metadata of a template: annotations and labels. Errors about others have the order and the names
+    of the fields in Go."""
+    found = validate_annotations(metadata.get("annotations") or {}, child(path, "annotations"))
+    found += validate_labels(metadata.get("labels") or {}, child(path, "labels"))
+    return found + [
+        forbidden(child(path, "uID" if name == "uid" else name), "cannot be set")
+        for name in _OTHER_METADATA
+        if name in metadata
+    ]
+
+
 def validate_claim_template(template: Object, path: str) -> list[FieldError]:
     """Validates a claim template: its metadata may have only labels and annotations."""
-    metadata = template.get("metadata") or {}
-    place = child(path, "metadata")
-    found = validate_annotations(metadata.get("annotations") or {}, child(place, "annotations"))
-    found += validate_labels(metadata.get("labels") or {}, child(place, "labels"))
-    for name in metadata:
-        if name not in _TEMPLATE_METADATA:
-            found.append(forbidden(child(place, name), "cannot be set"))
+    found = validate_template_metadata(template.get("metadata") or {}, child(path, "metadata"))
     return found + validate_claim_spec(template.get("spec") or {}, child(path, "spec"))

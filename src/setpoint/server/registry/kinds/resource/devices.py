@@ -1,67 +1,79 @@
-"""Devices that pods can claim: DeviceClasses, ResourceClaims, ResourceSlices, and device taints."""
+"""Devices that pods can claim: DeviceClasses, ResourceClaims and device taints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from setpoint.objects.field import (
-    FieldError,
-    duplicate,
-    forbidden,
-    index,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-    too_many,
-)
-from setpoint.objects.names import dns1123_label, dns1123_subdomain, qualified_name
+from setpoint.objects.field import FieldError, forbidden, invalid, too_many
+from setpoint.objects.names import dns1123_subdomain, qualified_name
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.base_strategy import STATUS_ALONE, ValidatingStrategy
-from setpoint.server.registry.kinds.printers.cells import field, lookup, selectable
+from setpoint.server.registry.kinds.core.claim_spec import validate_template_metadata
+from setpoint.server.registry.kinds.printers.cells import field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME, age
-from setpoint.server.registry.kinds.validation.values import enum, wrong
+from setpoint.server.registry.kinds.resource.device_claims import (
+    STATUS_RULES,
+    declared_rules,
+    validate_devices,
+    validate_selectors,
+    validate_status,
+)
+from setpoint.server.registry.kinds.resource.values import (
+    validate_configuration,
+    validate_driver,
+    validate_list,
+    validate_pool,
+    validate_taint,
+)
+from setpoint.server.registry.kinds.validation.conditions import validate_conditions
+from setpoint.server.registry.kinds.validation.values import label, wrong
 from setpoint.server.registry.strategy import Column
 
-_MAX_REQUESTS, _MAX_SELECTORS, _MAX_CONSTRAINTS, _MAX_DEVICES = 32, 32, 32, 128
-_MAX_EXPRESSION = 10 * 1024
-_MODES = ("All", "ExactCount")
-_EFFECTS = ("NoExecute", "NoSchedule", "None")
-_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_MAX_CONFIG, _MAX_CONDITIONS = 32, 8
 
 
 class DeviceClassStrategy(ValidatingStrategy):
+    declared_rules = (
+        "metadata.name Invalid",
+        "spec.selectors TooMany",
+        "spec.config TooMany",
+        "spec.config[*].opaque.driver Required",
+        "spec.config[*].opaque.driver Invalid",
+        "spec.config[*].opaque.driver TooLong",
+        "spec.extendedResourceName Invalid",
+    )
     keeps_generation = True
     returns_deleted_object = True
     status_fields = ()
     columns = (NAME, AGE)
 
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        # The generated name is validated, not its prefix.
+        return () if prefix else dns1123_subdomain(name)
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        return _validate_selectors(lookup(tree, "spec", "selectors") or [], "spec.selectors")
+        spec, before = tree.get("spec") or {}, (old or {}).get("spec") or {}
+        selectors, config, name = (
+            spec.get("selectors") or [],
+            spec.get("config") or [],
+            spec.get("extendedResourceName"),
+        )
+        found: list[FieldError] = []
+        if old is None or selectors != before.get("selectors"):
+            found += validate_selectors(selectors, "spec.selectors")
+        found += validate_list(config, "spec.config", _MAX_CONFIG, validate_configuration)
+        return found if name is None else found + _validate_extended_name(name, "spec.extendedResourceName")
 
 
-def _validate_selectors(selectors: list[Object], path: str) -> list[FieldError]:
-    """Validates CEL selectors of devices. Their variables depend on the driver, so only the syntax is checked."""
-    found = [too_many(path, len(selectors), _MAX_SELECTORS)] if len(selectors) > _MAX_SELECTORS else []
-    for position, selector in enumerate(selectors):
-        place = f"{index(path, position)}.cel"
-        if selector.get("cel") is None:
-            found.append(required(place))
-        else:
-            found += _validate_expression(selector["cel"].get("expression") or "", f"{place}.expression")
-    return found
-
-
-def _validate_expression(expression: str, path: str) -> list[FieldError]:
-    # CEL is large, and is imported only if needed.
-    from setpoint.server.registry.kinds.admissionregistration.expressions import syntax_problem
-
-    if not expression:
-        return [required(path)]
-    if len(expression.encode()) > _MAX_EXPRESSION:
-        return [too_long(path, _MAX_EXPRESSION)]
-    problem = syntax_problem(expression)
-    return [invalid(path, expression, problem)] if problem else []
+def _validate_extended_name(name: str, path: str) -> list[FieldError]:
+    found = []
+    if "/" not in name:
+        found.append(invalid(path, name, "a name must be a domain-prefixed path, such as 'example.com/my-prop'"))
+    elif "kubernetes.io/" in name:
+        found.append(invalid(path, name, 'must not have "kubernetes.io/" domain'))
+    if name.startswith("requests."):
+        found.append(invalid(path, name, 'must not have "requests." prefix'))
+    return found + wrong(path, name, qualified_name(f"requests.{name}"))
 
 
 def _state(tree: Object, _now: datetime) -> str:
@@ -96,6 +108,7 @@ def _admin_errors(devices: Object, namespace: Object) -> list[FieldError]:
 
 
 class ResourceClaimStrategy(ValidatingStrategy):
+    declared_rules = ("spec Invalid field is immutable", *declared_rules("spec.devices"), *STATUS_RULES)
     name_on_update = "before"
     returns_deleted_object = True
     status_writes_metadata = False
@@ -121,11 +134,22 @@ class ResourceClaimStrategy(ValidatingStrategy):
     def default(self, tree: Object) -> None:
         _default_devices(lookup(tree, "spec", "devices") or {})
 
+    def prepare_for_create(self, tree: Object) -> None:
+        _drop_derived(lookup(tree, "spec", "devices") or {})
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        for result in lookup(tree, "status", "allocation", "devices", "results") or ():
+            result.pop("skipNodeOperations", None)
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        return _validate_devices(lookup(tree, "spec", "devices") or {}, "spec.devices") if old is None else []
+        return validate_devices(lookup(tree, "spec", "devices") or {}, "spec.devices") if old is None else []
+
+    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
+        return validate_status(tree, old)
 
 
 class ResourceClaimTemplateStrategy(ValidatingStrategy):
+    declared_rules = declared_rules("spec.spec.devices")
     name_on_update = "before"
     returns_deleted_object = True
     status_fields = ()
@@ -142,9 +166,19 @@ class ResourceClaimTemplateStrategy(ValidatingStrategy):
     def default(self, tree: Object) -> None:
         _default_devices(lookup(tree, "spec", "spec", "devices") or {})
 
+    def prepare_for_create(self, tree: Object) -> None:
+        _drop_derived(lookup(tree, "spec", "spec", "devices") or {})
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        devices = lookup(tree, "spec", "spec", "devices") or {}
-        return _validate_devices(devices, "spec.spec.devices") if old is None else []
+        found = validate_template_metadata(lookup(tree, "spec", "metadata") or {}, "spec.metadata")
+        return found + validate_devices(lookup(tree, "spec", "spec", "devices") or {}, "spec.spec.devices")
+
+
+def _drop_derived(devices: Object) -> None:
+    """Removes derived attributes, a feature that is off."""
+    for request in devices.get("requests") or ():
+        for asked in (request.get("exactly") or {}, *(request.get("firstAvailable") or ())):
+            asked.pop("derivedAttributes", None)
 
 
 def _default_devices(devices: Object) -> None:
@@ -156,106 +190,11 @@ def _default_devices(devices: Object) -> None:
                 asked["count"] = asked.get("count") or 1
 
 
-def _validate_devices(devices: Object, path: str) -> list[FieldError]:
-    requests, place = devices.get("requests") or [], f"{path}.requests"
-    found = [too_many(place, len(requests), _MAX_REQUESTS)] if len(requests) > _MAX_REQUESTS else []
-    names: set[str] = set()
-    for position, request in enumerate(requests):
-        where, name = index(place, position), request.get("name") or ""
-        found += wrong(f"{where}.name", name, dns1123_label(name)) if name else [required(f"{where}.name")]
-        if name and name in names:
-            found.append(duplicate(f"{where}.name", name))
-        names.add(name)
-        found += _validate_request(request, where)
-    constraints = devices.get("constraints") or []
-    if len(constraints) > _MAX_CONSTRAINTS:
-        found.append(too_many(f"{path}.constraints", len(constraints), _MAX_CONSTRAINTS))
-    for position, constraint in enumerate(constraints):
-        where = index(f"{path}.constraints", position)
-        for number, wanted in enumerate(constraint.get("requests") or ()):
-            if wanted.partition("/")[0] not in names:
-                why = "must be the name of a request in the claim or the name of a request and a subrequest"
-                found.append(invalid(index(f"{where}.requests", number), wanted, f"{why} separated by '/'"))
-    return found
-
-
-def _validate_request(request: Object, path: str) -> list[FieldError]:
-    exact, several = request.get("exactly"), request.get("firstAvailable") or []
-    if (exact is None) == (not several):
-        why = "exactly one of `exactly` or `firstAvailable` is required"
-        return [required(path, why) if exact is None else invalid(path, None, why)]
-    if exact is not None:
-        return _validate_requested(exact, f"{path}.exactly")
-    found: list[FieldError] = []
-    for position, asked in enumerate(several):
-        where, name = index(f"{path}.firstAvailable", position), asked.get("name") or ""
-        found += wrong(f"{where}.name", name, dns1123_label(name)) if name else [required(f"{where}.name")]
-        found += _validate_requested(asked, where)
-    return found
-
-
-def _validate_requested(requested: Object, path: str) -> list[FieldError]:
-    name, mode, count = (
-        requested.get("deviceClassName") or "",
-        requested.get("allocationMode") or "",
-        requested.get("count") or 0,
-    )
-    place = f"{path}.deviceClassName"
-    found = wrong(place, name, dns1123_subdomain(name)) if name else [required(place)]
-    found += _validate_selectors(requested.get("selectors") or [], f"{path}.selectors")
-    if mode == "All":
-        if count:
-            found.append(invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
-    elif mode == "ExactCount":
-        if count <= 0:
-            found.append(invalid(f"{path}.count", count, "must be greater than zero"))
-    else:
-        found.append(not_supported(f"{path}.allocationMode", mode, _MODES))
-    return found
-
-
-class ResourceSliceStrategy(ValidatingStrategy):
-    keeps_generation = True
-    returns_deleted_object = True
-    status_fields = ()
-    immutable = ("spec.driver", "spec.pool.name", "spec.nodeName")
-    selectable_fields = {  # noqa: RUF012 - a ClassVar of the base class
-        f"spec.{name}": selectable("spec", name) for name in ("nodeName", "driver")
-    }
-    columns = (
-        NAME,
-        Column("Node", field("spec", "nodeName")),
-        Column("Driver", field("spec", "driver")),
-        Column("Pool", field("spec", "pool", "name")),
-        AGE,
-    )
-
-    def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        spec = tree.get("spec") or {}
-        driver, pool, devices = spec.get("driver") or "", spec.get("pool") or {}, spec.get("devices") or []
-        found = wrong("spec.driver", driver, dns1123_subdomain(driver)) if driver else [required("spec.driver")]
-        found += [] if pool.get("name") else [required("spec.pool.name")]
-        slices = pool.get("resourceSliceCount") or 0
-        if slices <= 0:
-            found.append(invalid("spec.pool.resourceSliceCount", slices, "must be greater than zero"))
-        given = [name for name in _PLACES if spec.get(name)]
-        if len(given) != 1:
-            why = f"exactly one of `{'`, `'.join(_PLACES[:-1])}`, or `{_PLACES[-1]}` is required"
-            found.append(invalid("spec", None, why) if given else required("spec", why))
-        if len(devices) > _MAX_DEVICES:
-            found.append(too_many("spec.devices", len(devices), _MAX_DEVICES))
-        names: set[str] = set()
-        for position, device in enumerate(devices):
-            path, name = f"{index('spec.devices', position)}.name", device.get("name") or ""
-            found += wrong(path, name, dns1123_label(name)) if name else [required(path)]
-            if name and name in names:
-                found.append(duplicate(path, name))
-            names.add(name)
-        return found
-
-
 class DeviceTaintRuleStrategy(ValidatingStrategy):
     keeps_generation = True
+    allows_unconditional_update = False
+    stamps = True
+    declared_rules = ("spec.taint.effect Required", "spec.taint.effect NotSupported")
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
     columns = (
@@ -272,7 +211,20 @@ class DeviceTaintRuleStrategy(ValidatingStrategy):
         if taint is not None and not taint.get("timeAdded"):
             taint["timeAdded"] = tree["metadata"].get("creationTimestamp")
 
+    def stamp(self, tree: Object, old: Object, now: str) -> None:
+        taint, before = lookup(tree, "spec", "taint") or {}, lookup(old, "spec", "taint") or {}
+        if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
+            taint["timeAdded"] = now
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
-        taint, path = lookup(tree, "spec", "taint") or {}, "spec.taint"
-        found = wrong(f"{path}.key", taint.get("key") or "", qualified_name(taint.get("key") or ""))
-        return found + enum(taint.get("effect") or "", f"{path}.effect", _EFFECTS)
+        found: list[FieldError] = []
+        for name, validate in (("driver", validate_driver), ("pool", validate_pool), ("device", label)):
+            value = lookup(tree, "spec", "deviceSelector", name)
+            found += [] if value is None else validate(value, f"spec.deviceSelector.{name}")
+        before = None if old is None else lookup(old, "spec", "taint") or {}
+        return found + validate_taint(lookup(tree, "spec", "taint") or {}, before, "spec.taint")
+
+    def check_status(self, tree: Object, old: Object) -> list[FieldError]:
+        given, path = lookup(tree, "status", "conditions") or [], "status.conditions"
+        found = validate_conditions(given, path)
+        return [*found, too_many(path, len(given), _MAX_CONDITIONS)] if len(given) > _MAX_CONDITIONS else found
