@@ -96,6 +96,10 @@ class Allocations:
         await self._reserved.current()
         if self._services.views.shared and not dry_run:
             return await self._allocate_shared(context, resource, tree, old, key)
+        if dry_run:
+            context.release()
+            context.pool = self._holdings.dry_pool(key)
+            return resource.strategy.allocate(tree, old, context.pool)
         return resource.strategy.allocate(tree, old, self._open(context, key))
 
     def _open(self, context: Recipient, key: str, promised: Claims = NOTHING) -> Pool:

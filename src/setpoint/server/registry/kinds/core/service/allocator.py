@@ -14,6 +14,8 @@ from setpoint.objects.tree import Object
 
 SERVICE_CIDR: Final = "10.0.0.0/16"
 NODE_PORTS: Final = range(30000, 32768)
+# The port after which a dry run begins to count, beyond all valid ones.
+_LAST_PORT: Final = 32768
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -127,6 +129,10 @@ class Holdings:
         are unavailable."""
         return Pool(self, self._numbers_of.get(key, NOTHING), promised)
 
+    def dry_pool(self, key: str) -> "Pool":
+        """Returns a pool for a dry run, which reserves no value."""
+        return DryPool(self, self._numbers_of.get(key, NOTHING), NOTHING)
+
     def each(self, claims: Claims, do: Callable[[_Numbers, int], None]) -> None:
         for address in claims.addresses:
             do(self.addresses, address)
@@ -157,13 +163,17 @@ class Pool:
             number = _next(numbers, self.claims.addresses)
             return str(network[number - int(network.network_address)])
         address = ipaddress.ip_address(wanted)
+        self._refuse_foreign(address)
+        _claim(numbers, int(address), self._own.addresses, self.claims.addresses, "provided IP is already allocated")
+        return str(address)
+
+    def _refuse_foreign(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+        network = self._holdings.network
         if address not in network:
             raise AllocationError("the provided network does not match the current range")
         if not int(network[1]) <= int(address) <= int(network[-2]):
             span = f"The range of valid IPs is {network}"
-            raise AllocationError(f"the provided IP ({wanted}) is not in the valid range. {span}")
-        _claim(numbers, int(address), self._own.addresses, self.claims.addresses, "provided IP is already allocated")
-        return str(address)
+            raise AllocationError(f"the provided IP ({address}) is not in the valid range. {span}")
 
     def reserve_port(self, wanted: int = 0) -> int:
         """Reserves a node port: the requested one, or the next free one. Raises AllocationError."""
@@ -187,6 +197,29 @@ class Pool:
             self.is_open = False
             self._holdings.each(self.claims, _Numbers.release)
             self._holdings.each(self._promised, _Numbers.release)
+
+
+class DryPool(Pool):
+    """The values of a write that is not stored: made up, as on kube-apiserver, because nothing is reserved."""
+
+    def reserve_address(self, wanted: str = "") -> str:
+        if not wanted:
+            return str(self._holdings.network.network_address)
+        self._refuse_foreign(ipaddress.ip_address(wanted))
+        return wanted
+
+    def reserve_port(self, wanted: int = 0) -> int:
+        if wanted and (wanted in self.claims.ports or self._is_held(wanted)):
+            raise AllocationError("provided port is already allocated")
+        port = wanted or max(self.claims.ports, default=_LAST_PORT) + 1
+        self.claims.ports.append(port)
+        return port
+
+    def _is_held(self, port: int) -> bool:
+        return self._holdings.ports.holders(port) > self._own.ports.count(port)
+
+    def close(self) -> None:
+        self.is_open = False
 
 
 def _next(numbers: _Numbers, used: list[int]) -> int:
