@@ -44,8 +44,6 @@ class Strategy:
     # True if metadata.generation is maintained; and True if a PUT may omit resourceVersion.
     keeps_generation: ClassVar[bool] = False
     allows_unconditional_update: ClassVar[bool] = True
-    # True if an empty list differs from an absent one for the generation, although storing drops both.
-    counts_empty_lists: ClassVar[bool] = False
     # True if a PUT to a name that does not exist creates the object.
     allows_create_on_update: ClassVar[bool] = False
     # True if deletion has a grace period (see `graceful_seconds`).

@@ -521,11 +521,9 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
             for field in strategy.status_fields:
                 _restore(new, old, field)
     strategy.prepare_for_update(new, old, subresource)
-    counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
-    if strategy.counts_empty_lists:
-        counts = counts and strategy.bumps_generation(new, old)
     resource.shape.normalize_stored(new)
-    if counts and (strategy.counts_empty_lists or strategy.bumps_generation(new, old)):
+    counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
+    if counts and strategy.bumps_generation(new, old):
         new["metadata"]["generation"] = stored.get("generation", 0) + 1
 
 

@@ -28,7 +28,6 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 class NetworkPolicyStrategy(ValidatingStrategy):
     declared_rules = ("spec.ingress[*].from[*].ipBlock.cidr Required", "spec.egress[*].to[*].ipBlock.cidr Required")
     keeps_generation = True
-    counts_empty_lists = True
     columns = (NAME, Column("Pod-Selector", selector("spec", "podSelector")), AGE)
 
     def default(self, tree: Object) -> None:
