@@ -21,9 +21,7 @@ def validate_claim_spec(spec: Object, path: str) -> list[FieldError]:
     place = key(child(path, "resources"), "storage")
     requests = (spec.get("resources") or {}).get("requests") or {}
     found += positive_amount(requests["storage"], place) if "storage" in requests else [required(place)]
-    for name in ("storageClassName", "volumeAttributesClassName"):
-        if spec.get(name):
-            found += wrong(child(path, name), spec[name], dns1123_subdomain(spec[name]))
+    found += _validate_class(spec, "storageClassName", path)
     mode = spec.get("volumeMode")
     if mode is not None and mode not in VOLUME_MODES:
         found.append(not_supported(child(path, "volumeMode"), mode, VOLUME_MODES))
@@ -37,10 +35,15 @@ def validate_claim_spec(spec: Object, path: str) -> list[FieldError]:
             found += wrong(child(child(path, "dataSourceRef"), "namespace"), namespace, dns1123_label(namespace))
         if source is not None and namespace:
             why = "may not be specified when dataSourceRef.namespace is specified"
-            found.append(invalid(path, child(path, "dataSource"), why))
+            found.append(invalid(path, {}, why))
         elif source is not None and any(source.get(name) != reference.get(name) for name in _REFERENCE):
-            found.append(invalid(path, child(path, "dataSource"), "must match dataSourceRef"))
-    return found
+            # The API shows a path instead of the value, and a path has no public fields.
+            found.append(invalid(path, {}, "must match dataSourceRef"))
+    return found + _validate_class(spec, "volumeAttributesClassName", path)
+
+
+def _validate_class(spec: Object, name: str, path: str) -> list[FieldError]:
+    return wrong(child(path, name), spec[name], dns1123_subdomain(spec[name])) if spec.get(name) else []
 
 
 _REFERENCE = ("apiGroup", "kind", "name")

@@ -7,6 +7,7 @@ from typing import ClassVar
 from setpoint.objects.field import FieldError, child, forbidden, invalid, key, not_supported, required
 from setpoint.objects.names import dns1123_subdomain, qualified_name
 from setpoint.objects.tree import Json, Object, copy
+from setpoint.server.registry.kinds.base_strategy import drop_disabled
 from setpoint.server.registry.kinds.core.claim_spec import VOLUME_MODES, validate_access_modes, validate_claim_spec
 from setpoint.server.registry.kinds.core.pod.defaults import default_claim_spec, default_volume_source, round_amounts
 from setpoint.server.registry.kinds.core.pod.resources import is_native, resource_amount
@@ -299,6 +300,9 @@ class PersistentVolumeClaimStrategy(Strategy):
         if not subresource:
             stored = old.get("spec") or {}
             _align_data_sources(tree["spec"], has_source="dataSource" in stored or "dataSourceRef" in stored)
+        elif subresource == "status":
+            # The health of volumes is a feature that is off.
+            drop_disabled(tree, old, "status.healthStatus")
 
     def validate(self, tree: Object) -> list[FieldError]:
         return validate_claim_spec(tree["spec"], "spec")
@@ -358,8 +362,8 @@ def _validate_claim_changes(tree: Object, old: Object) -> list[FieldError]:
         diff = difference("PersistentVolumeClaimSpec", stored, spec)
         found.append(forbidden("spec", f"{_FIXED}\n{diff}"))
     capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
-    smaller = requests is not None and asked is not None and amount(requests) < amount(asked)
-    if smaller and amount(requests) <= amount(capacity):
+    size, before_size = amount(requests or "0"), amount(asked or "0")
+    if size < before_size and size <= amount(capacity):
         place = "spec.resources.requests.storage"
         found.append(forbidden(place, "field can not be less than status.capacity"))
     found += immutable(tree["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode")

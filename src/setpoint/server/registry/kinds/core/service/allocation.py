@@ -1,10 +1,13 @@
 """Allocation for a Service: IP families, addresses, node ports."""
 
-from setpoint.objects.field import FieldError, child, index, invalid
+from setpoint.objects.errors import join_errors
+from setpoint.objects.field import FieldError, child, index, invalid, required
+from setpoint.objects.names import path_segment
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.core.service.addresses import validate_addresses
-from setpoint.server.registry.kinds.core.service.allocator import AllocationError, Pool
+from setpoint.server.registry.kinds.core.service.allocator import AllocationError, DryPool, Pool
 from setpoint.server.registry.kinds.core.service.traits import is_headless, needs_health_check, needs_node_ports
+from setpoint.server.registry.kinds.validation.values import wrong
 
 
 def choose_families(spec: Object, stored: Object | None, pool: Pool) -> list[FieldError]:
@@ -60,7 +63,7 @@ def choose_families(spec: Object, stored: Object | None, pool: Pool) -> list[Fie
     return found
 
 
-def allocate_addresses(spec: Object, stored: Object | None, pool: Pool) -> list[FieldError]:
+def allocate_addresses(spec: Object, stored: Object | None, pool: Pool, name: str) -> list[FieldError]:
     if spec.get("type") == "ExternalName" or is_headless(spec):
         return []
     if stored is not None and stored.get("type") != "ExternalName":
@@ -71,8 +74,20 @@ def allocate_addresses(spec: Object, stored: Object | None, pool: Pool) -> list[
     except AllocationError as error:
         which = f" {wanted[0]}" if wanted[0] else ""
         return [invalid("spec.clusterIPs", spec.get("clusterIPs") or [], f"failed to allocate IP{which}: {error}")]
+    # The IPAddress of the Service, which a dry run does not create, refers to the name.
+    problem = "" if isinstance(pool, DryPool) else _reference_problem(name)
+    if problem:
+        why = f'failed to allocate IP: IPAddress.networking.k8s.io "{given[0]}" is invalid: {problem}'
+        return [invalid("spec.clusterIPs", wanted, why)]
     spec["clusterIPs"], spec["clusterIP"] = given, given[0]
     return []
+
+
+def _reference_problem(name: str) -> str:
+    """Returns the error of the name of a Service that an IPAddress cannot refer to; empty if there is none."""
+    path = "spec.parentRef.name"
+    errors = wrong(path, name, path_segment(name)) if name else [required(path)]
+    return join_errors(map(str, errors)) if errors else ""
 
 
 def allocate_ports(spec: Object, stored: Object | None, pool: Pool) -> list[FieldError]:

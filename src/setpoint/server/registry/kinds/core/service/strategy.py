@@ -20,7 +20,13 @@ from setpoint.server.registry.kinds.core.service.update_defaults import (
     drop_type_dependent_fields,
     keep_allocated,
 )
-from setpoint.server.registry.kinds.core.service.validation import HINTS, MODE, validate_service, validate_status
+from setpoint.server.registry.kinds.core.service.validation import (
+    HINTS,
+    MODE,
+    validate_balancer_class,
+    validate_service,
+    validate_status,
+)
 from setpoint.server.registry.kinds.printers.cells import selectable
 from setpoint.server.registry.strategy import Column, Strategy
 
@@ -80,7 +86,7 @@ class ServiceStrategy(Strategy):
         found = choose_families(spec, stored, pool)
         if found:
             return found
-        found = allocate_addresses(spec, stored, pool)
+        found = allocate_addresses(spec, stored, pool, tree["metadata"].get("name") or "")
         return found or allocate_ports(spec, stored, pool)
 
     def validate(self, tree: Object) -> list[FieldError]:
@@ -95,6 +101,8 @@ class ServiceStrategy(Strategy):
             new_class = tree["spec"].get("loadBalancerClass")
             if new_class != old["spec"].get("loadBalancerClass"):
                 found.append(invalid("spec.loadBalancerClass", new_class, UNCHANGED))
+        # An update reports the class before other errors, and not again.
+        found += validate_balancer_class(tree["spec"])
         both = needs_health_check(tree["spec"]) and needs_health_check(old["spec"])
         if both and tree["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
             found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))

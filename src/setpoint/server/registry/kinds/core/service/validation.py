@@ -169,11 +169,14 @@ def _validate_balancer(tree: Object) -> list[FieldError]:
         found.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCERS))
     if balanced and allocates is None:
         found.append(required("allocateLoadBalancerNodePorts"))
-    name = spec.get("loadBalancerClass")
-    if name is not None:
-        place = "spec.loadBalancerClass"
-        found += qualified(name, place) if balanced else [forbidden(place, _ONLY_BALANCERS)]
-    return found
+    return found + validate_balancer_class(spec)
+
+
+def validate_balancer_class(spec: Object) -> list[FieldError]:
+    name, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
+    if name is None:
+        return []
+    return qualified(name, path) if spec.get("type") == "LoadBalancer" else [forbidden(path, _ONLY_BALANCERS)]
 
 
 def _validate_policies(spec: Object) -> list[FieldError]:
