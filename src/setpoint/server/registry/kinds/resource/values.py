@@ -79,7 +79,7 @@ def _identifier(name: str, path: str) -> list[FieldError]:
 
 
 def validate_taint(taint: Object, before: Object | None, path: str) -> list[FieldError]:
-    """Validates a taint of a device; `before` is the stored taint, whose effect remains allowed."""
+    """Validates a taint of a device; the effect of the stored taint (`before`) remains allowed."""
     key, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
     found = wrong(f"{path}.key", key, qualified_name(key))
     found += wrong(f"{path}.value", value, label_value(value)) if value else []

@@ -200,7 +200,7 @@ class Pool:
 
 
 class DryPool(Pool):
-    """The values of a write that is not stored: made up, as on kube-apiserver, because nothing is reserved."""
+    """The values of a write that is not stored: made up, as on kube-apiserver, without any reservation."""
 
     def reserve_address(self, wanted: str = "") -> str:
         if not wanted:
