@@ -147,14 +147,14 @@ def test_however_services_come_and_go_nobody_is_given_what_another_has(
 def test_a_dry_run_makes_values_up_and_reserves_none() -> None:
     holdings = using(Claims([], [30100]))
     dry = holdings.dry_pool("other")
-    assert [dry.take_address(), dry.take_address("10.0.0.9"), dry.take_address("10.0.0.9")] == [
+    assert [dry.reserve_address(), dry.reserve_address("10.0.0.9"), dry.reserve_address("10.0.0.9")] == [
         *("10.0.0.0", "10.0.0.9", "10.0.0.9"),
     ]
-    assert [dry.take_port(), dry.take_port()] == [32769, 32770]
+    assert [dry.reserve_port(), dry.reserve_port()] == [32769, 32770]
     for wanted in (30100, 32770):
         with pytest.raises(AllocationError, match="provided port is already allocated"):
-            dry.take_port(wanted)
+            dry.reserve_port(wanted)
     with pytest.raises(AllocationError, match="does not match the current range"):
-        dry.take_address("192.168.0.1")
+        dry.reserve_address("192.168.0.1")
     dry.close()
-    assert holdings.pool().take_address("10.0.0.9") == "10.0.0.9"
+    assert holdings.pool().reserve_address("10.0.0.9") == "10.0.0.9"
