@@ -40,6 +40,7 @@ NAVIGATION = {
             "apply-sets",
             "relations",
             "client",
+            "what-is-sent",
             "caches",
             "testing",
             "envtest",

@@ -496,3 +496,93 @@ async def test_whoever_is_not_known_cannot_say_a_cause() -> None:
         (item,) = msgspec.json.decode((await admin.raw("GET", path)).body)["items"]
         assert item["actor"]["user"] == "system:anonymous"
         assert "controller" not in item["cause"]
+
+
+@asynccontextmanager
+async def gadgets() -> AsyncIterator[Client]:
+    async with ControlPlane() as plane, plane.client() as client:
+        await client.install(Gadget)
+        yield client
+
+
+async def test_an_object_is_created_updated_or_left_as_it_is() -> None:
+    calls: list[bool] = []
+
+    def sized(gadget: Gadget, is_new: bool) -> None:
+        calls.append(is_new)
+        gadget.spec.replicas = 3
+
+    def paused(gadget: Gadget, is_new: bool) -> None:
+        gadget.spec.replicas = 0
+
+    async with gadgets() as client:
+        made = await client.create_or_update(Gadget, "a", "default", sized)
+        same = await client.create_or_update(Gadget, "a", "default", sized)
+        changed = await client.create_or_update(Gadget, "a", "default", paused)
+        assert [each.effect for each in (made, same, changed)] == ["created", "unchanged", "updated"]
+        assert calls == [True, False]
+        assert made.object.metadata.resource_version == same.object.metadata.resource_version
+        assert (await client.get("example.com/v1/Gadget", "a", "default"))["spec"] == {"replicas": 0}
+
+
+async def test_a_tree_is_created_or_updated_without_a_class() -> None:
+    def fill(tree: Object, is_new: bool) -> None:
+        tree.setdefault("data", {})["new" if is_new else "old"] = "x"
+
+    async with gadgets() as client:
+        found = [await client.create_or_update("v1/ConfigMap", "a", "default", fill) for _ in range(3)]
+        assert [each.effect for each in found] == ["created", "updated", "unchanged"]
+        assert found[2].object["data"] == {"new": "x", "old": "x"}
+
+
+async def test_create_or_update_begins_again_if_another_client_is_faster() -> None:
+    async with gadgets() as client:
+        rivals: list[Callable[[], Any]] = [
+            lambda: client.create(config_map("a", theirs="1")),
+            lambda: client.patch("v1/ConfigMap", patches.merge({"data": {"theirs": "2"}}), "a", "default"),
+        ]
+        news: list[bool] = []
+        get = client.get
+
+        async def slow_get(*arguments: Any, **how: Any) -> Any:
+            try:
+                return await get(*arguments, **how)
+            finally:
+                if rivals:
+                    await rivals.pop(0)()
+
+        client.get = slow_get  # type: ignore[method-assign]
+
+        def fill(tree: Object, is_new: bool) -> None:
+            news.append(is_new)
+            tree.setdefault("data", {})["mine"] = "x"
+
+        found = await client.create_or_update("v1/ConfigMap", "a", "default", fill)
+        assert (news, found.effect, found.object["data"]) == (
+            [True, False, False],
+            "updated",
+            {"mine": "x", "theirs": "2"},
+        )
+
+
+@pytest.mark.parametrize(
+    ("mutate", "message"),
+    [
+        (lambda tree, _: tree.setdefault("data", {}), "mutate returned a value"),
+        (lambda tree, _: tree["metadata"].update(name="b"), "mutate changed the name or namespace of ConfigMap a"),
+    ],
+)
+async def test_a_wrong_function_for_create_or_update_is_named(mutate: Any, message: str) -> None:
+    async with gadgets() as client:
+        with pytest.raises(TypeError, match=message):
+            await client.create_or_update("v1/ConfigMap", "a", "default", mutate)
+        with pytest.raises(NotFound):
+            await client.get("v1/ConfigMap", "a", "default")
+
+
+async def test_an_edit_by_a_function_that_returns_another_value_is_refused() -> None:
+    async with gadgets() as client:
+        await client.create(config_map("a", x="1"))
+        with pytest.raises(TypeError, match="returned a str: change the object in place and return None"):
+            await client.edit("v1/ConfigMap", "a", "default", lambda tree: tree["data"].pop("x"))
+        assert (await client.get("v1/ConfigMap", "a", "default"))["data"] == {"x": "1"}

@@ -246,6 +246,7 @@ class SyncClient(_Threaded):
     patch_status = _waiting(Client.patch_status)
     apply_status = _waiting(Client.apply_status)
     edit = _waiting(Client.edit)
+    create_or_update = _waiting(Client.create_or_update)
     diff = _waiting(Client.diff)
     install = _waiting(Client.install)
     delete = _waiting(Client.delete)

@@ -54,6 +54,15 @@ def owner_in(tree: Object, kind: Any, name: str) -> Object | None:
     return None
 
 
+def cluster_scoped_child(kind: str, name: str, owner_kind: str) -> ValueError:
+    """Returns the error for a cluster-scoped child of a namespaced owner: the garbage collector would treat the owner
+    as missing."""
+    return ValueError(
+        f"{kind} {name} is cluster-scoped, and a namespaced {owner_kind} cannot own it: apply the object without "
+        "ctx.own, with a label that names the owner, and delete it in ctx.finalize"
+    )
+
+
 async def apply_child(
     client: "ReconcileClient",
     child: Child,
@@ -63,7 +72,10 @@ async def apply_child(
     recreate: bool,
     how: WriteOptions,
 ) -> Any:
-    """Applies a child with `send(force)`. Raises ChildError."""
+    """Applies a child with `send(force)`. Raises ChildError, and ValueError for a cluster-scoped child of a namespaced
+    owner."""
+    if child.namespace and not (await client.mapper.resource(child.ref.gvk)).namespaced:
+        raise cluster_scoped_child(child.ref.gvk.kind, child.name, child.owner["kind"])
     existing = await _existing(client, child)
     _check_controlled(child, existing)
     try:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
+from setpoint.controller.child_apply import cluster_scoped_child
 from setpoint.controller.read_tracker import Lookup, Lookups
 from setpoint.controller.reconcile_client import ReconcileClient
 from setpoint.controller.recording_client import RecordingClient
@@ -187,7 +188,8 @@ class Context:
         """Returns a copy of a child that is owned and controlled by the object to reconcile.
 
         The copy gets the namespace of the owner, and the garbage collector deletes the child with its owner. Raises
-        LookupError if the owner is deleted, and ValueError if another object controls the child.
+        LookupError if the owner is deleted, and ValueError if another object controls the child, or for a
+        cluster-scoped child of a namespaced owner.
         """
         entry = self._controller.entry_of(self.request)
         if entry is None:
@@ -199,6 +201,8 @@ class Context:
             "metadata": {"name": where.name, "namespace": where.namespace, "uid": where.uid},
         }
         if isinstance(child, Resource):
+            if where.namespace and child.__resource__.scope == "Cluster":
+                raise cluster_scoped_child(child.gvk().kind, child.metadata.name, gvk.kind)
             return cast(Obj, _owned(child, parent))
         tree = thaw(tree_of(child))
         if where.namespace:

@@ -1,6 +1,7 @@
 """The consequences of a reconcile's result: the next run of the request, and the log messages.
 
 * Success: resets the backoff; the request runs again after `requeue_after`, or when a watched object changes.
+* `requeue_after=0`: runs again with backoff, because a reconcile without a pause would use a whole processor.
 * `Requeue`: runs again after the given time, or with backoff; not an error.
 * `TerminalError`: logged, and not retried before the next change.
 * Conflict: another client wrote first. Retried with backoff on the newer version, without an error in the log.
@@ -17,6 +18,10 @@ from setpoint.controller.run_record import CANCELLED, CONFLICT, ERROR, REQUEUE, 
 from setpoint.objects.errors import ApplyConflict, Conflict
 
 _log = logging.getLogger(__name__)
+_NO_PAUSE = (
+    "%s %s: Result(requeue_after=%g) has no pause; reconciling again in %.3g s. Return Result(requeue_after=SECONDS), "
+    "raise sp.Requeue() to retry with backoff, or return None to wait for the next change"
+)
 
 
 def conclude(run: ReconcileRecord, result: Result | None, queue: Queue[Request]) -> None:
@@ -28,7 +33,11 @@ def conclude(run: ReconcileRecord, result: Result | None, queue: Queue[Request])
             queue.add_rate_limited(run.request, Trigger("retry", object=str(error)), priority=run.priority)
             return
         result = Result(requeue_after=error.after)
-    if run.error is None:
+    if run.error is None and result is not None and result.requeue_after is not None and not result.requeue_after > 0:
+        run.result = REQUEUE
+        seconds = queue.add_rate_limited(run.request, Trigger("requeue"), priority=run.priority)
+        _log.warning(_NO_PAUSE, run.controller, run.request, result.requeue_after, seconds)
+    elif run.error is None:
         queue.forget(run.request)
         if result is not None and result.requeue_after is not None:
             run.result, run.requeue_after = REQUEUE_AFTER, result.requeue_after

@@ -6,6 +6,7 @@ import pytest
 from tests.controller.core.worlds import Widget, World, config_map, until, widget, with_widgets
 
 from setpoint.api.core.v1 import ConfigMap
+from setpoint.api.rbac.v1 import ClusterRole
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
@@ -74,3 +75,15 @@ async def test_nothing_can_belong_to_what_is_gone(world: World) -> None:
     controller.enqueue(Request("gone", "default"))
     await until(lambda: bool(errors))
     assert errors == ["default/gone is deleted and cannot own objects"]
+
+
+async def test_a_cluster_scoped_object_is_no_child_of_a_namespaced_one(world: World) -> None:
+    async def work(ctx: Context) -> None:
+        with pytest.raises(ValueError, match="ClusterRole r is cluster-scoped, and a namespaced Widget cannot own it"):
+            ctx.own(ClusterRole(metadata=ObjectMeta(name="r")))
+        tree = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+        with pytest.raises(ValueError, match=r"delete it in ctx\.finalize"):
+            await ctx.client.apply(ctx.own(tree))
+
+    await reconciled(world, work)
+    assert [each for each in (await world.client.list(ClusterRole)).items if each.metadata.name == "r"] == []

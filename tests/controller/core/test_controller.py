@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
 
 import pytest
 from tests.controller.core.worlds import CONFIG_MAP, WIDGET, World, config_map, named, settle, until
@@ -438,3 +440,31 @@ async def test_workers_let_others_have_a_turn_though_nothing_makes_them_wait(wor
     busy.cancel()
     await controller.stop()
     assert turns >= 100
+
+
+async def test_a_reconcile_without_a_pause_is_slowed_down_and_the_remedy_is_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, channel, seen = ManualClock(START), Channel(), []
+
+    async def reconcile(ctx: Context, request: Request) -> Result | None:
+        seen.append((ctx.attempt, clock.monotonic()))
+        return Result(requeue_after=0) if len(seen) < 4 else None
+
+    controller = await world.run(Controller("busy", reconcile, watches=[channel], clock=clock))
+    channel.send(named("a"))
+    for count in (1, 2, 3):
+        await until(partial(_waits_after, controller, seen, count))
+        clock.advance((clock.next_deadline() or 0.0) - clock.monotonic())
+    await until(lambda: len(controller.runs) == 4)
+    assert [attempt for attempt, _ in seen] == [0, 1, 2, 3]
+    pauses = [after - before for (_, before), (_, after) in pairwise(seen)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] > 0
+    assert [run.result for run in controller.runs] == ["requeue", "requeue", "requeue", "success"]
+    assert "Result(requeue_after=0) has no pause" in caplog.text
+    assert "raise sp.Requeue()" in caplog.text
+
+
+def _waits_after(controller: Controller, seen: list[tuple[int, float]], count: int) -> bool:
+    return len(seen) == count and controller.queue.delayed == 1
