@@ -93,3 +93,16 @@ def test_a_change_of_a_copy_leaves_the_original_alone() -> None:
 
 def test_a_copy_by_pickle_of_an_object_that_sets_nothing_writes_nothing() -> None:
     assert spec_of(pickle.loads(pickle.dumps(Office(spec=OfficeSpec())))) == {}
+
+
+class GoSpec(sp.Model, omit_empty=True):
+    """A part that follows Go's `omitempty`."""
+
+    desks: int = 0
+
+
+def test_a_class_may_omit_default_values_as_go_does() -> None:
+    made = GoSpec(desks=0)
+    made.desks = 0
+    assert made.to_json() == {}
+    assert GoSpec(desks=1).to_json() == {"desks": 1}

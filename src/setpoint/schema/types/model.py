@@ -41,6 +41,7 @@ class ModelMeta(msgspec.StructMeta):
         *,
         map_type: MapType | None = None,
         preserve_unknown_fields: bool | None = None,
+        omit_empty: bool | None = None,
         **config: Any,
     ) -> Any:
         namespace.setdefault("__rules__", ())
@@ -54,6 +55,8 @@ class ModelMeta(msgspec.StructMeta):
             namespace["__map_type__"] = map_type
         if preserve_unknown_fields is not None:
             namespace["__preserve_unknown_fields__"] = preserve_unknown_fields
+        if omit_empty is not None:
+            namespace["__omit_empty__"] = omit_empty
         try:
             return super().__new__(mcls, name, bases, namespace, kw_only=True, **config)
         except TypeError as error:
@@ -64,7 +67,7 @@ class ModelMeta(msgspec.StructMeta):
         def __call__(self, *args: Any, **fields: Any) -> Any:
             """Creates an object, and records which fields its author set. Decoding does not call this."""
             made = super().__call__(*args, **fields)
-            if fields:
+            if fields and not self.__omit_empty__:
                 made.__dict__["__given__"] = dict.fromkeys(fields)
             return made
 
@@ -79,11 +82,13 @@ class Model(
     forbid_unknown_fields=True,
     dict=True,
 ):
-    """A part of an object. `map_type` and `preserve_unknown_fields` may be given as keyword arguments of the class."""
+    """A part of an object. `map_type`, `preserve_unknown_fields` and `omit_empty` may be given as keyword arguments of
+    the class. With `omit_empty`, a field with its default value is never written, as by Go's `omitempty`."""
 
     __rules__: ClassVar[tuple[Rule, ...]] = ()
     __map_type__: ClassVar[MapType | None] = None
     __preserve_unknown_fields__: ClassVar[bool] = False
+    __omit_empty__: ClassVar[bool] = False
     # The undeclared fields of the object when read; an object that has some keeps them in its own dictionary.
     __unknown__: ClassVar[Object | None] = None
     # The names of the fields that the author set, in order; an object that has some keeps them in its own dictionary.
@@ -125,7 +130,7 @@ class Model(
 
         def __setattr__(self, name: str, value: Any) -> None:
             set_field(self, name, value)
-            if not name.startswith("__"):
+            if not name.startswith("__") and not self.__omit_empty__:
                 if self.__given__ is None:
                     self.__dict__["__given__"] = {}
                 self.__given__[name] = None

@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from setpoint.schema.types import Column, Model, NoDefault, Resource
+from setpoint.schema.types import Column, NoDefault, Resource
 from setpoint.workload.kinds.api_names import OWN_GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Text
 
 Names = Annotated[list[str], NoDefault()]
 
 
-class HostedController(Model):
+class HostedController(KindModel):
     """A program of controllers that runs with the app."""
 
     module: str
@@ -19,7 +20,7 @@ class HostedController(Model):
     """The name of the controller in the module; all controllers if empty."""
 
 
-class AppSpec(Model):
+class AppSpec(KindModel):
     """The parts of an app."""
 
     directory: Text = ""

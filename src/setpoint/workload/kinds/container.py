@@ -13,7 +13,6 @@ from setpoint.schema.types import (
     MaxItems,
     Minimum,
     MinLength,
-    Model,
     NoDefault,
     Pattern,
     Quantity,
@@ -25,6 +24,7 @@ from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.files import ContainerPemCertificates, CreateFileSystem, ImageLayer
 from setpoint.workload.kinds.health_probes import HealthProbeResults, HealthProbes
 from setpoint.workload.kinds.image import ContainerBuild
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import (
     AGE,
     EFFECTIVE_MODE,
@@ -76,7 +76,7 @@ DONE: frozenset[ContainerState] = frozenset({"FailedToStart", "Exited", "Unknown
     reason="FieldValueRequired",
     field_path=".source",
 )
-class VolumeMount(Model):
+class VolumeMount(KindModel):
     """A directory or volume that is mounted into the container."""
 
     type: Literal["bind", "volume"]
@@ -92,7 +92,7 @@ class VolumeMount(Model):
     """Mounts the directory or volume read-only."""
 
 
-class ContainerPort(Model):
+class ContainerPort(KindModel):
     """A port of the container that is reachable from this machine."""
 
     host_port: PortOrAny = 0
@@ -108,7 +108,7 @@ class ContainerPort(Model):
     """The address on this machine; 127.0.0.1 if absent."""
 
 
-class NetworkAttachment(Model):
+class NetworkAttachment(KindModel):
     """A network that the container is connected to."""
 
     name: Name
@@ -118,7 +118,7 @@ class NetworkAttachment(Model):
     """Names of the container in that network."""
 
 
-class Resources(Model):
+class Resources(KindModel):
     """The resource limits of the container."""
 
     cpus: Quantity | None = None
@@ -131,7 +131,7 @@ class Resources(Model):
     """The maximum number of processes and threads."""
 
 
-class Ulimit(Model):
+class Ulimit(KindModel):
     """A limit of the processes in the container."""
 
     name: Annotated[str, MinLength(1)]
@@ -144,7 +144,7 @@ class Ulimit(Model):
     """The hard limit; equal to `soft` if absent."""
 
 
-class HealthCheck(Model):
+class HealthCheck(KindModel):
     """A health check that the engine runs in the container, instead of the image's own."""
 
     command: list[str] = []
@@ -300,7 +300,7 @@ class ContainerSpec(Lifetime):
     """The limits of the stored output."""
 
 
-class ContainerStatus(Model):
+class ContainerStatus(KindModel):
     """The observed state of a Container."""
 
     state: Annotated[ContainerState, NoDefault()] = ""

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from setpoint.schema.types import Column, Int32, Int64, MinLength, Model, NoDefault, Resource
+from setpoint.schema.types import Column, Int32, Int64, MinLength, NoDefault, Resource
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.executable import ExecutableState
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Conditions, EnvVar, EnvVars, Flag, Moment, Name, Text, immutable
 
 
-class ContainerExecSpec(Model):
+class ContainerExecSpec(KindModel):
     """The command and its container. The fields are immutable."""
 
     container_name: Name
@@ -33,7 +34,7 @@ class ContainerExecSpec(Model):
     """Keeps the standard input open for `attach`; otherwise the input is empty."""
 
 
-class ContainerExecStatus(Model):
+class ContainerExecStatus(KindModel):
     """The observed state of a ContainerExec."""
 
     state: Annotated[ExecutableState, NoDefault()] = ""

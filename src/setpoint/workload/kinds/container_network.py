@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from setpoint.schema.types import Column, Format, Int64, Model, NoDefault, Pattern, Resource, rule
+from setpoint.schema.types import Column, Format, Int64, NoDefault, Pattern, Resource, rule
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import (
     AGE,
     EFFECTIVE_MODE,
@@ -26,7 +27,7 @@ ContainerNetworkState: TypeAlias = Literal["Pending", "Running", "FailedToStart"
     reason="FieldValueRequired",
     field_path=".networkName",
 )
-class ContainerNetworkSpec(Model):
+class ContainerNetworkSpec(KindModel):
     """The desired state of a ContainerNetwork."""
 
     network_name: Annotated[str, NoDefault(), Pattern("^([a-zA-Z0-9][a-zA-Z0-9_.-]*)?$")] = ""
@@ -60,7 +61,7 @@ class ContainerNetworkSpec(Model):
         return "persistent" if self.persistent else self.mode or "session"
 
 
-class ContainerNetworkStatus(Model):
+class ContainerNetworkStatus(KindModel):
     """The observed state of a ContainerNetwork."""
 
     state: ContainerNetworkState | None = None

@@ -2,12 +2,13 @@
 
 import msgspec
 
-from setpoint.schema.types import Column, Model, Resource
+from setpoint.schema.types import Column, Resource
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Name
 
 
-class ContainerNetworkConnectionSpec(Model):
+class ContainerNetworkConnectionSpec(KindModel):
     """The container and the network of a connection."""
 
     container_network_name: Name

@@ -2,15 +2,16 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from setpoint.schema.types import Column, Int32, Int64, ListMap, MaxItems, MicroTime, Model, NoDefault, Resource, Rule
+from setpoint.schema.types import Column, Int32, Int64, ListMap, MaxItems, MicroTime, NoDefault, Resource, Rule
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Conditions, Moment, Name, Text, immutable
 
 TunnelProxyState: TypeAlias = Literal["", "Pending", "BuildingImage", "Starting", "Running", "Failed"]
 TunnelState: TypeAlias = Literal["", "NotReady", "Ready", "Failed"]
 
 
-class Tunnel(Model):
+class Tunnel(KindModel):
     """One Service of this machine, and the Service by which containers reach the tunnel."""
 
     name: Name
@@ -36,7 +37,7 @@ _TUNNEL_IS_IMMUTABLE = Rule(
 )
 
 
-class ContainerNetworkTunnelProxySpec(Model):
+class ContainerNetworkTunnelProxySpec(KindModel):
     """The desired state of a ContainerNetworkTunnelProxy."""
 
     container_network_name: Name
@@ -52,7 +53,7 @@ class ContainerNetworkTunnelProxySpec(Model):
     """The base image of the proxy in the network."""
 
 
-class TunnelStatus(Model):
+class TunnelStatus(KindModel):
     """The observed state of a tunnel."""
 
     name: str
@@ -77,7 +78,7 @@ class TunnelStatus(Model):
     """The time of this status."""
 
 
-class ContainerNetworkTunnelProxyStatus(Model):
+class ContainerNetworkTunnelProxyStatus(KindModel):
     """The observed state of a ContainerNetworkTunnelProxy."""
 
     state: Annotated[TunnelProxyState, NoDefault()] = ""

@@ -2,14 +2,15 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from setpoint.schema.types import Column, Int64, MinLength, Model, NoDefault, Pattern, Resource
+from setpoint.schema.types import Column, Int64, MinLength, NoDefault, Pattern, Resource
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Conditions, Label, Text, immutable
 
 ContainerVolumeState: TypeAlias = Literal["", "Pending", "RuntimeUnhealthy", "Ready"]
 
 
-class ContainerVolumeSpec(Model):
+class ContainerVolumeSpec(KindModel):
     """The desired state of a ContainerVolume."""
 
     name: Annotated[str, MinLength(1), Pattern(r"\S")]
@@ -28,7 +29,7 @@ class ContainerVolumeSpec(Model):
     """The labels in the engine."""
 
 
-class ContainerVolumeStatus(Model):
+class ContainerVolumeStatus(KindModel):
     """The observed state of a ContainerVolume."""
 
     state: Annotated[ContainerVolumeState, NoDefault()] = ""

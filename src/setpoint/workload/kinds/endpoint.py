@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from setpoint.schema.types import Column, MinLength, Model, Resource
+from setpoint.schema.types import Column, MinLength, Resource
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Name, PortNumber, Text
 
 
-class EndpointSpec(Model):
+class EndpointSpec(KindModel):
     """The Service, and the address where the Service is served."""
 
     service_namespace: Text = ""
@@ -23,7 +24,7 @@ class EndpointSpec(Model):
     """The port where the Service is served."""
 
 
-class EndpointStatus(Model):
+class EndpointStatus(KindModel):
     """The status of an Endpoint, which has no fields."""
 
 

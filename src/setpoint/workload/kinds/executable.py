@@ -4,9 +4,10 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from setpoint.schema.types import Column, Int32, Int64, Model, NoDefault, Resource, Rule
+from setpoint.schema.types import Column, Int32, Int64, NoDefault, Resource, Rule
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.health_probes import HealthProbeResults, HealthProbes
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import (
     AGE,
     LIFETIME_RULES,
@@ -46,7 +47,7 @@ class ExecutableSpec(ProcessSpec):
     """The Services that the process serves."""
 
 
-class ExecutableStatus(Model):
+class ExecutableStatus(KindModel):
     """The observed state of an Executable."""
 
     execution_id: Annotated[str, NoDefault()] = msgspec.field(name="executionID", default="")

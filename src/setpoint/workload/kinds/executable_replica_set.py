@@ -2,13 +2,14 @@
 
 from typing import Annotated, Literal
 
-from setpoint.schema.types import Column, Int32, Int64, Maximum, Minimum, Model, NoDefault, Resource, Scale, rule
+from setpoint.schema.types import Column, Int32, Int64, Maximum, Minimum, NoDefault, Resource, Scale, rule
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
 from setpoint.workload.kinds.executable import ExecutableSpec
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Conditions, Flag, HealthStatus, Moment, Text
 
 
-class ExecutableTemplate(Model):
+class ExecutableTemplate(KindModel):
     """The template of the replicas."""
 
     labels: dict[str, str] = {}
@@ -31,7 +32,7 @@ class ExecutableTemplate(Model):
     message="replicas are suspended by suspend of the set; remove suspend from the template",
     field_path=".template.spec.suspend",
 )
-class ExecutableReplicaSetSpec(Model):
+class ExecutableReplicaSetSpec(KindModel):
     """The desired state of an ExecutableReplicaSet."""
 
     replicas: Annotated[Int32, Minimum(0), Maximum(10000)] = 1
@@ -54,7 +55,7 @@ class ExecutableReplicaSetSpec(Model):
     """Stops all replicas and keeps their logs; resetting to false starts them again."""
 
 
-class ExecutableReplicaSetStatus(Model):
+class ExecutableReplicaSetStatus(KindModel):
     """The observed state of an ExecutableReplicaSet."""
 
     observed_replicas: Annotated[Int32, NoDefault()] = 0

@@ -14,11 +14,11 @@ from setpoint.schema.types import (
     Minimum,
     MinItems,
     MinLength,
-    Model,
     NoDefault,
     Pattern,
     rule,
 )
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import Flag, PemCertificate, Text
 
 # The permissions of a file, without the file type.
@@ -44,7 +44,7 @@ _SET = [
     f"self.type != 'directory' || !({' || '.join(_SET)})",
     message="a directory has entries, not source, contents or rawContents",
 )
-class FileSystemEntry(Model):
+class FileSystemEntry(KindModel):
     """A file or directory."""
 
     type: Literal["file", "openssl", "directory"] = "file"
@@ -86,7 +86,7 @@ class FileSystemEntry(Model):
         return [type(self).from_json(each) for each in self.entries]
 
 
-class CreateFileSystem(Model):
+class CreateFileSystem(KindModel):
     """Files to write into a container."""
 
     destination: Annotated[str, Pattern("^/")] = "/"
@@ -122,7 +122,7 @@ class CreateFileSystem(Model):
     reason="FieldValueForbidden",
     field_path=".sha256",
 )
-class ImageLayer(Model):
+class ImageLayer(KindModel):
     """A tar archive that is added to the image as a layer."""
 
     digest: Annotated[str, MinLength(1)]
@@ -138,7 +138,7 @@ class ImageLayer(Model):
     """The archive itself, in base64."""
 
 
-class ContainerPemCertificates(Model):
+class ContainerPemCertificates(KindModel):
     """Certificates to write into a container."""
 
     certificates: Annotated[list[PemCertificate], MinItems(1)]

@@ -12,10 +12,10 @@ from setpoint.schema.types import (
     Minimum,
     MinItems,
     MinLength,
-    Model,
     Pattern,
     rule,
 )
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import Count, Span, Text
 from setpoint.workload.kinds.process import ProbeTemplate
 
@@ -33,7 +33,7 @@ Outcome: TypeAlias = Literal["Success", "Failure", "Unknown"]
     message="timeout must be positive, e.g. 10s",
     field_path=".timeout",
 )
-class HealthProbeSchedule(Model):
+class HealthProbeSchedule(KindModel):
     """The schedule of a probe."""
 
     kind: Literal["Continuous", "UntilSuccess"] = "Continuous"
@@ -49,7 +49,7 @@ class HealthProbeSchedule(Model):
     """The delay between the start and the first run."""
 
 
-class HttpHeader(Model):
+class HttpHeader(KindModel):
     """A header of an HTTP probe."""
 
     name: Annotated[str, MinLength(1)]
@@ -59,7 +59,7 @@ class HttpHeader(Model):
     """The value, which may be a template."""
 
 
-class HttpProbe(Model):
+class HttpProbe(KindModel):
     """A GET request. A response with status 2xx is a success."""
 
     url: Annotated[str, MinLength(1)]
@@ -74,14 +74,14 @@ class HttpProbe(Model):
     message="a probe with stop set would never run; remove stop",
     field_path=".executableTemplate.spec.stop",
 )
-class ExecutableProbe(Model):
+class ExecutableProbe(KindModel):
     """A process. Exit code 0 is a success."""
 
     executable_template: ProbeTemplate
     """The spec of the process."""
 
 
-class TcpProbe(Model):
+class TcpProbe(KindModel):
     """A TCP connection. An established connection is a success."""
 
     address: Text = ""
@@ -91,7 +91,7 @@ class TcpProbe(Model):
     """The port as a string, which may be a template, e.g. `{{ portForServing "web" }}`."""
 
 
-class ExecProbe(Model):
+class ExecProbe(KindModel):
     """A command: in the container of a Container, or next to the process of an Executable. Exit code 0 is a success."""
 
     command: Annotated[list[str], MinItems(1)]
@@ -101,7 +101,7 @@ class ExecProbe(Model):
     """The working directory; that of the workload if empty."""
 
 
-class GrpcProbe(Model):
+class GrpcProbe(KindModel):
     """A request to the gRPC health service. SERVING is a success."""
 
     address: Text = ""
@@ -114,7 +114,7 @@ class GrpcProbe(Model):
     """The service to check; the whole server if empty."""
 
 
-class LogProbe(Model):
+class LogProbe(KindModel):
     """A pattern for lines of the output. A matching line is a success."""
 
     pattern: Annotated[str, MinLength(1), MaxLength(4096)]
@@ -140,7 +140,7 @@ def _needs(kind: str, field: str) -> str:
 )
 @rule(_needs("GRPC", "grpcProbe"), message="grpcProbe with a port is required for type GRPC", field_path=".grpcProbe")
 @rule(_needs("Log", "logProbe"), message="logProbe with a pattern is required for type Log", field_path=".logProbe")
-class HealthProbe(Model):
+class HealthProbe(KindModel):
     """A health check of a workload."""
 
     name: Annotated[str, MinLength(1), MaxLength(253), Pattern("^[^_]")]
@@ -184,7 +184,7 @@ class HealthProbe(Model):
     """Annotations for clients."""
 
 
-class HealthProbeResult(Model):
+class HealthProbeResult(KindModel):
     """The last result of a probe."""
 
     outcome: Outcome

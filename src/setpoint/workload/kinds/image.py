@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from setpoint.schema.types import MinLength, Model, rule
+from setpoint.schema.types import MinLength, rule
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import EnvVars, Label, Text
 
 
@@ -12,7 +13,7 @@ from setpoint.workload.kinds.parts import EnvVars, Label, Text
     reason="FieldValueRequired",
     field_path=".source",
 )
-class BuildSecret(Model):
+class BuildSecret(KindModel):
     """A secret that a build can read and that is not stored in the image."""
 
     type: Literal["file", "env"] = "file"
@@ -28,7 +29,7 @@ class BuildSecret(Model):
     """The value itself, for type env."""
 
 
-class ContainerBuild(Model):
+class ContainerBuild(KindModel):
     """The build of an image."""
 
     context: Annotated[str, MinLength(1)]

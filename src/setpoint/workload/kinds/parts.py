@@ -20,12 +20,12 @@ from setpoint.schema.types import (
     Minimum,
     MinItems,
     MinLength,
-    Model,
     NoDefault,
     Pattern,
     Rule,
 )
 from setpoint.schema.types import rule as class_rule
+from setpoint.workload.kinds.kind_model import KindModel
 
 # Optional fields whose default equals their absence: the server does not add them to the object.
 Flag: TypeAlias = Annotated[bool, NoDefault()]
@@ -114,7 +114,7 @@ def ends_with_object(mode: Mode) -> bool:
     reason="FieldValueRequired",
     field_path=".monitorPid",
 )
-class Lifetime(Model):
+class Lifetime(KindModel):
     """The start, stop and lifetime of a workload."""
 
     start: bool = True
@@ -173,7 +173,7 @@ LIFETIME_RULES = (
 )
 
 
-class EnvVar(Model):
+class EnvVar(KindModel):
     """An environment variable."""
 
     name: Annotated[str, MinLength(1), Pattern("^[^=\\x00]+$")]
@@ -183,7 +183,7 @@ class EnvVar(Model):
     """The value; a template if the kind supports templates."""
 
 
-class Label(Model):
+class Label(KindModel):
     """A label of a resource in the container engine."""
 
     key: Annotated[str, MinLength(1)]
@@ -193,7 +193,7 @@ class Label(Model):
     """The value of the label."""
 
 
-class Condition(Model):
+class Condition(KindModel):
     """A condition of an object, with its reason and message."""
 
     type: Annotated[str, MaxLength(316)]
@@ -215,7 +215,7 @@ class Condition(Model):
     """The human-readable message, with the remedy."""
 
 
-class PemCertificate(Model):
+class PemCertificate(KindModel):
     """A certificate in PEM format."""
 
     thumbprint: Annotated[str, MinLength(1)]
@@ -245,7 +245,7 @@ DependencyCondition: TypeAlias = Literal["Started", "Ready", "Finished", "Succee
     message="condition must be Started or Ready for this kind, which never finishes",
     field_path=".condition",
 )
-class Dependency(Model):
+class Dependency(KindModel):
     """A condition of another object that must be met before this one starts."""
 
     kind: DependencyKind
@@ -261,7 +261,7 @@ class Dependency(Model):
     """Restarts this object whenever the other was restarted and has met the condition again."""
 
 
-class RestartBackoff(Model):
+class RestartBackoff(KindModel):
     """The delay before a restart: doubled after each failure, and reset after a long enough run."""
 
     initial: Span = Duration(seconds=1)
@@ -274,7 +274,7 @@ class RestartBackoff(Model):
     """The duration of a run after which the delay is reset to the initial one."""
 
 
-class FileWatch(Model):
+class FileWatch(KindModel):
     """Files whose changes restart the workload."""
 
     paths: Annotated[list[str], MinItems(1)]
@@ -290,7 +290,7 @@ class FileWatch(Model):
     """The quiet period after the last change before the action."""
 
 
-class Served(Model):
+class Served(KindModel):
     """A Service that this workload serves: the typed form of the annotation `service-producer`."""
 
     service: Name
@@ -304,7 +304,7 @@ class Served(Model):
     """The address on which the workload listens; localhost if absent."""
 
 
-class LogLimits(Model):
+class LogLimits(KindModel):
     """The limits of the stored output."""
 
     max_bytes: Annotated[int, Minimum(4096)] | None = None
@@ -320,7 +320,7 @@ class LogLimits(Model):
     reason="FieldValueRequired",
     field_path=".udsPath",
 )
-class TerminalSpec(Model):
+class TerminalSpec(KindModel):
     """A pseudo-terminal, bridged to a Unix socket by HMP v1. A workload with a terminal has no logs."""
 
     uds_path: Text = ""

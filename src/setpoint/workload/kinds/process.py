@@ -7,10 +7,10 @@ from setpoint.schema.types import (
     MaxItems,
     MinItems,
     MinLength,
-    Model,
     Pattern,
     rule,
 )
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import (
     EFFECTIVE_MODE,
     EnvVars,
@@ -28,14 +28,14 @@ from setpoint.workload.kinds.parts import (
 ExecutionType: TypeAlias = Literal["Process", "IDE"]
 
 
-class AmbientEnvironment(Model):
+class AmbientEnvironment(KindModel):
     """The environment variables that a process inherits from the control plane."""
 
     behavior: Literal["Inherit", "DoNotInherit"] = "Inherit"
     """Inherits the environment or not."""
 
 
-class ExecutablePemCertificates(Model):
+class ExecutablePemCertificates(KindModel):
     """Certificates that are written to files for the process."""
 
     certificates: Annotated[list[PemCertificate], MinItems(1)]
@@ -146,7 +146,7 @@ class ProbeProcess(ProcessSpec):
     """Must be empty: a probe has no probes."""
 
 
-class ProbeTemplate(Model):
+class ProbeTemplate(KindModel):
     """The Executable that a probe runs."""
 
     labels: dict[str, str] = {}

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from setpoint.schema.types import Column, Duration, Int32, Int64, Model, NoDefault, Resource
+from setpoint.schema.types import Column, Duration, Int32, Int64, NoDefault, Resource
 from setpoint.workload.kinds.api_names import CATEGORY, GROUP, VERSION
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Conditions, PortNumber, PortOrAny, Protocol, Span, Text
 
 AddressAllocationMode: TypeAlias = Literal[
@@ -19,7 +20,7 @@ AddressAllocationMode: TypeAlias = Literal[
 Balancing: TypeAlias = Literal["RoundRobin", "LeastConnections", "Random", "ClientIP"]
 
 
-class ServiceSpec(Model):
+class ServiceSpec(KindModel):
     """The desired state of a Service."""
 
     address: Text = ""
@@ -44,7 +45,7 @@ class ServiceSpec(Model):
     """The time that connections to a deleted Endpoint may continue."""
 
 
-class EffectiveAddress(Model):
+class EffectiveAddress(KindModel):
     """An address and port on which the proxy listens."""
 
     address: str
@@ -54,7 +55,7 @@ class EffectiveAddress(Model):
     """The port."""
 
 
-class ServiceStatus(Model):
+class ServiceStatus(KindModel):
     """The observed state of a Service."""
 
     state: Literal["NotReady", "Ready"] | None = None

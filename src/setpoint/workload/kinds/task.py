@@ -9,7 +9,6 @@ from setpoint.schema.types import (
     ListMap,
     MaxLength,
     Minimum,
-    Model,
     NoDefault,
     Resource,
     Rule,
@@ -18,6 +17,7 @@ from setpoint.schema.types import (
 from setpoint.workload.kinds.api_names import CATEGORY, OWN_GROUP, VERSION
 from setpoint.workload.kinds.container import ContainerSpec
 from setpoint.workload.kinds.executable import ExecutableSpec
+from setpoint.workload.kinds.kind_model import KindModel
 from setpoint.workload.kinds.parts import AGE, Conditions, Dependencies, Flag, Moment, Span, Text
 
 TaskState: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
@@ -45,7 +45,7 @@ TaskState: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
     message="a task whose template sets stop or suspend, or start to false, would never run; use suspend of the task",
     field_path=".container.stop",
 )
-class TaskTemplate(Model):
+class TaskTemplate(KindModel):
     """The template of a run."""
 
     labels: dict[str, str] = {}
@@ -67,7 +67,7 @@ class TaskTemplate(Model):
     reason="FieldValueForbidden",
     field_path=".timeZone",
 )
-class TaskSpec(Model):
+class TaskSpec(KindModel):
     """The desired state of a Task."""
 
     template: TaskTemplate
@@ -103,7 +103,7 @@ class TaskSpec(Model):
     """The number of failed runs to keep."""
 
 
-class TaskRun(Model):
+class TaskRun(KindModel):
     """One run of a task."""
 
     name: str
@@ -134,7 +134,7 @@ class TaskRun(Model):
     """The request for the run, by the annotation of the task; empty for a scheduled run."""
 
 
-class TaskStatus(Model):
+class TaskStatus(KindModel):
     """The observed state of a Task."""
 
     state: TaskState | None = None
