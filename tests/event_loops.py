@@ -22,6 +22,10 @@ Step = Coroutine[Any, Any, Any]
 
 # The turns that cancelled tasks get to end before the test fails because of them.
 _LAST_TURNS = 10
+# The number of times that a step is cancelled that was interrupted, and the seconds until the next time.
+_CANCELLATIONS, _SECONDS = 3, 1.0
+# The loops of stuck tests, which cannot be closed and must not be collected as garbage.
+_STUCK: list[object] = []
 _END = object()
 
 
@@ -36,6 +40,8 @@ class TestLoop:
         self._steps: asyncio.Queue[tuple[Step, asyncio.Future[Any]] | None]
         self._result: asyncio.Future[Any]
         self._failure: BaseException | None = None
+        # True if a step did not end when it was cancelled.
+        self._is_stuck = False
 
     def run(self, step: Step) -> Any:
         """Runs a step: the setup or teardown of a fixture, or the test."""
@@ -60,22 +66,31 @@ class TestLoop:
         """Closes the loop. Fails if a task still runs."""
         left: list[asyncio.Task[Any]] = []
         try:
-            if self._task is not None:
+            if self._task is not None and not self._is_stuck:
                 self._abandon()
                 self._steps.put_nowait(None)
                 left = self._runner.get_loop().run_until_complete(self._task)
         finally:
-            self._runner.close()
+            if not self._is_stuck:  # closing would wait for the stuck step as well
+                self._runner.close()
         if left:
             pytest.fail(f"tasks still run after the test and its fixtures: {left}", pytrace=False)
 
     def _abandon(self) -> None:
         """Cancels the last step if a signal, such as that of pytest-timeout, interrupted the loop during the step."""
         assert self._task is not None
-        if not self._result.done():
+        if self._result.done():
+            return
+        for _ in range(_CANCELLATIONS):
             self._task.cancel()
-            self._runner.get_loop().run_until_complete(asyncio.wait([self._result]))
-            self._result.exception()  # retrieved, or asyncio would log it
+            self._runner.get_loop().run_until_complete(asyncio.wait([self._result], timeout=_SECONDS))
+            if self._result.done():
+                self._result.exception()  # retrieved, or asyncio would log it
+                return
+        self._is_stuck = True
+        _STUCK.append((self, self._runner.get_loop()))
+        places = "\n".join(_awaited(self._task.get_coro()))
+        pytest.fail(f"the test does not end when it is cancelled; it waits at:\n{places}", pytrace=False)
 
     def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Ends the test after a signal of pytest-timeout, whose exception uvloop logs as that of any callback."""
@@ -95,6 +110,13 @@ class TestLoop:
             else:
                 result.set_result(value)
         return await _left_tasks()
+
+
+def _awaited(coroutine: Any) -> Iterator[str]:
+    """Yields the places at which a coroutine, and those that it awaits, are suspended."""
+    while (frame := getattr(coroutine, "cr_frame", None) or getattr(coroutine, "ag_frame", None)) is not None:
+        yield f"  {frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname}"
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "ag_await", None)
 
 
 async def _left_tasks() -> "list[asyncio.Task[Any]]":

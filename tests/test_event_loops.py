@@ -81,6 +81,15 @@ async def test_timeout(fixture):
     await asyncio.sleep(60)
 
 
+@pytest.mark.timeout(0.5, func_only=True)
+async def test_stuck(fixture):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+
 class TestOnUvloop:
     @pytest.fixture
     def loop_factory(self):
@@ -137,3 +146,9 @@ def test_a_plain_test_cannot_use_an_async_fixture(outcomes: dict[str, str]) -> N
 @pytest.mark.parametrize("name", ["test_timeout", "TestOnUvloop::test_timeout"])
 def test_a_timeout_ends_the_test_on_either_loop(name: str, outcomes: dict[str, str]) -> None:
     assert outcomes[name] == "FAILED Failed: Timeout (>0.5s) from pytest-timeout."
+
+
+def test_a_test_that_cannot_be_cancelled_fails_and_the_others_go_on(outcomes: dict[str, str]) -> None:
+    assert "FAILED Failed: Timeout (>0.5s) from pytest-timeout." in outcomes["test_stuck"]
+    assert "ERROR Failed: the test does not end when it is cancelled" in outcomes["test_stuck"]
+    assert outcomes["TestOnUvloop::test_loop"] == "PASSED"

@@ -10,6 +10,8 @@ AREAS = {"ssa": 181, "patch": 44, "crd": 49, "cel": 5, "crud": 133, "errors": 25
 # What the recording shows and a replay of the writes alone cannot come to.
 BEYOND = {
     "crd-create-minimal": "the server itself writes the status of a CRD",
+    "crud-dropped-fields": "the server drops fields of features that are off",
+    "crud-unusual-names": "an empty list that the server reads as none",
     "crud-put-create": "an empty list that the server reads as none",
     "err-metadata-of-updates": "an empty list that the server reads as none",
     "crud-service-types": "the server allocates and releases addresses and ports",
