@@ -69,6 +69,17 @@ async def test_a_deleted_page_is_recreated(world: testing.World) -> None:
     await world.run({function})
     await world.client.delete(ConfigMap, "first-page", "default")
     await world.eventually(lambda: world.find(ConfigMap, "first-page"))
+
+
+@pytest.mark.world(crds=[{kind}], objects=[FIRST])
+async def test_a_page_that_another_client_changes_is_restored(world: testing.World) -> None:
+    def change(page: ConfigMap) -> None:
+        page.data = {{"text": "changed"}}
+
+    await world.run({function})
+    await world.client.edit(ConfigMap, "first-page", "default", change)
+    await world.settle()
+    assert (await world.find(ConfigMap, "first-page")).data == {{"text": "Moin, first!"}}
 '''
 _EXAMPLE = """apiVersion: {group}/v1
 kind: {kind}
