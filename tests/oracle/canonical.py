@@ -19,6 +19,8 @@ _PATTERN = re.compile(
     r"|(?P<uid>\b(?!(?:11111111-1111|22222222-2222|33333333-3333)-4)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     rf"|(?P<time>(?:{_DAYS})T\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?:Z|[+-]\d\d:\d\d))"
     r'|(?P<port>ode[pP]ort":\s?)(?P<port_number>3[0-2]\d\d\d)\b'
+    # The same in the cell of a Table.
+    r"|(?P<service_port>\d:)(?P<cell_port>3[0-2]\d\d\d)(?=/(?:TCP|UDP|SCTP)\b)"
     # The range of the services, and those of the ServiceCIDRs of other episodes.
     r"|(?P<ip>\b10\.(?:0|1\d\d)\.\d{1,3}\.(?!0/)\d{1,3}\b)"
     rf"|(?P<name>gen-[a-z0-9]+-{_SAFE}{{5}}\b)"
@@ -89,6 +91,8 @@ def canonical(body: bytes, names: Names) -> str:
                 return f"{found['label']}<continue:{names.number('continue', found['token_of_page'])}>"
             case "port_number":
                 return f'{found["port"]}"<port:{names.number("port", found["port_number"])}>"'
+            case "cell_port":
+                return f"{found['service_port']}<port:{names.number('port', found['cell_port'])}>"
             case "access":
                 return f"kube-api-access-<access:{names.number('access', found['access'])}>"
             case "token":
@@ -107,6 +111,7 @@ def canonical(body: bytes, names: Names) -> str:
     for prefix in {found[1] for found in _GENERATED.finditer(text)}:
         # A name that begins with a prefix of the episode is found by the expression for all values.
         if not prefix.startswith("gen-"):
-            pattern = rf'(?<="){re.escape(prefix)}{_SAFE}{{5}}(?=")'
+            # A server cuts a long prefix.
+            pattern = rf'(?<="){re.escape(prefix[:58])}{_SAFE}{{5}}(?=")'
             text = re.sub(pattern, lambda name: f"<name:{names.number('name', name[0])}>", text)
     return text if len(text) > _DOCUMENT else _PATTERN.sub(token, text)

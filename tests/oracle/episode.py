@@ -1,6 +1,7 @@
 """An episode: requests for objects of one kind, which are compared one by one."""
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
@@ -21,6 +22,7 @@ _PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 # The time without a frame that ends a watch: if a last frame is due, and if none is.
 _FRAME_SECONDS = 2.0
 _SILENCE_SECONDS = 0.3
+_REMOVAL_ATTEMPTS = 40
 
 
 class Finding(NamedTuple):
@@ -87,10 +89,22 @@ class Episode:
                 compared.differences[0].place.startswith("code")
                 or any(self.names[0].count(part) != self.names[1].count(part) for part in ("uid", "rv", "name"))
             )
+        if request.method == "DELETE" and self.kind.resource == "customresourcedefinitions":
+            self._await_removal()
         return Outcome(request, real.code, finding), real, compared.real
 
+    def _await_removal(self) -> None:
+        """Waits for the controller inside kube-apiserver that removes a definition after its objects."""
+        read = Request("GET", f"{self.kind.collection()}/{self.kind.template['name']}")
+        for _ in range(_REMOVAL_ATTEMPTS):
+            if len({answer.code for answer in self.pair.exchange(read, self.names, self.name)}) == 1:
+                return
+            time.sleep(0.05)
+
     def clean_up(self) -> None:
-        """Deletes the objects of a kind without namespace, which later episodes would see."""
+        """Deletes the objects that later episodes would see: those of a kind without namespace, and different ones."""
+        if self.kind.namespaced and self.parted and "deletecollection" in self.kind.verbs:
+            self.pair.exchange(Request("DELETE", self.kind.collection()), self.names, self.name)
         if self.kind.namespaced or "delete" not in self.kind.verbs:
             return
         pattern = self.kind.template.get("name")
