@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 
 from setpoint.config.settings import Config
 from setpoint.objects.typedyaml import Path, choices
-from setpoint.system.controller_names import NAMES
+from setpoint.system.controller_names import NAMES, SERVER_NAMES
 
 _LOOPBACK_NAMES = ("localhost",)
 
@@ -88,8 +88,8 @@ def _admission(config: Config) -> Iterator[Wrong]:
 def _controllers(config: Config) -> Iterator[Wrong]:
     for index, name in enumerate(config.controllers):
         bare = name.removeprefix("-")
-        if bare not in ("*", *NAMES):
-            yield ("controllers", index), f"unknown system controller {bare}{choices(bare, NAMES)}"
+        if bare not in ("*", *NAMES, *SERVER_NAMES):
+            yield ("controllers", index), f"unknown system controller {bare}{choices(bare, (*NAMES, *SERVER_NAMES))}"
 
 
 def _webhooks(config: Config) -> Iterator[Wrong]:

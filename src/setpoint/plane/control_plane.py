@@ -40,7 +40,7 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.store.contract import Store
 from setpoint.store.files import make_directory
-from setpoint.system.controller_names import chosen
+from setpoint.system.controller_names import POLICY_STATUS, ROLE_AGGREGATION, chosen, excluded_from_server
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -116,7 +116,8 @@ class ControlPlane:
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
             self._authorizer = authorizer_of(config.authorization.mode)
-            self._system_names = chosen(config.controllers if system is None else system)
+            names = config.controllers if system is None else system
+            self._system_names, self._excluded = chosen(names), excluded_from_server(names)
         except (ServiceError, ValueError) as error:
             raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery
@@ -194,6 +195,8 @@ class ControlPlane:
             settings=ServerSettings(
                 enabled_plugins=config.admission.enabled,
                 disabled_plugins=config.admission.disabled,
+                aggregates_roles=ROLE_AGGREGATION not in self._excluded,
+                checks_policies=POLICY_STATUS not in self._excluded,
                 service_cidr=self._service_cidr,
                 overload=config.overload,
                 event_ttl_seconds=config.event_ttl_seconds,

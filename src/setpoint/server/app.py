@@ -75,7 +75,12 @@ class Server:
             create_object=create_object,
             issuer=access.issuer or Issuer(),
             authorizer=authorization.authorizer,
-            reactions=(definitions, authorization.aggregation, PolicyStatus(), Dangling()),
+            reactions=(
+                definitions,
+                *((authorization.aggregation,) if settings.aggregates_roles else ()),
+                *((PolicyStatus(),) if settings.checks_policies else ()),
+                Dangling(),
+            ),
             service_cidr=settings.service_cidr,
             resolver=resolver or ServiceResolver(),
             history_window_seconds=settings.history_window_seconds,

@@ -58,6 +58,12 @@ class ServerSettings:
     disabled_plugins: Collection[str] = ()
     """Built-in admission plugins to disable."""
 
+    aggregates_roles: bool = True
+    """False leaves the aggregation of ClusterRoles to another program."""
+
+    checks_policies: bool = True
+    """False leaves the status of ValidatingAdmissionPolicies to another program."""
+
     service_cidr: str = SERVICE_CIDR
     """The address range of Services."""
 

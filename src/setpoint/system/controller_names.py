@@ -24,6 +24,10 @@ NAMES = (
     QUOTA,
     FINISHED_JOBS,
 )
+# The server itself does the work of these, unless they are excluded.
+ROLE_AGGREGATION = "clusterrole-aggregation-controller"
+POLICY_STATUS = "validatingadmissionpolicy-status-controller"
+SERVER_NAMES = (ROLE_AGGREGATION, POLICY_STATUS)
 
 
 def chosen(names: bool | Collection[str]) -> frozenset[str]:
@@ -31,8 +35,22 @@ def chosen(names: bool | Collection[str]) -> frozenset[str]:
     may be a list with commas, as in kube-controller-manager. Raises ValueError for an unknown name."""
     if isinstance(names, bool):
         return frozenset(NAMES if names else ())
-    names = [name.strip() for each in names for name in each.split(",")]
+    names = _split(names)
     for name in names:
-        if name.removeprefix("-") not in ("*", *NAMES):
-            raise ValueError(f"unknown system controller {name!r}: expected one of {', '.join(NAMES)}")
+        if name.removeprefix("-") not in ("*", *NAMES, *SERVER_NAMES):
+            known = ", ".join((*NAMES, *SERVER_NAMES))
+            raise ValueError(f"unknown system controller {name!r}: expected one of {known}")
     return frozenset(name for name in NAMES if (name in names or "*" in names) and f"-{name}" not in names)
+
+
+def excluded_from_server(names: bool | Collection[str]) -> frozenset[str]:
+    """Returns the controllers whose work the server leaves to kube-controller-manager: those excluded by `-name`, or
+    all but the named ones with `-*`."""
+    if isinstance(names, bool):
+        return frozenset()
+    names = _split(names)
+    return frozenset(name for name in SERVER_NAMES if f"-{name}" in names or ("-*" in names and name not in names))
+
+
+def _split(names: Collection[str]) -> list[str]:
+    return [name.strip() for each in names for name in each.split(",")]

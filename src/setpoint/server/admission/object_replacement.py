@@ -4,6 +4,7 @@ anew."""
 from setpoint.merge import managedfields
 from setpoint.merge.managedfields import ManagedFieldsError
 from setpoint.objects import meta
+from setpoint.objects.clock import Clock
 from setpoint.objects.errors import InternalError, strict_decoding_text, unknown_field
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Json, Object
@@ -47,7 +48,7 @@ async def replace(
         raise InternalError.of(
             f"admission must not change the kind or apiVersion of a {kind.kind} of {kind.api_version}"
         )
-    _decode(shown, kind, tree, strict)
+    _decode(shown, kind, tree, strict, context.services.clock)
     if shown is not resource and kind == shown.gvk:
         made = tree
         tree = await shown.converting(lambda: shown.to(resource, made))
@@ -57,7 +58,7 @@ async def replace(
     return bool(tree != before)
 
 
-def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bool) -> None:
+def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bool, clock: Clock) -> None:
     try:
         unknown = shape_at(resource, kind).normalize(tree)
     except ValueError as error:
@@ -65,7 +66,7 @@ def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bo
     if unknown and strict and not resource.is_custom:
         raise InternalError.of(strict_decoding_text(map(unknown_field, unknown)))
     if kind == resource.gvk:
-        resource.strategy.default(tree)
+        resource.set_defaults(tree, clock)
 
 
 def _keep_owners(context: Context, before: Object, tree: Object) -> None:

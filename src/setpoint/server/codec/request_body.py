@@ -166,7 +166,7 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
             raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
         for text in (*body.repeated, *texts):
             context.warn(text)
-    resource.strategy.default(tree)
+    resource.set_defaults(tree, context.services.clock)
     return tree
 
 

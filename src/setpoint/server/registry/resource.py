@@ -16,6 +16,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from setpoint.objects.lazy import lazy
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.weight import HEAVY
@@ -215,6 +216,12 @@ class Resource:
         if revision < self.since and stored in self.family:
             self.family[stored].shape.renormalize(tree)
         return tree
+
+    def set_defaults(self, tree: Object, clock: Clock) -> None:
+        """Sets the defaults of an object of a request, in place."""
+        self.strategy.default(tree)
+        if self.strategy.defaults_times:
+            self.strategy.default_times(tree, format_time(clock.now()))
 
     def item(self, item: Item) -> Object:
         """Decodes a stored item, like `decode`."""

@@ -100,6 +100,8 @@ def check_fields(resource: Resource, selector: fields.Selector) -> None:
             continue
         if resource.kind == "Job" and resource.group == "batch":
             raise BadRequest(f'field label "{field}" not supported for Job')
+        if resource.kind == "ResourceSlice" and not resource.is_custom:
+            raise BadRequest(f"field label not supported for {resource.api_version}, Kind={resource.kind}: {field}")
         if own_words:
             raise BadRequest(f"field label not supported: {field}")
         raise fields.unknown_field(field)

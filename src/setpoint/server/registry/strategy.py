@@ -44,8 +44,12 @@ class Strategy:
     # True if metadata.generation is maintained; and True if a PUT may omit resourceVersion.
     keeps_generation: ClassVar[bool] = False
     allows_unconditional_update: ClassVar[bool] = True
+    # The versions in which a PUT may omit resourceVersion in any case.
+    unconditional_versions: ClassVar[Sequence[str]] = ()
     # True if a PUT to a name that does not exist creates the object.
     allows_create_on_update: ClassVar[bool] = False
+    # True if a PUT to the status of a name that does not exist creates the object.
+    allows_create_on_status_update: ClassVar[bool] = False
     # True if deletion has a grace period (see `graceful_seconds`).
     is_graceful: ClassVar[bool] = False
     # True if the finalizers of the garbage collector have an effect on the kind.
@@ -70,8 +74,13 @@ class Strategy:
     status_writes_metadata: ClassVar[bool] = True
     # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never owns.
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
+    # True if the first update of an object is written even without a change, because kube-apiserver stores a new object
+    # without a default that an update stores.
+    always_writes_first_update: ClassVar[bool] = False
     # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
+    # True if `default_times` must be called for objects of requests.
+    defaults_times: ClassVar[bool] = False
     # True if the write path must call `stamp`.
     stamps: ClassVar[bool] = False
     # True if the write path must call `namespace_errors`.
@@ -99,6 +108,8 @@ class Strategy:
     undefined_columns: ClassVar[Sequence[Column]] = ()
     # The number of seconds after which the log removes an object; None if never. A server may set its own.
     ttl: float | None = None
+    # The seconds until a client should repeat a read of a revision that does not exist yet.
+    retry_after_seconds: ClassVar[int] = 1
     # Annotations of the full object that PartialObjectMetadata omits: they carry fields of an older version.
     annotations_of_full_object: ClassVar[Sequence[str]] = ()
 
@@ -108,6 +119,10 @@ class Strategy:
 
     def default(self, tree: Object) -> None:
         """Sets, in place, the defaults that the schema cannot express because they depend on other fields."""
+
+    def default_times(self, tree: Object, now: str) -> None:
+        """Sets, in place, the defaults that are the time of the request. Called after `default` if `defaults_times` is
+        True."""
 
     def complete_bookmark(self, tree: Object) -> None:
         """Sets, in place, the fields of the object of a bookmark that are not empty although the object is."""
@@ -169,8 +184,8 @@ class Strategy:
         return {**tree, "apiVersion": to_version}
 
     def begin_deletion(self, tree: Object, clock: Clock) -> Object | None:
-        """Returns the object after the first request to delete it, for kinds with a stepwise deletion; None for all
-        others."""
+        """Returns the object after the first request to delete it, for kinds whose deletion takes two requests or more;
+        None for all others."""
         return None
 
     def graceful_seconds(self, tree: Object, requested: int | None) -> int:

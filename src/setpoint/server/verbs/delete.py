@@ -120,6 +120,7 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
     tree = await context.decoded(resource, item)
     begun = None if meta.is_being_deleted(tree) else strategy.begin_deletion(tree, context.services.clock)
     if begun is not None:
+        meta.put(begun["metadata"], "finalizers", _finalizers_of_begun(begun, options))
         return await _store(context, resource, item, begun, options)
     if strategy.own_finalizers(tree):
         return Deleted(tree, resource.render(item.value, item.revision), False)
@@ -162,6 +163,24 @@ def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> lis
         return [name for name in present if name == wanted or name not in (ORPHAN, FOREGROUND)]
     kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
     return [*kept, wanted] if wanted else kept
+
+
+def _finalizers_of_begun(tree: Object, options: DeleteOptions) -> list[str]:
+    """Returns the new finalizers of an object with a stepwise deletion. Unlike for other objects, `orphanDependents:
+    false` adds the finalizer of a deletion in the foreground."""
+    present = meta.finalizers(tree)
+    if options.orphan_dependents is not None:
+        wanted = [ORPHAN if options.orphan_dependents else FOREGROUND]
+    elif options.propagation_policy is not None:
+        wanted = [
+            name
+            for policy, name in (("Orphan", ORPHAN), ("Foreground", FOREGROUND))
+            if policy == options.propagation_policy
+        ]
+    else:
+        return present
+    kept = [name for name in present if name in wanted or name not in (ORPHAN, FOREGROUND)]
+    return kept + [name for name in wanted if name not in kept]
 
 
 def _mark(context: Context, tree: Object) -> None:

@@ -33,7 +33,8 @@ async def read(context: Context, resource: Resource) -> Item:
     if context.request.query:
         at = at_revision(context)
         if at is None and (revision := parse_revision(context.parameter("resourceVersion"))):
-            await freshness.wait_for(services.store, services.clock, revision)
+            seconds = resource.strategy.retry_after_seconds
+            await freshness.wait_for(services.store, services.clock, revision, retry_after_seconds=seconds)
     try:
         item = await services.store.get(resource.storage.key(info.namespace, info.name), at)
     except TooLate as late:

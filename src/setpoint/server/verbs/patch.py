@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from setpoint.merge import jsonpatch, mergepatch, strategic
 from setpoint.objects import codec
+from setpoint.objects.clock import Clock
 from setpoint.objects.errors import (
     BadRequest,
     Conflict,
@@ -24,7 +25,7 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.server.codec.conversion_text import conversion_fault
 from setpoint.server.codec.go_json import in_struct_order, with_embedded_structs
-from setpoint.server.codec.request_body import OtherKind, check_kind, claimed_kind, media_type
+from setpoint.server.codec.request_body import MissingKind, OtherKind, check_kind, claimed_kind, media_type
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.offload import LEAST, YAML_FACTOR
@@ -190,6 +191,9 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         unknown = resource.shape.normalize(tree)
     except (BadRequest, ValueError) as error:
+        if isinstance(error, MissingKind):
+            shown = change.text(resource, before)
+            raise _invalid_patch(shown, f"Object 'Kind' is missing in '{shown}'") from None
         if resource.is_custom and isinstance(error, BadRequest):
             raise
         patched = change.in_order(resource, before)
@@ -208,7 +212,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     if faults and options.field_validation != IGNORE:
         for fault in faults:
             context.warn(fault)
-    resource.strategy.default(tree)
+    resource.set_defaults(tree, context.services.clock)
     return tree
 
 
@@ -263,7 +267,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         if manager is None:
             manager = resource.field_manager(info.subresource, context.services.clock)
         tree = manager.apply(live, config, options.field_manager, force=options.force)
-        complete(resource, tree)
+        complete(resource, tree, context.services.clock)
         return tree
 
     def applied(live: Object) -> Object:
@@ -298,13 +302,13 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     )
 
 
-def complete(resource: Resource, tree: Object) -> None:
+def complete(resource: Resource, tree: Object, clock: Clock) -> None:
     """Applies the shape and the defaults of the kind to the result of an apply."""
     try:
         resource.shape.complete(tree)
     except ValueError as error:
         raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
-    resource.strategy.default(tree)
+    resource.set_defaults(tree, clock)
 
 
 def _plain_json(body: bytes) -> Object | None:

@@ -5,13 +5,15 @@ from setpoint.objects.errors import (
     BadRequest,
     Conflict,
     InternalError,
+    Invalid,
     NotFound,
     StatusCause,
     TooManyRequests,
 )
+from setpoint.objects.field import invalid
 from setpoint.objects.gotext import quote
 from setpoint.objects.gvk import GroupResource, GroupVersionKind
-from setpoint.objects.names import path_segment
+from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
 from setpoint.server.codec.delete_options import DeleteOptions, from_tree
@@ -67,6 +69,8 @@ async def bind(context: Context, resource: Resource) -> Response:
     node = target.get("name")
     if target.get("kind", "Node") != "Node" or not isinstance(node, str) or not node:
         raise BadRequest('Binding "" is invalid: target.name: Required value: name the node the pod is to run on')
+    if wrong := dns1123_subdomain(node):
+        raise Invalid.of(_BINDING.group_kind, name, [invalid("target.name", node, why) for why in wrong])
     if not name:
         raise BadRequest("Name parameter required.")
     if problems := path_segment(name):

@@ -115,7 +115,7 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
 
         def changed(scale: Object) -> Object:
             tree = manager.apply(scale, config, options.field_manager, force=options.force)
-            complete(_scales(), tree)
+            complete(_scales(), tree, context.services.clock)
             return tree
 
     else:

@@ -70,7 +70,8 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
     if options.at is not None:
         return _Start(options.at, "", limit)
     if revision:
-        await freshness.wait_for(store, clock, revision)
+        seconds = resource.strategy.retry_after_seconds
+        await freshness.wait_for(store, clock, revision, retry_after_seconds=seconds)
         if options.match == EXACT or (limit and not options.match):
             if not await is_within_reach(context, resource, revision):
                 raise Expired(freshness.TOO_OLD)

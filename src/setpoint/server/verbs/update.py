@@ -34,7 +34,8 @@ async def update(context: Context, resource: Resource) -> Response:
         parse_revision(metadata.pop("resourceVersion", ""))
         return await create_object(context, resource, tree, options)
 
-    creates = resource.strategy.allows_create_on_update and not info.subresource
+    strategy = resource.strategy
+    creates = strategy.allows_create_on_status_update if info.subresource else strategy.allows_create_on_update
     written = await update_object(
         context,
         resource,

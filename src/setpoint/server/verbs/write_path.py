@@ -79,7 +79,8 @@ async def create_object(
     _remove_duplicate_owners(context, metadata)
     is_long = context.is_expensive(0, resource)
     if not managed:
-        tree = await _managed(context, resource, None, tree, "", options, is_long)
+        through = context.info.subresource if resource.strategy.allows_create_on_status_update else ""
+        tree = await _managed(context, resource, None, tree, through, options, is_long)
         metadata = tree["metadata"]
     name = metadata.get("name", "")
     operation = Operation(
@@ -155,6 +156,8 @@ async def _store_new(
             )
             break
         except ExpectationFailed as failed:
+            if metadata.get("generateName") and not generated:
+                raise AlreadyExists.generated(resource.group_resource, metadata["name"]) from None
             if not generated:
                 raise _already_exists(resource, metadata["name"], failed.actual) from None
     else:
@@ -398,7 +401,8 @@ async def update_object(
             value: bytes | None = None
             if not _is_finished(resource, new, old):
                 value, _held = await _encoded(context, resource, new, is_long)
-            if value == item.value:
+            is_first = resource.strategy.always_writes_first_update and item.revision == item.created
+            if value == item.value and not is_first:
                 return Written(await _rendered(resource, item.value, item.revision), new)
             if options.dry_run:
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
@@ -447,7 +451,8 @@ def _check_preconditions(
         raise Conflict.precondition(resource.group_resource, name, key=where, wanted=uid, found=stored.get("uid", ""))
     wanted = metadata.get("resourceVersion", "")
     if wanted in ("", "0"):
-        if not resource.strategy.allows_unconditional_update:
+        strategy = resource.strategy
+        if not strategy.allows_unconditional_update and resource.version not in strategy.unconditional_versions:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise Invalid.of(GroupKind(resource.group, resource.resource), name, [error])
     elif wanted != str(item.revision):

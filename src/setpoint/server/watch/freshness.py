@@ -12,7 +12,7 @@ _HOPELESS = 1_000_000
 TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
-async def wait_for(store: Store, clock: Clock, revision: int) -> int:
+async def wait_for(store: Store, clock: Clock, revision: int, *, retry_after_seconds: int = 1) -> int:
     """Waits until the store reaches a revision, and returns the current one. Raises Timeout if that takes too long."""
     current = await store.revision()
     if current >= revision:
@@ -20,19 +20,19 @@ async def wait_for(store: Store, clock: Clock, revision: int) -> int:
     give_up = clock.monotonic() + _PATIENCE
     while current < revision:
         if clock.monotonic() >= give_up or revision - current > _HOPELESS:
-            raise too_large(revision, current)
+            raise too_large(revision, current, retry_after_seconds)
         await clock.sleep(_INTERVAL)
         current = await store.revision()
     return current
 
 
-def too_large(revision: int, current: int) -> Timeout:
+def too_large(revision: int, current: int, retry_after_seconds: int = 1) -> Timeout:
     """Returns the error for a revision that does not exist yet."""
     cause = StatusCause("ResourceVersionTooLarge", "Too large resource version")
     return Timeout(
         f"Timeout: Too large resource version: {revision}, current: {current}",
         causes=[cause],
-        retry_after_seconds=1,
+        retry_after_seconds=retry_after_seconds,
         details=True,
     )
 

@@ -25,7 +25,7 @@ class Discovery:
         parts = context.request.path.strip("/").split("/")
         if parts[0] not in ("api", "apis"):
             return None
-        # As on kube-apiserver, the list of groups and each group answer every method.
+        # As on kube-apiserver, the list of groups, each group and the versions of custom groups answer every method.
         if len(parts) == 1:
             if parts[0] == "api":
                 check_method(context, head=False)
@@ -34,7 +34,7 @@ class Discovery:
         if found is None:
             _refuse_unknown(context, parts)
             return None
-        if parts[0] == "api" or len(parts) > 2:
+        if parts[0] == "api" or (len(parts) > 2 and legacy.is_builtin_group(context.registry, parts[1])):
             check_method(context, head=False)
         header = context.request.headers.get("accept", "")
         check_produced(header)

@@ -120,6 +120,8 @@ def _older(tree: Object) -> Object:
 class EventStrategy(Strategy):
     """Events of the core group."""
 
+    # kube-apiserver reads Events from its store, which does not ask clients to repeat a read.
+    retry_after_seconds = 0
     without_domains: ClassVar[Sequence[str]] = ("",)
     validates_metadata_last: ClassVar[bool] = True
     allows_create_on_update = True

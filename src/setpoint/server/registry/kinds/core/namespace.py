@@ -68,8 +68,6 @@ class NamespaceStrategy(Strategy):
         return (tree.get("spec") or {}).get("finalizers") or ()
 
     def begin_deletion(self, tree: Object, clock: Clock) -> Object | None:
-        if not self.own_finalizers(tree):
-            return None
         tree["metadata"]["deletionTimestamp"] = format_time(clock.now())
         tree.setdefault("status", {})["phase"] = "Terminating"
         return tree

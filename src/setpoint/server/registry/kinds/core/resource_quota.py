@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import ClassVar
 from uuid import UUID, uuid5
 
+from setpoint.objects import codec
 from setpoint.objects.field import FieldError, child, duplicate, forbidden, index, invalid, key, required
+from setpoint.objects.gotext import RawJson
 from setpoint.objects.names import qualified_name
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Json, Object
@@ -149,7 +151,7 @@ def _validate_selector(spec: Object) -> list[FieldError]:
         scopes.add(scope)
         if scope not in _SCOPES:
             found.append(invalid(child(path, "scopeName"), scope, "unsupported scope"))
-        found += [invalid(path, selector, _UNSUPPORTED) for _ in _unfit(scope, spec)]
+        found += [invalid(path, _shown(selector), _UNSUPPORTED) for _ in _unfit(scope, spec)]
         if scope in _SCOPES - {"PriorityClass", "VolumeAttributesClass"} and operator != "Exists":
             found.append(invalid(child(path, "operator"), operator, _ONLY_EXISTS))
         if operator in ("In", "NotIn"):
@@ -163,7 +165,20 @@ def _validate_selector(spec: Object) -> list[FieldError]:
         else:
             found.append(invalid(child(path, "operator"), operator, "not a valid selector operator"))
     clashes = [pair for pair in _CONFLICTS if set(pair) <= scopes]
-    return found + [invalid(path, spec.get("scopes") or [], "conflicting scopes") for _ in clashes]
+    return found + [invalid(path, spec.get("scopes"), "conflicting scopes") for _ in clashes]
+
+
+def _shown(selector: Object) -> RawJson:
+    """Returns a selector in the form of kube-apiserver's internal struct."""
+    rows = [
+        {
+            "ScopeName": row.get("scopeName") or "",
+            "Operator": row.get("operator") or "",
+            "Values": row.get("values") or None,
+        }
+        for row in selector.get("matchExpressions") or ()
+    ]
+    return RawJson(codec.encode({"MatchExpressions": rows}).decode())
 
 
 # --- limits ---

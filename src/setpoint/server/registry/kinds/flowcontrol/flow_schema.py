@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from math import ceil, log2
 
+from setpoint.objects import meta
 from setpoint.objects.field import FieldError, duplicate, forbidden, index, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label, dns1123_subdomain
 from setpoint.objects.tree import Object
@@ -33,6 +34,11 @@ class _Ruled(ValidatingStrategy):
     keeps_generation = True
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        if subresource == "status":
+            # Unlike for other kinds, all metadata are restored.
+            meta.put(tree["metadata"], "generateName", old["metadata"].get("generateName"))
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         found = []

@@ -193,6 +193,8 @@ def _default_devices(devices: Object) -> None:
 class DeviceTaintRuleStrategy(ValidatingStrategy):
     keeps_generation = True
     allows_unconditional_update = False
+    unconditional_versions = ("v1alpha3", "v1beta2")
+    defaults_times = True
     stamps = True
     declared_rules = ("spec.taint.effect Required", "spec.taint.effect NotSupported")
     status_writes_metadata = False
@@ -206,10 +208,10 @@ class DeviceTaintRuleStrategy(ValidatingStrategy):
         AGE,
     )
 
-    def prepare_for_create(self, tree: Object) -> None:
+    def default_times(self, tree: Object, now: str) -> None:
         taint = lookup(tree, "spec", "taint")
         if taint is not None and not taint.get("timeAdded"):
-            taint["timeAdded"] = tree["metadata"].get("creationTimestamp")
+            taint["timeAdded"] = now
 
     def stamp(self, tree: Object, old: Object, now: str) -> None:
         taint, before = lookup(tree, "spec", "taint") or {}, lookup(old, "spec", "taint") or {}

@@ -78,6 +78,14 @@ class ResourceSliceStrategy(ValidatingStrategy):
         AGE,
     )
 
+    defaults_times = True
+
+    def default_times(self, tree: Object, now: str) -> None:
+        for device in lookup(tree, "spec", "devices") or ():
+            for taint in device.get("taints") or ():
+                if not taint.get("timeAdded"):
+                    taint["timeAdded"] = now
+
     def prepare_for_create(self, tree: Object) -> None:
         _drop_disabled(tree, None)
 

@@ -80,7 +80,8 @@ def _validate_volume(volume: Object, name: str, path: str, pod_name: str) -> lis
     place = child(path, "persistentDisk" if first == "gcePersistentDisk" else first)
     rule = _RULES.get(first)
     found = rule(source, place) if rule is not None else validate_source(first, source, place, persistent=False)
-    found += [forbidden(child(path, other), "may not specify more than 1 volume type") for other in others]
+    places = [child(path, "cephFS" if other == "cephfs" else other) for other in others]
+    found += [forbidden(other, "may not specify more than 1 volume type") for other in places]
     if first == "ephemeral" and pod_name and name:
         claim = f"{pod_name}-{name}"
         for message in dns1123_subdomain(claim):

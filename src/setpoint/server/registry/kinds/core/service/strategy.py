@@ -35,6 +35,7 @@ _AFFINITY_SECONDS = 10800
 
 class ServiceStrategy(Strategy):
     allows_create_on_update = True
+    allows_create_on_status_update = True
     returns_deleted_object = True
     allocates = True
     selectable_fields: ClassVar = {
