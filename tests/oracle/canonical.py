@@ -18,7 +18,7 @@ _PATTERN = re.compile(
     r'|resourceVersion: "(?P<yaml_rv>\d+)"'
     r"|(?P<uid>\b(?!(?:11111111-1111|22222222-2222|33333333-3333)-4)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     rf"|(?P<time>(?:{_DAYS})T\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?:Z|[+-]\d\d:\d\d))"
-    r'|(?P<port>ode[pP]ort":\s?)(?P<port_number>3[0-2]\d\d\d)\b'
+    r'|(?P<port>ode[pP]ort\\*":\s?)(?P<port_number>3[0-2]\d\d\d)\b'
     # The same in the cell of a Table.
     r"|(?P<service_port>\d:)(?P<cell_port>3[0-2]\d\d\d)(?=/(?:TCP|UDP|SCTP)\b)"
     # The range of the services, and those of the ServiceCIDRs of other episodes.
@@ -59,6 +59,9 @@ class Names:
         """The value with a number; `0` if there is none, which no server chooses."""
         values = self._values.get(category, ())
         return values[number] if number < len(values) else "0"
+
+    def values(self, category: str) -> tuple[str, ...]:
+        return tuple(self._values.get(category, ()))
 
     def count(self, category: str) -> int:
         return len(self._values.get(category, ()))
@@ -114,4 +117,7 @@ def canonical(body: bytes, names: Names) -> str:
             # A server cuts a long prefix.
             pattern = rf'(?<="){re.escape(prefix[:58])}{_SAFE}{{5}}(?=")'
             text = re.sub(pattern, lambda name: f"<name:{names.number('name', name[0])}>", text)
+    for name in names.values("name"):
+        # Messages name an object without the prefix of its name.
+        text = text.replace(name, f"<name:{names.number('name', name)}>")
     return text if len(text) > _DOCUMENT else _PATTERN.sub(token, text)

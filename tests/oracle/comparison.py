@@ -218,7 +218,7 @@ def _without_object(tree: Any) -> Any:
     """A Status about a patch without the patched object, whose status a controller inside kube-apiserver may write."""
     if not _is_status(tree):
         return tree
-    causes = (tree.get("details") or {}).get("causes") or ()
+    causes = (tree.get("details") or {}).get("causes") or []
     if [cause.get("field") for cause in causes] != ["patch"]:
         return tree
     text = re.sub(r'(Invalid value: )"\{.*\}"(?=: )', r"\1{object}", causes[0]["message"])
@@ -254,7 +254,7 @@ def _status(real: Any, ours: Any) -> list[Difference]:
     raw = [(tree.get("details") or {}).get("causes") for tree in (real, ours)]
     if raw[0] != raw[1]:
         # Only neighbours about entries of a map have another order, and the message repeats the causes.
-        messages = [sorted(re.split(r"[\[\], ]+", message or "")) for message in messages]
+        messages = [" ".join(sorted(re.split(r"[\[\], ]+", message or ""))) for message in messages]
     if messages[0] != messages[1]:
         place = f"message {real.get('code', '')}: {simplified(real.get('message') or '')}"
         found.append(Difference(place, *_short(real.get("message"), ours.get("message"))))
@@ -272,7 +272,8 @@ _MAP = re.compile(
 
 
 def _ordered(causes: list[Any]) -> list[Any]:
-    """The causes, with neighbours about entries of the same map sorted: Go visits maps in random order."""
+    """The causes, with neighbours about entries of the same map, or about managers, sorted: Go visits maps in random
+    order."""
     found: list[Any] = []
     run: list[Any] = []
     place = None
@@ -280,6 +281,8 @@ def _ordered(causes: list[Any]) -> list[Any]:
         field = cause.get("field") or ""
         of_map = _MAP.search(field)
         part = field[: of_map.start()] if of_map else None
+        if cause.get("reason") == "FieldManagerConflict":
+            part = "managers"
         if part is None or part != place:
             found += sorted(run, key=msgspec.json.encode)
             run = []

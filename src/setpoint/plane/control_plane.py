@@ -116,8 +116,10 @@ class ControlPlane:
         try:
             self._resolver = ServiceResolver(config.webhooks.services)
             self._authorizer = authorizer_of(config.authorization.mode)
-            names = config.controllers if system is None else system
-            self._system_names, self._excluded = chosen(names), excluded_from_server(names)
+            self._system_names = chosen(config.controllers if system is None else system)
+            # A caller may start the system controllers itself, later.
+            given = config.controllers if system is None or isinstance(system, bool) else system
+            self._excluded = excluded_from_server(given)
         except (ServiceError, ValueError) as error:
             raise PlaneError(str(error)) from None
         self._aggregated_discovery = aggregated_discovery

@@ -43,11 +43,9 @@ def chosen(names: bool | Collection[str]) -> frozenset[str]:
     return frozenset(name for name in NAMES if (name in names or "*" in names) and f"-{name}" not in names)
 
 
-def excluded_from_server(names: bool | Collection[str]) -> frozenset[str]:
+def excluded_from_server(names: Collection[str]) -> frozenset[str]:
     """Returns the controllers whose work the server leaves to kube-controller-manager: those excluded by `-name`, or
     all but the named ones with `-*`."""
-    if isinstance(names, bool):
-        return frozenset()
     names = _split(names)
     return frozenset(name for name in SERVER_NAMES if f"-{name}" in names or ("-*" in names and name not in names))
 

@@ -151,7 +151,7 @@ class CustomStrategy(Strategy):
         try:
             found = read_scale(tree, self._scale)
         except APIError as error:
-            return [invalid(self._scale.spec_replicas_path, None, error.message)]
+            return [invalid(self._scale.spec_replicas_path, 0, error.message)]
         errors = []
         for path, number in (
             (self._scale.spec_replicas_path, found.wanted or 0),

@@ -151,6 +151,7 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
 
 def normalize(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
     """Applies the shape and the defaults of the kind to a tree."""
+    note_empty_lists(context, resource, tree)
     try:
         unknown = resource.shape.normalize(tree)
     except ValueError as error:
@@ -168,6 +169,23 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
             context.warn(text)
     resource.set_defaults(tree, context.services.clock)
     return tree
+
+
+def note_empty_lists(context: Context, resource: Resource, tree: Json) -> None:
+    """Notes that a tree has an empty list, which decoding drops, if this counts as a change of the kind."""
+    if (field := resource.strategy.counts_empty_in) and type(tree) is dict:
+        context.has_empty_list = _has_empty_list(tree.get(field))
+
+
+def _has_empty_list(value: Json) -> bool:
+    if type(value) is list:
+        return not value or any(map(_has_empty_list, value))
+    if type(value) is not dict:
+        return False
+    # Empty policyTypes get a default. Labels are a map, and all other objects are structs, which cannot be absent.
+    return value.get("matchLabels") == {} or any(
+        _has_empty_list(inner) for name, inner in value.items() if name != "policyTypes"
+    )
 
 
 def claimed_kind(body: Json) -> GroupVersionKind:

@@ -41,8 +41,12 @@ class Strategy:
     is_heavy: ClassVar[bool] = False
     # The other versions of the kind in which a body may be, if these have the same fields.
     accepted_versions: ClassVar[Sequence[str]] = ()
-    # True if metadata.generation is maintained; and True if a PUT may omit resourceVersion.
+    # True if metadata.generation is maintained.
     keeps_generation: ClassVar[bool] = False
+    # The top-level field in which an empty list of an update increments the generation, because kube-apiserver stores
+    # none and compares strictly; empty if there is no such field.
+    counts_empty_in: ClassVar[str] = ""
+    # True if a PUT may omit resourceVersion.
     allows_unconditional_update: ClassVar[bool] = True
     # The versions in which a PUT may omit resourceVersion in any case.
     unconditional_versions: ClassVar[Sequence[str]] = ()

@@ -249,6 +249,7 @@ class Context:
         "annotations",
         "audit_id",
         "audit_record",
+        "has_empty_list",
         "headers",
         "impersonator",
         "info",
@@ -280,6 +281,8 @@ class Context:
         # The annotations and the record of the request for the audit log; unused if there is no audit log.
         self.annotations: dict[str, str] = {}
         self.audit_record: Any = None
+        # True if the body has an empty list that the decoded object lacks, of a kind that counts this as a change.
+        self.has_empty_list = False
         # The addresses and ports that are reserved for the written object until the write is done.
         self.pool: Pool | None = None
         # The seat of the request in flow control; None if flow control is off.

@@ -25,7 +25,14 @@ from setpoint.objects.tree import Json, Object
 from setpoint.schema import builtin
 from setpoint.server.codec.conversion_text import conversion_fault
 from setpoint.server.codec.go_json import in_struct_order, with_embedded_structs
-from setpoint.server.codec.request_body import MissingKind, OtherKind, check_kind, claimed_kind, media_type
+from setpoint.server.codec.request_body import (
+    MissingKind,
+    OtherKind,
+    check_kind,
+    claimed_kind,
+    media_type,
+    note_empty_lists,
+)
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.offload import LEAST, YAML_FACTOR
@@ -189,12 +196,17 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         _refuse_versionless(context, change, options, change.text(resource, before), tree)
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
+        note_empty_lists(context, resource, tree)
         unknown = resource.shape.normalize(tree)
     except (BadRequest, ValueError) as error:
         if isinstance(error, MissingKind):
             shown = change.text(resource, before)
             raise _invalid_patch(shown, f"Object 'Kind' is missing in '{shown}'") from None
         if resource.is_custom and isinstance(error, BadRequest):
+            try:
+                claimed_kind(tree)
+            except ValueError as wrong:
+                raise _invalid_patch(change.text(resource, before), str(wrong)) from None
             raise
         patched = change.in_order(resource, before)
         if fault := _fault(resource, change, patched, error):
@@ -267,6 +279,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         if manager is None:
             manager = resource.field_manager(info.subresource, context.services.clock)
         tree = manager.apply(live, config, options.field_manager, force=options.force)
+        note_empty_lists(context, resource, tree)
         complete(resource, tree, context.services.clock)
         return tree
 

@@ -504,6 +504,8 @@ async def _changed(
         new = lens.put(new, operation.object) if lens else operation.object
     _remove_duplicate_owners(context, new["metadata"], after_admission=True)
     await _run(context, is_long, partial(prepare_for_update, resource, new, old, subresource))
+    if context.has_empty_list and not subresource:
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     if resource.strategy.stamps:
         resource.strategy.stamp(new, old, format_time(services.clock.now()))
     if resource.strategy.allocates:

@@ -35,6 +35,7 @@ class ValidatingWebhookConfigurationStrategy(ValidatingStrategy):
     without_domains = ("",)
     name_on_update = "before"
     keeps_generation = True
+    counts_empty_in = "webhooks"
     allows_unconditional_update = False
     status_fields = _STATUS
     columns = (NAME, Column("Webhooks", count("webhooks"), "integer"), AGE)

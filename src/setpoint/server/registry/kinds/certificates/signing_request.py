@@ -279,7 +279,9 @@ class ClusterTrustBundleStrategy(ValidatingStrategy):
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec, name = tree.get("spec") or {}, tree["metadata"].get("name") or ""
         signer = spec.get("signerName") or ""
-        found = wrong("metadata.name", name, _bundle_name_problems(name, signer)) if name else []
+        base = tree["metadata"].get("generateName") or ""
+        found = wrong("metadata.generateName", base, _bundle_name_problems(base, signer, prefix=True)) if base else []
+        found += wrong("metadata.name", name, _bundle_name_problems(name, signer)) if name else []
         if signer:
             found += validate_signer_name(signer, "spec.signerName")
         bundle = spec.get("trustBundle") or ""
@@ -290,13 +292,13 @@ class ClusterTrustBundleStrategy(ValidatingStrategy):
         return found
 
 
-def _bundle_name_problems(name: str, signer: str) -> Sequence[str]:
+def _bundle_name_problems(name: str, signer: str, *, prefix: bool = False) -> Sequence[str]:
     if not signer:
         return ['ClusterTrustBundle without signer name must not have ":" in its name'] if ":" in name else ()
-    prefix = signer.replace("/", ":") + ":"
-    if not name.startswith(prefix):
-        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"]
-    return dns1123_subdomain(name.removeprefix(prefix))
+    start = signer.replace("/", ":") + ":"
+    if not name.startswith(start):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {start}"]
+    return dns1123_subdomain(name.removeprefix(start), prefix)
 
 
 def _validate_bundle(bundle: str, path: str) -> list[FieldError]:

@@ -25,7 +25,6 @@ _BAD_SEQUENCES = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDINGS = ("/..", "/.")
 _NO_ADDRESS = "must be a DNS name, not an IP address"
 _MAX_CONTROLLER = 250
-_ADDRESS_WIDTH = 16
 
 
 def _hosts(tree: Object, _now: datetime) -> str:
@@ -43,8 +42,7 @@ def _hosts(tree: Object, _now: datetime) -> str:
 
 def _address(tree: Object, _now: datetime) -> str:
     found = {point.get("ip") or point.get("hostname") for point in _points(tree)}
-    shown = ",".join(sorted(address for address in found if address))
-    return f"{shown[: _ADDRESS_WIDTH - 3]}..." if len(shown) > _ADDRESS_WIDTH else shown
+    return ",".join(sorted(address for address in found if address))
 
 
 def _points(tree: Object) -> Sequence[Object]:

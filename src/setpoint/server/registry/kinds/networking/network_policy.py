@@ -28,6 +28,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 class NetworkPolicyStrategy(ValidatingStrategy):
     declared_rules = ("spec.ingress[*].from[*].ipBlock.cidr Required", "spec.egress[*].to[*].ipBlock.cidr Required")
     keeps_generation = True
+    counts_empty_in = "spec"
     columns = (NAME, Column("Pod-Selector", selector("spec", "podSelector")), AGE)
 
     def default(self, tree: Object) -> None:
