@@ -78,9 +78,6 @@ class Strategy:
     status_writes_metadata: ClassVar[bool] = True
     # Paths (as in FieldsV1) that an apply to the main resource, or to /status, never owns.
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
-    # True if the first update of an object is written even without a change, because kube-apiserver stores a new object
-    # without a default that an update stores.
-    always_writes_first_update: ClassVar[bool] = False
     # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
     # True if `default_times` must be called for objects of requests.

@@ -207,6 +207,10 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
                 claimed_kind(tree)
             except ValueError as wrong:
                 raise _invalid_patch(change.text(resource, before), str(wrong)) from None
+            version = tree.get("apiVersion")
+            if version and "/" not in version:
+                wrong_version = invalid("apiVersion", version, f"must be {resource.api_version}")
+                raise Invalid.of(GroupKind("", resource.kind), context.info.name, [wrong_version]) from None
             raise
         patched = change.in_order(resource, before)
         if fault := _fault(resource, change, patched, error):

@@ -293,7 +293,9 @@ class _Check(Protocol):
 
 def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
     strategy, metadata = resource.strategy, tree["metadata"]
-    errors = [] if tree["kind"] == resource.kind else _kind_errors(resource, tree)
+    if tree["kind"] != resource.kind:
+        _refuse_kind(resource, tree, metadata.get("name", ""))
+    errors: list[FieldError] = []
     if not strategy.validates_metadata and not strategy.validates_metadata_last:
         errors += _new_metadata_errors(resource, metadata)
     errors += _namespace_errors(context, resource, tree, None, "")
@@ -333,9 +335,9 @@ def _kind_of(resource: Resource, tree: Object) -> GroupKind:
     return resource.stored_kind if tree["kind"] == resource.kind else GroupKind(resource.group, tree["kind"])
 
 
-def _kind_errors(resource: Resource, tree: Object) -> list[FieldError]:
-    """Returns the error for a custom resource whose body has another kind."""
-    return [invalid("kind", tree["kind"], f"must be {resource.kind}")]
+def _refuse_kind(resource: Resource, tree: Object, name: str) -> None:
+    """Raises Invalid for a custom resource whose body has another kind, which is the only error reported."""
+    raise Invalid.of(_kind_of(resource, tree), name, [invalid("kind", tree["kind"], f"must be {resource.kind}")])
 
 
 def _warn(
@@ -401,8 +403,7 @@ async def update_object(
             value: bytes | None = None
             if not _is_finished(resource, new, old):
                 value, _held = await _encoded(context, resource, new, is_long)
-            is_first = resource.strategy.always_writes_first_update and item.revision == item.created
-            if value == item.value and not is_first:
+            if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
             if options.dry_run:
                 return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
@@ -567,7 +568,9 @@ def _check_changed(
     quick: bool = False,
 ) -> None:
     strategy = resource.strategy
-    errors = [] if new["kind"] == resource.kind else _kind_errors(resource, new)
+    if new["kind"] != resource.kind:
+        _refuse_kind(resource, new, name)
+    errors: list[FieldError] = []
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"])
         errors += _metadata_errors(resource, new["metadata"], old["metadata"], subresource)

@@ -265,8 +265,6 @@ def _claim_modes(tree: Object, _now: datetime) -> Json:
 class PersistentVolumeClaimStrategy(Strategy):
     name_on_update = "after"
     returns_deleted_object = True
-    # kube-apiserver stores a new claim without its phase.
-    always_writes_first_update = True
     columns: ClassVar[Sequence[Column]] = (
         NAME,
         Column("Status", _phase),
