@@ -87,8 +87,9 @@ def class_of(request: Request, difference: Difference) -> str:
     return f"{' '.join(word for word in words if word)}: {difference.place}"
 
 
-def frames_differ(real: list[str], ours: list[str]) -> list[Difference]:
-    """Compares the frames of two watches, which are in canonical form."""
+def frames_differ(real: list[str], ours: list[str], kind: str = "") -> list[Difference]:
+    """Compares the frames of two watches of a kind, which are in canonical form."""
+    ignored = _RESTLESS_FIELDS if kind.startswith(RESTLESS) else frozenset()
     if real == ours:
         return []
     trees = [[_sorted(msgspec.json.decode(line)) for line in lines] for lines in (real, ours)]
@@ -98,7 +99,7 @@ def frames_differ(real: list[str], ours: list[str]) -> list[Difference]:
     return [
         Difference(f"watch: {found.place}", found.real, found.ours)
         for one, other in zip(*trees, strict=True)
-        for found in _trees(one, other)
+        for found in _trees(one, other, ignored)
     ][:_KEEP]
 
 

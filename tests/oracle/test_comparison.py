@@ -120,3 +120,29 @@ def test_messages_of_different_objects_become_equal() -> None:
     assert simplified('Pod "a" is invalid: spec.x[0].y: Invalid value: 7: bad') == simplified(
         'Job.batch "b" is invalid: spec.z.a: Invalid value: 81: bad'
     )
+
+
+def told(message: str, *causes: tuple[str, str, str]) -> dict[str, Any]:
+    return {**invalid(*causes), "message": message}
+
+
+def test_the_message_of_several_causes_matters() -> None:
+    causes = (("FieldValueInvalid", "a", "x"), ("FieldValueInvalid", "b", "y"))
+    real, ours = told("[a: x, b: y]", *causes), told("[a: x]", *causes)
+    assert classes(answer(real, 422), answer(real, 422)) == []
+    assert classes(answer(real, 422), answer(ours, 422)) == ["message 422: […]"]
+
+
+def test_only_the_order_of_causes_about_a_map_does_not_matter() -> None:
+    causes = [("FieldValueInvalid", "metadata.labels", "x"), ("FieldValueInvalid", "metadata.labels", "y")]
+    real, ours = told("[l: x, l: y]", *causes), told("[l: y, l: x]", *reversed(causes))
+    assert classes(answer(real, 422), answer(ours, 422)) == []
+    other = told("[l: y, l: z]", *reversed(causes))
+    assert classes(answer(real, 422), answer(other, 422)) == ["message 422: […]"]
+
+
+def test_the_status_of_a_kind_that_the_real_server_writes_does_not_matter() -> None:
+    frame = '{"type":"ADDED","object":{"spec":%d,"status":%d}}'
+    assert frames_differ([frame % (1, 1)], [frame % (1, 2)], "flowschemas.flowcontrol.apiserver.k8s.io/v1") == []
+    assert frames_differ([frame % (1, 1)], [frame % (1, 2)], "pods/v1") != []
+    assert frames_differ([frame % (1, 1)], [frame % (2, 1)], "flowschemas.flowcontrol.apiserver.k8s.io/v1") != []

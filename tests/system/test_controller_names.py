@@ -2,7 +2,15 @@
 
 import pytest
 
-from setpoint.system.controller_names import GARBAGE_COLLECTOR, NAMES, NAMESPACE, chosen
+from setpoint.system.controller_names import (
+    GARBAGE_COLLECTOR,
+    NAMES,
+    NAMESPACE,
+    POLICY_STATUS,
+    ROLE_AGGREGATION,
+    chosen,
+    excluded_from_server,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,3 +34,17 @@ def test_names_say_which(given: bool | tuple[str, ...], meant: set[str]) -> None
 def test_a_name_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown system controller 'garbage': expected one of garbage-collector"):
         chosen(("garbage",))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (("*",), set()),
+        ((), set()),
+        (("-*",), {ROLE_AGGREGATION, POLICY_STATUS}),
+        (("*", f"-{POLICY_STATUS}"), {POLICY_STATUS}),
+        ((f"-*,{POLICY_STATUS}",), {ROLE_AGGREGATION}),
+    ],
+)
+def test_the_server_leaves_excluded_work_to_others(given: tuple[str, ...], meant: set[str]) -> None:
+    assert excluded_from_server(given) == meant

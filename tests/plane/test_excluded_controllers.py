@@ -1,0 +1,40 @@
+"""The work of kube-controller-manager that the server does itself, unless it is excluded."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.config.settings import Config
+from setpoint.plane.control_plane import ControlPlane
+
+_ROLE = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "whole"},
+    "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]},
+}
+_PART = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "part", "labels": {"part": "yes"}},
+    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+}
+_RULE = {"apiGroups": ["a.example.com"], "apiVersions": ["v1"], "resources": ["as"], "operations": ["CREATE"]}
+_POLICY: dict[str, Any] = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "policy"},
+    "spec": {"matchConstraints": {"resourceRules": [_RULE]}, "validations": [{"expression": "true"}]},
+}
+
+
+@pytest.mark.parametrize(("controllers", "works"), [("*", True), ("-*", False)])
+async def test_roles_and_policies_are_left_to_others_if_excluded(controllers: str, works: bool) -> None:
+    config = Config(controllers=(controllers,))
+    async with ControlPlane(config=config, system=False) as plane, plane.client() as client:
+        for tree in (_PART, _ROLE, _POLICY):
+            await client.create(tree)
+        role = await client.get("rbac.authorization.k8s.io/v1/ClusterRole", "whole")
+        policy = await client.get("admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy", "policy")
+    assert bool(role.get("rules")) is works
+    assert ("observedGeneration" in (policy.get("status") or {})) is works
