@@ -104,7 +104,8 @@ class Episode:
     def clean_up(self) -> None:
         """Deletes the objects that later episodes would see: those of a kind without namespace, and different ones."""
         if self.kind.namespaced and self.parted and "deletecollection" in self.kind.verbs:
-            self.pair.exchange(Request("DELETE", self.kind.collection()), self.names, self.name)
+            query = (("propagationPolicy", "Background"), ("gracePeriodSeconds", "0"))
+            self.pair.exchange(Request("DELETE", self.kind.collection(), query), self.names, self.name)
         if self.kind.namespaced or "delete" not in self.kind.verbs:
             return
         pattern = self.kind.template.get("name")
