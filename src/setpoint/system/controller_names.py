@@ -24,7 +24,7 @@ NAMES = (
     QUOTA,
     FINISHED_JOBS,
 )
-# The server itself does the work of these, unless they are excluded.
+# The controllers whose work is part of the server, unless excluded.
 ROLE_AGGREGATION = "clusterrole-aggregation-controller"
 POLICY_STATUS = "validatingadmissionpolicy-status-controller"
 SERVER_NAMES = (ROLE_AGGREGATION, POLICY_STATUS)
@@ -44,8 +44,8 @@ def chosen(names: bool | Collection[str]) -> frozenset[str]:
 
 
 def excluded_from_server(names: Collection[str]) -> frozenset[str]:
-    """Returns the controllers whose work the server leaves to kube-controller-manager: those excluded by `-name`, or
-    all but the named ones with `-*`."""
+    """Returns the controllers of `SERVER_NAMES` that are left to kube-controller-manager: excluded by `-name`, or by `-*`
+    and not named."""
     names = _split(names)
     return frozenset(name for name in SERVER_NAMES if f"-{name}" in names or ("-*" in names and name not in names))
 
