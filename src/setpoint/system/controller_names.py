@@ -44,8 +44,8 @@ def chosen(names: bool | Collection[str]) -> frozenset[str]:
 
 
 def excluded_from_server(names: Collection[str]) -> frozenset[str]:
-    """Returns the controllers of `SERVER_NAMES` that are left to kube-controller-manager: excluded by `-name`, or by `-*`
-    and not named."""
+    """Returns the controllers of `SERVER_NAMES` that are left to kube-controller-manager: excluded by `-name`, or by
+    `-*` and not named."""
     names = _split(names)
     return frozenset(name for name in SERVER_NAMES if f"-{name}" in names or ("-*" in names and name not in names))
 
