@@ -13,9 +13,6 @@ from setpoint.objects.provenance import Actor, Cause
 from setpoint.store.contract import ANY, Retention, StoreError, Write
 from setpoint.store.sqlite import Damaged, SqliteStore, UnknownLayout
 
-# Damages a file in hundreds of places.
-pytestmark = pytest.mark.slow
-
 ACTOR = Actor("alice", groups=("dev", "ops"))
 
 
@@ -95,6 +92,7 @@ def is_reported_or_harmless(path: Path, told: list[Any]) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_is_reported_or_harmless(whole: tuple[Path, list[Any]], tmp_path: Path) -> None:
     path, told = whole
     data = path.read_bytes()

@@ -13,9 +13,6 @@ from setpoint.objects.provenance import Actor
 from setpoint.store.contract import ANY, Purge, Purged, Selection, Write
 from setpoint.store.sqlite import SqliteStore
 
-# Rewrites files many times.
-pytestmark = pytest.mark.slow
-
 ALICE = Actor("alice")
 PURGE = Purge("root", 1_000_000.0, "leaked")
 # Of one byte, of less than a page, of several pages; all of them cannot be deflated, so that they stand in the file.
@@ -118,6 +115,7 @@ async def test_a_reader_of_an_older_state_delays_the_end_of_a_scrub_and_nothing_
     await store.close()
 
 
+@pytest.mark.slow
 async def test_a_purge_survives_a_crash_at_every_step(tmp_path: Path) -> None:
     """Takes an image of the files before every statement of the purge, and opens each of them."""
     path, images = tmp_path / "live" / "store.db", tmp_path / "images"

@@ -7,7 +7,7 @@ event, with the field, its owner and the remedy.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, tree_of
@@ -15,9 +15,6 @@ from setpoint.client.options import WriteOptions
 from setpoint.objects import meta, owners
 from setpoint.objects.errors import APIError, ApplyConflict, Forbidden, Invalid, NotFound
 from setpoint.objects.tree import Object
-
-if TYPE_CHECKING:
-    from setpoint.controller.reconcile_client import ReconcileClient
 
 # The prefix of the name with which a new child is tried in a dry run; names have at most 63 characters.
 _MOST_PREFIX = 50
@@ -64,7 +61,8 @@ def cluster_scoped_child(kind: str, name: str, owner_kind: str) -> ValueError:
 
 
 async def apply_child(
-    client: "ReconcileClient",
+    client: Client,
+    live: Client,
     child: Child,
     send: Callable[[bool], Awaitable[Any]],
     *,
@@ -72,8 +70,8 @@ async def apply_child(
     recreate: bool,
     how: WriteOptions,
 ) -> Any:
-    """Applies a child with `send(force)`. Raises ChildError, and ValueError for a cluster-scoped child of a namespaced
-    owner."""
+    """Applies a child with `send(force)`. `client` may read from a cache, and `live` does not. Raises ChildError, and
+    ValueError for a cluster-scoped child of a namespaced owner."""
     if child.namespace and not (await client.mapper.resource(child.ref.gvk)).namespaced:
         raise cluster_scoped_child(child.ref.gvk.kind, child.name, child.owner["kind"])
     existing = await _existing(client, child)
@@ -84,13 +82,13 @@ async def apply_child(
         if force is False:
             raise _conflict(child, error) from None
         # The cache did not show the object yet.
-        _check_controlled(child, await _existing(client.live, child))
+        _check_controlled(child, await _existing(live, child))
         return await send(True)
     except Invalid as error:
-        existing = await _existing(client.live, child)
+        existing = await _existing(live, child)
         if existing is None or not recreate:
             raise _invalid(child, error, exists=existing is not None) from None
-    await _replace(client, child, existing, how)
+    await _replace(live, child, existing, how)
     try:
         return await send(False)
     except (APIError, ChildError):
@@ -137,17 +135,15 @@ def _invalid(child: Child, error: Invalid, *, exists: bool) -> ChildError:
     return ChildError("ChildInvalid", f"{child} was rejected: {causes}; {remedy}")
 
 
-async def _replace(client: "ReconcileClient", child: Child, existing: Object, how: WriteOptions) -> None:
+async def _replace(live: Client, child: Child, existing: Object, how: WriteOptions) -> None:
     """Deletes a child, if a new one would be accepted. Raises ChildError otherwise."""
     metadata = {key: value for key, value in child.tree["metadata"].items() if key != "name"}
     trial = {**child.tree, "metadata": {**metadata, "generateName": f"{child.name[:_MOST_PREFIX]}-"}}
     try:
-        await client.live.create(trial, dry_run=True, field_manager=how.get("field_manager", ""))
+        await live.create(trial, dry_run=True, field_manager=how.get("field_manager", ""))
     except Invalid as error:
         raise _invalid(child, error, exists=False) from None
     try:
-        await client.live.delete(
-            child.ref, child.name, child.namespace, uid=meta.uid(existing), propagation="Background"
-        )
+        await live.delete(child.ref, child.name, child.namespace, uid=meta.uid(existing), propagation="Background")
     except NotFound:
         return

@@ -129,7 +129,7 @@ class ReconcileClient(RecordingClient):
         return self._expectations.is_uncertain(self._reader.request)
 
     @property
-    def live(self) -> RecordingClient:
+    def _live(self) -> RecordingClient:
         """A client for the same reconcile without the cache."""
         return RecordingClient(self, self.options, self._recorder, self._expectations, self._primary)
 
@@ -341,7 +341,7 @@ class ReconcileClient(RecordingClient):
         **how: Unpack[WriteOptions],
     ) -> Any:
         """Reads an object from the server, calls `change` and writes the result; repeats this after a conflict."""
-        return await self.live.edit(kind_of(kind), name, namespace, change, subresource=subresource, **how)
+        return await self._live.edit(kind_of(kind), name, namespace, change, subresource=subresource, **how)
 
     async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Replaces an object. Not sent if the object is equal to the cached one."""
@@ -393,7 +393,7 @@ class ReconcileClient(RecordingClient):
             found = await send(bool(force))
         else:
             child = Child(ref, tree, name, namespace, owner)
-            found = await apply_child(self, child, send, force=force, recreate=recreate, how=how)
+            found = await apply_child(self, self._live, child, send, force=force, recreate=recreate, how=how)
         if not how.get("dry_run", self.options.dry_run):
             self._applied.record(applied, hash(body), _version_of(found))
         return cast(Obj, found)

@@ -43,7 +43,8 @@ def one(setpoint: Command, namespace: str) -> str:
 
 
 def test_once_it_works_until_nothing_is_left_to_do(setpoint: Command, one: str, project: Path) -> None:
-    write(project, one, 'await ctx.client.apply({**found, "data": {"seen": "yes"}})')
+    tree = f'{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "one", "namespace": "{one}"}}'
+    write(project, one, f'await ctx.client.apply({tree}, "data": {{"seen": "yes"}}}})')
     ran = setpoint("dev", "look.py", "--once")
     assert ran.code == 0, ran.stdout
     assert ran.stderr == "look.py against $KUBECONFIG; press Ctrl-C to stop\n"
