@@ -18,7 +18,7 @@ from setpoint.objects.provenance import Actor
 from setpoint.objects.tree import Object, copy
 from setpoint.server.access.authentication import jwt
 from setpoint.server.access.authentication.token_cache import Verified
-from setpoint.server.access.authentication.token_result import TokenError
+from setpoint.server.access.authentication.token_result import TokenError, common_audiences
 from setpoint.server.access.authentication.users import (
     AUTHENTICATED,
     service_account_groups,
@@ -78,10 +78,7 @@ class LegacyTokens:
             if claims is None:
                 return None
             self._verified.keep(token, claims)
-        common = tuple(audience for audience in claims.audiences if audience in audiences)
-        if not common:
-            given, asked = (f"[{' '.join(map(quote, each))}]" for each in (claims.audiences, audiences))
-            raise TokenError(f"token audiences {given} is invalid for the target audiences {asked}")
+        common = common_audiences(claims.audiences, audiences)
         await self._check(claims, token)
         return Accepted(claims.user, common)
 

@@ -17,7 +17,7 @@ from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Object
 from setpoint.server.access.authentication import jwt
 from setpoint.server.access.authentication.token_cache import Verified
-from setpoint.server.access.authentication.token_result import TokenError
+from setpoint.server.access.authentication.token_result import TokenError, common_audiences
 from setpoint.server.access.authentication.users import (
     AUTHENTICATED,
     CREDENTIAL_ID,
@@ -102,11 +102,7 @@ class ServiceAccountTokens:
             if claims is None:
                 return None
             self._verified.keep(token, claims)
-        common = tuple(audience for audience in claims.audiences if audience in audiences)
-        if not common:
-            raise TokenError(
-                f"token audiences {_quoted(claims.audiences)} is invalid for the target audiences {_quoted(audiences)}"
-            )
+        common = common_audiences(claims.audiences, audiences)
         now = self._services.clock.now().timestamp()
         _check_time(claims, now)
         await self._check_account(claims, now)
@@ -230,7 +226,3 @@ def _extra(claims: Object, private: _Private) -> dict[str, Sequence[str]]:
         if private.node.uid:
             extra[NODE_UID] = (private.node.uid,)
     return extra
-
-
-def _quoted(texts: Sequence[str]) -> str:
-    return f"[{' '.join(map(quote, texts))}]"
