@@ -68,7 +68,7 @@ def test_a_job_that_is_being_deleted_says_so_unless_it_has_ended() -> None:
     assert cells(tree)["Status"] == "Failed"
 
 
-def test_an_ingress_shows_a_few_hosts_and_as_much_of_its_addresses_as_fits() -> None:
+def test_an_ingress_shows_a_few_hosts_and_all_addresses() -> None:
     rules = [{"host": f"{name}.example.com"} for name in "abcde"]
     points = [{"ip": "10.0.0.2"}, {"ip": "10.0.0.1"}, {"hostname": "lb.example.com"}]
     tree: Object = {
@@ -80,7 +80,7 @@ def test_an_ingress_shows_a_few_hosts_and_as_much_of_its_addresses_as_fits() -> 
     }
     found = cells(tree)
     assert found["Hosts"] == "a.example.com,b.example.com,c.example.com + 2 more..."
-    assert found["Address"] == "10.0.0.1,10.0..."
+    assert found["Address"] == "10.0.0.1,10.0.0.2,lb.example.com"
     assert (found["Class"], found["Ports"], found["Age"]) == ("<none>", "80", "<unknown>")
 
 
