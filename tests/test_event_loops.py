@@ -81,15 +81,6 @@ async def test_timeout(fixture):
     await asyncio.sleep(60)
 
 
-@pytest.mark.timeout(0.5, func_only=True)
-async def test_stuck(fixture):
-    while True:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            pass
-
-
 class TestOnUvloop:
     @pytest.fixture
     def loop_factory(self):
@@ -104,12 +95,36 @@ class TestOnUvloop:
 """
 
 
+STUCK = """
+import asyncio
+
+import pytest
+
+
+@pytest.mark.timeout(0.5, func_only=True)
+async def test_stuck():
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+
+async def test_next():
+    await asyncio.sleep(0)
+"""
+
+
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Runs the file, and returns the outcome of each test with its reason."""
-    directory = tmp_path_factory.mktemp("tests")
-    (directory / "test_cases.py").write_text(TESTS)
-    options = ("-p", "tests.event_loops", "-p", "no:cacheprovider", "-W", "error", "-rA", "--rootdir", str(directory))
+    """Returns the outcomes of the tests, with warnings as errors."""
+    return run(tmp_path_factory.mktemp("tests"), TESTS, "-W", "error")
+
+
+def run(directory: Path, tests: str, *more: str) -> dict[str, str]:
+    """Runs a file of tests, and returns the outcome of each test with its reason."""
+    (directory / "test_cases.py").write_text(tests)
+    options = ("-p", "tests.event_loops", "-p", "no:cacheprovider", "-rA", "--rootdir", str(directory), *more)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "test_cases.py"],
         cwd=directory,
@@ -148,7 +163,8 @@ def test_a_timeout_ends_the_test_on_either_loop(name: str, outcomes: dict[str, s
     assert outcomes[name] == "FAILED Failed: Timeout (>0.5s) from pytest-timeout."
 
 
-def test_a_test_that_cannot_be_cancelled_fails_and_the_others_go_on(outcomes: dict[str, str]) -> None:
-    assert "FAILED Failed: Timeout (>0.5s) from pytest-timeout." in outcomes["test_stuck"]
-    assert "ERROR Failed: the test does not end when it is cancelled" in outcomes["test_stuck"]
-    assert outcomes["TestOnUvloop::test_loop"] == "PASSED"
+def test_a_test_that_cannot_be_cancelled_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    found = run(tmp_path, STUCK)
+    assert "FAILED Failed: Timeout (>0.5s) from pytest-timeout." in found["test_stuck"]
+    assert "ERROR Failed: the test does not end when it is cancelled" in found["test_stuck"]
+    assert found["test_next"] == "PASSED"
