@@ -19,6 +19,9 @@ from setpoint.objects.errors import APIError, InternalError, NotFound, TooManyRe
 from setpoint.objects.ids import SeededIds
 from setpoint.plane import ControlPlane
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 
 class Witness:
     """A handler that holds what it hears to the rules."""

@@ -90,6 +90,7 @@ async def test_a_revision_from_before_what_is_kept_is_refused(monkeypatch: pytes
 
 
 @pytest.mark.feature("E40", "G38")
+@pytest.mark.slow
 async def test_watchers_are_told_when_the_informer_ends_or_the_server_counts_anew(world: World) -> None:
     for number in range(9):
         await world.client.create(config_map(f"n{number}"))

@@ -248,6 +248,7 @@ async def test_a_list_that_is_not_possible_where_we_were_is_made_of_what_is_newe
             await world.client.delete(CONFIG_MAP, "new", "default")
 
 
+@pytest.mark.slow
 async def test_a_server_that_lost_its_state_is_believed(world: World) -> None:
     """Its revisions begin anew: what was beyond them is gone."""
     for number in range(5):

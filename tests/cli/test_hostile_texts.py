@@ -13,6 +13,9 @@ from tests.cli.pseudo_terminal import shown
 
 from setpoint.cli.output.terminal import harmless, shown_on_terminal
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 GROUP = "usvc-dev.developer.microsoft.com/v1"
 # Clears the screen, sets the title, writes the clipboard, moves the cursor, shows what follows from right to left, and
 # has characters that cannot be seen.

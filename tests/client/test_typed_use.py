@@ -4,6 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+# Runs mypy.
+pytestmark = pytest.mark.slow
+
 
 def test_a_program_that_uses_the_client_has_the_types_it_should_and_no_others() -> None:
     program = Path(__file__).with_name("typed_use.py")

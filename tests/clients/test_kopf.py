@@ -9,6 +9,9 @@ from tests.clients.manifests import GROUP, config_map, custom, definition
 from tests.clients.operating import eventually, operating
 from tests.clients.serving import Serving
 
+# Runs a client of another project.
+pytestmark = pytest.mark.slow
+
 OPERATOR = Path(__file__).parent / "widget_operator.py"
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -15,7 +15,7 @@ from tests.clients.manifests import GROUP, config_map, custom, definition, deplo
 from tests.clients.serving import Serving
 
 # It warns of servers that are newer than itself.
-pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported:UserWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported:UserWarning"), pytest.mark.slow]
 
 
 @pytest.fixture

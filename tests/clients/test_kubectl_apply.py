@@ -7,6 +7,9 @@ from tests.clients.kubectl import Kubectl
 from tests.clients.manifests import config_map, deployment, service
 from tests.clients.serving import Serving
 
+# Runs a client of another project.
+pytestmark = pytest.mark.slow
+
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 

@@ -19,6 +19,9 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from tests.clients.manifests import GROUP, config_map, custom, definition, deployment
 from tests.clients.serving import SECONDS, Serving
 
+# Runs a client of another project.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def api(server: Serving) -> Iterator[Any]:

@@ -17,6 +17,9 @@ from lightkube.types import PatchType
 from tests.clients.manifests import GROUP, config_map, custom, definition, deployment
 from tests.clients.serving import SECONDS, Serving
 
+# Runs a client of another project.
+pytestmark = pytest.mark.slow
+
 Widget = create_namespaced_resource(GROUP, "v1", "Widget", "widgets")
 
 

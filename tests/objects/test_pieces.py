@@ -7,6 +7,9 @@ import pytest
 
 from setpoint.objects import pieces, sorted_json
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 
 def _tree(rng: random.Random, size: int) -> object:
     def value(depth: int) -> object:

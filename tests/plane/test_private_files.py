@@ -40,6 +40,7 @@ ALLOWED = {
 MAKING = {"mkdir", "makedirs", "write_text", "write_bytes"}
 
 
+@pytest.mark.slow
 def test_no_module_makes_files_or_directories_by_other_means() -> None:
     found = set()
     for path in SOURCE.rglob("*.py"):

@@ -40,6 +40,9 @@ from .backends import BACKENDS, Backend
 from .conftest import START
 from .model import Line, Model
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 ACTOR, CAUSE = Actor("model"), Cause("r")
 KEYS = ["a", "a/", "a/1", "a/2", "a/é", "b/1", "b/2", "c"]
 PREFIXES = ["", "a", "a/", "b/", "a/1", "x"]

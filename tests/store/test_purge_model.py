@@ -15,6 +15,9 @@ from setpoint.store.contract import ANY, Event, Purge, Purged, Retention, Select
 from .backends import BACKENDS, Backend
 from .conftest import START
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 ACTOR = Actor("model")
 PURGE = Purge("root", 1.0, "because")
 KEYS = ["a/1", "a/2", "b/1"]

@@ -237,6 +237,7 @@ async def test_suspend_is_total_and_told_and_ends(world: World, how: str) -> Non
 
 
 @pytest.mark.feature("E3")
+@pytest.mark.slow
 async def test_a_crash_after_any_write_comes_to_the_same_end() -> None:
     """The process ends with a write, done or not; another one goes on."""
     fsm = FSM(Bucket, finalizer=FINALIZER)

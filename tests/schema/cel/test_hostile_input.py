@@ -14,6 +14,9 @@ from setpoint.schema.openapi import Schema
 
 from .tables import environment
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 _SCHEMA = {
     "type": "object",
     "properties": {"s": {"type": "string"}, "l": {"type": "array", "items": {"type": "integer"}}},

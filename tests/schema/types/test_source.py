@@ -71,6 +71,7 @@ def _reword(tree: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32).map(_sayable))
+@pytest.mark.slow
 def test_the_classes_of_a_schema_mean_the_same(given: Sample) -> None:
     module = models([_definition({"type": "object", "properties": {"spec": given.schema.to_json()}})])
     assert module.left_out == []

@@ -15,6 +15,9 @@ from setpoint.server.ports import User
 from setpoint.server.requestinfo import RequestInfo
 from setpoint.store.contract import ANY, Write
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 USERS = ["ann", "bob", "cid", "system:serviceaccount:one:robot", "system:serviceaccount:two:robot"]
 GROUPS = ["dev", "ops", "system:serviceaccounts", "system:serviceaccounts:one"]
 NAMESPACES = ["one", "two"]

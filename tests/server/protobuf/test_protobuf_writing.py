@@ -183,6 +183,7 @@ def holds(found: Json, given: Json) -> bool:
 
 
 @given(objects())
+@pytest.mark.slow
 def test_what_is_written_says_the_same_when_it_is_read(tree: Object) -> None:
     made = encoded(tree)
     found = decode(made)

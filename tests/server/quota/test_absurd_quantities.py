@@ -12,6 +12,9 @@ from tests.server.read.reader import Reader, reading
 
 from setpoint.objects.quantity import Quantity
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 ABSURD: list[Any] = [
     "1e999999",
     "1e1000000000",

@@ -4,12 +4,16 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.quota.books import CLAIMS, PODS, QUOTAS, SERVICES, claim, pod, quota, same, service, set_quota, used
 from tests.server.write.api import CONFIG_MAPS, Api, config_map
 
 from setpoint.objects.quantity import Quantity
+
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
 
 HARD = {
     "configmaps": "3",

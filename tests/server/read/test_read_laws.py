@@ -24,6 +24,9 @@ from setpoint.store.contract import Event, LogEntry
 
 from .reader import MAPS, MemorySink, names, reading
 
+# Runs hundreds of random cases.
+pytestmark = pytest.mark.slow
+
 NAMES = st.sampled_from(["a", "b", "ab", "a-b", "b.a"])
 LABELS = st.dictionaries(st.sampled_from(["app", "tier", "x.io/y"]), st.sampled_from(["", "1", "2", "web"]), max_size=3)
 LABEL_SELECTORS = st.lists(

@@ -123,6 +123,7 @@ async def test_the_past_is_only_for_reads(cluster: Cluster) -> None:
         assert (status, "at is supported for get and list only" in message) == (400, True), (row, status, message)
 
 
+@pytest.mark.slow
 async def test_a_path_without_a_row_reaches_no_verb(cluster: Cluster) -> None:
     paths = {row.path(namespace, NAME) for row in ROWS for namespace in NAMESPACES}
     known = {(row.method, row.path(namespace, NAME)) for row in ROWS for namespace in NAMESPACES}

@@ -74,6 +74,7 @@ class Owner:
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_whatever_moment_a_control_plane_is_killed_nothing_is_left_and_nothing_kept_is_lost(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
