@@ -49,10 +49,14 @@ class Serving(NamedTuple):
 
 @contextmanager
 def serving(
-    directory: Path, store: str = "memory", listen: str = "127.0.0.1:0", *, controllers: str = "-*"
+    directory: Path,
+    store: str = "memory",
+    listen: str = "127.0.0.1:0",
+    *,
+    controllers: str = "-*,clusterrole-aggregation-controller,validatingadmissionpolicy-status-controller",
 ) -> Iterator[Serving]:
-    """A server over a store; by default at a free port of the loopback address, and without system controllers: what it
-    has is what its clients made."""
+    """Runs a server over a store; by default at a free port of the loopback address, and without the controllers that
+    write objects of their own: all objects are those of its clients."""
     kubeconfig = directory / "kubeconfig"
     options = ["--listen", listen, "--kubeconfig", str(kubeconfig), "--store", store, f"--controllers={controllers}"]
     with (directory / "log").open("a") as log:
