@@ -13,7 +13,7 @@ from setpoint.client.client import Client
 from setpoint.client.kinds import KindRef, tree_of
 from setpoint.client.options import WriteOptions
 from setpoint.objects import meta, owners
-from setpoint.objects.errors import APIError, ApplyConflict, Forbidden, Invalid, NotFound
+from setpoint.objects.errors import ApplyConflict, Conflict, Forbidden, Invalid, NotFound
 from setpoint.objects.tree import Object
 
 # The prefix of the name with which a new child is tried in a dry run; names have at most 63 characters.
@@ -86,12 +86,13 @@ async def apply_child(
         return await send(True)
     except Invalid as error:
         existing = await _existing(live, child)
+        _check_controlled(child, existing)  # the cache may not have shown an object of another owner
         if existing is None or not recreate:
             raise _invalid(child, error, exists=existing is not None) from None
     await _replace(live, child, existing, how)
     try:
         return await send(False)
-    except (APIError, ChildError):
+    except (Conflict, Invalid):
         raise ChildError("ChildTerminating", f"{child} is being replaced: waits for its deletion") from None
 
 
@@ -144,6 +145,13 @@ async def _replace(live: Client, child: Child, existing: Object, how: WriteOptio
     except Invalid as error:
         raise _invalid(child, error, exists=False) from None
     try:
-        await live.delete(child.ref, child.name, child.namespace, uid=meta.uid(existing), propagation="Background")
+        await live.delete(
+            child.ref,
+            child.name,
+            child.namespace,
+            uid=meta.uid(existing),
+            propagation="Background",
+            dry_run=how.get("dry_run"),
+        )
     except NotFound:
         return

@@ -8,11 +8,13 @@ import pytest
 from tests.controller.core.worlds import CONFIG_MAP, WIDGET, Widget, World, config_map, widget, with_widgets
 
 from setpoint.client.client import Client
+from setpoint.client.kinds import kind_of
 from setpoint.client.patches import merge
+from setpoint.controller.child_apply import Child, ChildError, apply_child
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.request import Request
-from setpoint.objects.errors import Conflict
+from setpoint.objects.errors import Conflict, Invalid, NotFound
 from setpoint.objects.tree import Object
 
 Event = tuple[str, str, str]
@@ -233,3 +235,30 @@ async def test_apply_insists_on_the_resource_version_that_is_given(world: World)
     assert newer["data"] == {"x": "1", "y": "1"}
     with pytest.raises(Conflict, match="the object has been modified"):
         await world.client.apply(config_map("a", {"y": "2"}, resourceVersion=version), field_manager="me")
+
+
+class Blind:
+    """A client whose cache shows no object yet."""
+
+    def __init__(self, client: Client) -> None:
+        self.mapper = client.mapper
+
+    async def get(self, *_: Any) -> Object:
+        raise NotFound("not in the cache")
+
+
+@pytest.mark.parametrize(("uid", "dry_run"), [("other", None), ("mine", True)])
+async def test_a_replacement_never_deletes_a_foreign_object_and_none_in_a_dry_run(
+    world: World, uid: str, dry_run: bool | None
+) -> None:
+    owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "controller": True}
+    before = await world.client.create(config_map("child", ownerReferences=[{**owner, "uid": uid}]))
+    child = Child(kind_of(CONFIG_MAP), config_map("child"), "child", "default", {**owner, "uid": "mine"})
+    blind: Any = Blind(world.client)
+
+    async def send(is_forced: bool) -> None:
+        raise Invalid("the field is immutable")
+
+    with pytest.raises(ChildError):
+        await apply_child(blind, world.client, child, send, force=None, recreate=True, how={"dry_run": dry_run})
+    assert await world.client.get(CONFIG_MAP, "child", "default") == before
