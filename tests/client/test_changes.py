@@ -586,3 +586,22 @@ async def test_an_edit_by_a_function_that_returns_another_value_is_refused() -> 
         with pytest.raises(TypeError, match="returned a str: change the object in place and return None"):
             await client.edit("v1/ConfigMap", "a", "default", lambda tree: tree["data"].pop("x"))
         assert (await client.get("v1/ConfigMap", "a", "default"))["data"] == {"x": "1"}
+
+
+class StrictSpec(Model):
+    """A part with a field that has no default."""
+
+    size: int
+
+
+class Strict(Resource, group="example.com", version="v1"):
+    """A kind that cannot begin empty."""
+
+    spec: StrictSpec
+
+
+async def test_a_class_that_cannot_begin_empty_is_named_with_the_remedy() -> None:
+    async with gadgets() as client:
+        await client.install(Strict)
+        with pytest.raises(TypeError, match=r'cannot begin a new Strict: .*"example.com/v1/Strict", to work on a tree'):
+            await client.create_or_update(Strict, "a", "default", lambda obj, is_new: None)

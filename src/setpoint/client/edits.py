@@ -187,8 +187,15 @@ def _new(ref: KindRef, name: str, namespace: str) -> Any:
     try:
         return ref.cls.from_json(tree)
     except msgspec.ValidationError:
+        pass
+    try:
         # Required parts of a class have no value yet: `mutate` sets them.
-        return ref.cls.from_json({**tree, **{name: {} for name in _required_parts(ref.cls)}})
+        return ref.cls.from_json({**tree, **{part: {} for part in _required_parts(ref.cls)}})
+    except msgspec.ValidationError as error:
+        raise TypeError(
+            f"cannot begin a new {ref.gvk.kind}: {error}. Give the required fields defaults, or pass the kind as text, "
+            f'"{ref}", to work on a tree'
+        ) from None
 
 
 def _required_parts(cls: "type[Resource]") -> list[str]:
