@@ -27,13 +27,13 @@ class Serving(NamedTuple):
     kubeconfig: Path
     authority: str
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None, media_type: str = "application/json") -> Any:
         """The decoded answer to a request. Raises urllib.error.HTTPError for a refusal."""
         request = urllib.request.Request(
             self.url + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": media_type},
         )
         context = ssl.create_default_context(cadata=self.authority)
         with urllib.request.urlopen(request, timeout=SECONDS, context=context) as answer:
@@ -41,6 +41,10 @@ class Serving(NamedTuple):
 
     def get(self, path: str) -> Any:
         return self.ask("GET", path)
+
+    def merge(self, path: str, change: Any) -> Any:
+        """Sends a JSON merge patch. A PUT of an object that was read fails if an operator writes it in between."""
+        return self.ask("PATCH", path, change, "application/merge-patch+json")
 
     def names(self, path: str) -> list[str]:
         """The names of the objects in a collection."""

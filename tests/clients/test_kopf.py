@@ -42,9 +42,7 @@ def test_a_new_object_is_handled_and_its_status_says_so(server: Serving, operato
 def test_a_change_is_handled_with_its_difference(server: Serving, operator: Path) -> None:
     server.ask("POST", WIDGETS, custom("Widget", "growing", size=1))
     eventually(lambda: status(server, "growing").get("phase") == "Made", operator)
-    found = server.get(f"{WIDGETS}/growing")
-    found["spec"]["size"] = 8
-    server.ask("PUT", f"{WIDGETS}/growing", found)
+    server.merge(f"{WIDGETS}/growing", {"spec": {"size": 8}})
     eventually(lambda: status(server, "growing").get("resized") == "1 to 8", operator)
 
 

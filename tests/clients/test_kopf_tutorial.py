@@ -77,11 +77,9 @@ def made(server: Serving, name: str) -> Any:
 
 def bind(server: Serving, name: str) -> None:
     """What the volume controller would do."""
-    claim = server.get(f"{CLAIMS}/{name}")
-    claim["spec"]["volumeName"] = f"volume-of-{name}"
-    claim = server.ask("PUT", f"{CLAIMS}/{name}", claim)
-    claim["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
-    server.ask("PUT", f"{CLAIMS}/{name}/status", claim)
+    server.merge(f"{CLAIMS}/{name}", {"spec": {"volumeName": f"volume-of-{name}"}})
+    status = {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
+    server.merge(f"{CLAIMS}/{name}/status", {"status": status})
 
 
 def test_a_claim_is_made_grows_and_takes_over_labels(server: Serving, operator: Path) -> None:
@@ -92,10 +90,9 @@ def test_a_claim_is_made_grows_and_takes_over_labels(server: Serving, operator: 
     assert (owner["kind"], owner["name"], owner["controller"]) == ("EphemeralVolumeClaim", "mine", True)
     eventually(lambda: "claim" in server.get(f"{EPHEMERAL}/mine").get("status", {}), operator)
     bind(server, "mine")
-    asked = server.get(f"{EPHEMERAL}/mine")
-    asked["spec"]["size"] = "2Gi"
-    asked["metadata"]["labels"]["application"] = "some-app"
-    server.ask("PUT", f"{EPHEMERAL}/mine", asked)
+    server.merge(
+        f"{EPHEMERAL}/mine", {"spec": {"size": "2Gi"}, "metadata": {"labels": {"application": "some-app"}}}
+    )
     eventually(lambda: made(server, "mine")["spec"]["resources"]["requests"] == {"storage": "2Gi"}, operator)
     wanted = {"application": "some-app", "owner": "me"}
     eventually(lambda: made(server, "mine")["metadata"].get("labels") == wanted, operator)
