@@ -90,9 +90,7 @@ def test_a_claim_is_made_grows_and_takes_over_labels(server: Serving, operator: 
     assert (owner["kind"], owner["name"], owner["controller"]) == ("EphemeralVolumeClaim", "mine", True)
     eventually(lambda: "claim" in server.get(f"{EPHEMERAL}/mine").get("status", {}), operator)
     bind(server, "mine")
-    server.merge(
-        f"{EPHEMERAL}/mine", {"spec": {"size": "2Gi"}, "metadata": {"labels": {"application": "some-app"}}}
-    )
+    server.merge(f"{EPHEMERAL}/mine", {"spec": {"size": "2Gi"}, "metadata": {"labels": {"application": "some-app"}}})
     eventually(lambda: made(server, "mine")["spec"]["resources"]["requests"] == {"storage": "2Gi"}, operator)
     wanted = {"application": "some-app", "owner": "me"}
     eventually(lambda: made(server, "mine")["metadata"].get("labels") == wanted, operator)
