@@ -39,6 +39,11 @@ class KindRef(NamedTuple):
         """Decodes an object of this kind from the bytes of a server."""
         return _decode(data) if self.cls is None or self.metadata_only else self.cls.decode(data)
 
+    @property
+    def is_custom(self) -> bool:
+        """True for a custom resource: its group has a domain other than `k8s.io`."""
+        return "." in self.gvk.group and not self.gvk.group.endswith(".k8s.io")
+
     def __str__(self) -> str:
         return f"{self.gvk.api_version}/{self.gvk.kind}"
 

@@ -46,7 +46,6 @@ from setpoint.controller.suspension import (
     CHILDREN_APPLIED,
     has_condition,
     is_reported_suspended,
-    reports_suspension,
     suspension_reason,
 )
 from setpoint.controller.tracing import span_of
@@ -111,7 +110,8 @@ class Controller:
         self.initial_priority = self.options.initial_priority
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
-        self._reports_suspension = reports_suspension(self.primary)
+        # The conditions of built-in kinds belong to their own controllers.
+        self._reports_conditions = self.primary is not None and self.primary.is_custom
         # The sources from the options; `watch` and `unwatch` add and remove others at run time.
         self.sources = self.options.sources(watch)
         if not self.sources:
@@ -329,7 +329,7 @@ class Controller:
     def _can_skip(self, request: Request, entry: CachedObject[Any] | None) -> bool:
         """Returns True if the request needs neither a reconcile nor a status report."""
         return request in self._left_alone or (
-            bool(self._suspension_reason(request, entry)) and not self._reports_suspension
+            bool(self._suspension_reason(request, entry)) and not self._reports_conditions
         )
 
     def _suspension_reason(self, request: Request, entry: CachedObject[Any] | None) -> str:
@@ -450,7 +450,7 @@ class Controller:
             raise
         if result is not None and not isinstance(result, Result):
             raise TerminalError(f"reconcile must return a Result or None, not {type(result).__name__}")
-        if self._reports_suspension and ctx.entry is not None and has_condition(ctx.entry.object, CHILDREN_APPLIED):
+        if self._reports_conditions and ctx.entry is not None and has_condition(ctx.entry.object, CHILDREN_APPLIED):
             await child_report.clear(ctx)
         await self._report(ctx, final=True)
         return result
@@ -459,10 +459,10 @@ class Controller:
         """Calls the reconcile function; for a suspended object, only reports the suspension."""
         request = ctx.request
         if why := self.suspended.get(request):
-            if self._reports_suspension:
+            if self._reports_conditions:
                 await suspension_report.report(ctx, why)
             return None
-        if self._reports_suspension and ctx.entry is not None and is_reported_suspended(ctx.entry.object):
+        if self._reports_conditions and ctx.entry is not None and is_reported_suspended(ctx.entry.object):
             await suspension_report.clear(ctx)
         return await self.reconcile(ctx, request)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from setpoint.cache.entry import CachedObject
-from setpoint.client.kinds import KindRef
 
 # The label or annotation that suspends an object while its value is "true".
 SUSPEND = "setpoint.dev/suspend"
@@ -45,8 +44,3 @@ def has_condition(obj: Any, kind: str) -> bool:
 
 def _type(condition: Any) -> Any:
     return condition.get("type") if isinstance(condition, dict) else getattr(condition, "type", None)
-
-
-def reports_suspension(kind: KindRef | None) -> bool:
-    """Returns True if the suspension is reported in the status of objects of a kind: custom kinds only."""
-    return kind is not None and "." in kind.gvk.group and not kind.gvk.group.endswith(".k8s.io")

@@ -1,5 +1,7 @@
 """Subresources of pods: binding, eviction, and those that require a node."""
 
+from collections.abc import Callable
+
 from setpoint.objects import conditions, labels, meta
 from setpoint.objects.errors import (
     BadRequest,
@@ -76,33 +78,43 @@ async def bind(context: Context, resource: Resource) -> Response:
     if problems := path_segment(name):
         raise BadRequest(f"Name parameter invalid: {quote(name)}: {'; '.join(problems)}")
 
-    key, store = pods.storage.key(context.info.namespace, name), context.services.store
-    while True:
-        item = await store.get(key)
-        if item is None:
-            raise NotFound.of(pods.group_resource, name)
-        pod = pods.item(item)
-        _check_preconditions(pods, key, pod, metadata, dry_run=options.dry_run)
-        # The rules for updates of pods do not apply to the scheduler.
-        value = pods.encode(_bound(context, pod, node, metadata))
-        if options.dry_run:
-            break
-        try:
-            await context.services.commit(
-                key, value, item.revision, context.actor(options.field_manager), context.cause
-            )
-            break
-        except ExpectationFailed:
-            continue
+    def assign(pod: Object) -> Object | None:
+        _check_preconditions(context, pods, pod, metadata, dry_run=options.dry_run)
+        bound = _bound(context, pod, node, metadata)
+        return None if options.dry_run else bound
+
+    await _change_pod(context, pods, name, assign, options.field_manager)
     return await json_answer(context, _SUCCESS, 201)
 
 
-def _check_preconditions(pods: Resource, key: str, pod: Object, wanted: Object, *, dry_run: bool) -> None:
+async def _change_pod(
+    context: Context, pods: Resource, name: str, change: Callable[[Object], Object | None], field_manager: str = ""
+) -> None:
+    """Writes a changed pod, and reads the pod again if another client wrote the pod in between. The rules for updates
+    of pods do not apply. Writes nothing if `change` returns None."""
+    key = pods.storage.key(context.info.namespace, name)
+    while True:
+        item = await context.services.store.get(key)
+        if item is None:
+            raise NotFound.of(pods.group_resource, name)
+        changed = change(pods.item(item))
+        if changed is None:
+            return
+        actor = context.actor(field_manager)
+        try:
+            await context.services.commit(key, pods.encode(changed), item.revision, actor, context.cause)
+        except ExpectationFailed:
+            continue
+        return
+
+
+def _check_preconditions(context: Context, pods: Resource, pod: Object, wanted: Object, *, dry_run: bool) -> None:
     """Raises Conflict if the metadata of a Binding is that of another pod, or of another version of the pod."""
     found = pod["metadata"]
     for name, field in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         given = wanted.get(name)
         if given and given != found[name]:
+            key = pods.storage.key(context.info.namespace, found["name"])
             where = upstream_key(pods, key, dry_run=dry_run)
             raise Conflict.precondition(
                 pods.group_resource, found["name"], key=where, wanted=given, found=found[name], field=field
@@ -155,26 +167,20 @@ async def evict(context: Context, resource: Resource) -> Response:
 
 async def _mark_evicted(context: Context, pods: Resource, name: str, options: DeleteOptions) -> None:
     """Adds the condition to a pod that tells its owner about the disruption."""
-    key, store = pods.storage.key(context.info.namespace, name), context.services.store
-    while True:
-        item = await store.get(key)
-        if item is None:
-            raise NotFound.of(pods.group_resource, name)
-        pod = pods.item(item)
+
+    def mark(pod: Object) -> Object | None:
         check_preconditions(pods, name, options, pod)
         found = pod.setdefault("status", {}).setdefault("conditions", [])
         old = conditions.find(found, _EVICTED["type"])
         if old is not None and all(old.get(field) == value for field, value in _EVICTED.items()):
-            return
+            return None
         now = format_time(context.services.clock.now())
         since = old["lastTransitionTime"] if old is not None and old.get("status") == "True" else now
         new = {**_EVICTED, "lastProbeTime": None, "lastTransitionTime": since}
         found[:] = [new if each is old else each for each in found] if old is not None else [*found, new]
-        try:
-            await context.services.commit(key, pods.encode(pod), item.revision, context.actor(""), context.cause)
-        except ExpectationFailed:
-            continue
-        return
+        return pod
+
+    await _change_pod(context, pods, name, mark)
 
 
 async def _spend_budget(context: Context, pod: Object, options: DeleteOptions) -> None:

@@ -8,7 +8,7 @@ of a token is checked before any part is decoded.
 import hashlib
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -165,6 +165,22 @@ def verify_by_one(token: Token, keys: Sequence[Key], algorithms: Collection[str]
         except TokenError:
             continue
     return verify(token, keys[-1], algorithms)
+
+
+def verified_claims(text: str, issuers: Collection[str], keys: Callable[[str], Sequence[Key]]) -> Object | None:
+    """Verifies a token and returns its claims. `keys` returns the keys with a key ID. Returns None for text that is no
+    token, and for tokens of other issuers. Raises TokenError for an invalid signature."""
+    try:
+        token = read(text)
+    except TokenError:
+        return None
+    if token.claims.get("iss") not in issuers:
+        return None
+    found = keys(kid(token))
+    if not found:
+        raise TokenError("invalid signature, no keys found")
+    verify_by_one(token, found)
+    return token.claims
 
 
 def kid(token: Token) -> str:

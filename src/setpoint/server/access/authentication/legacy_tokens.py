@@ -72,29 +72,19 @@ class LegacyTokens:
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Accepted | None:
         """Returns the user and the matching audiences of a token, or None for tokens of other issuers. Raises
         TokenError if the token is invalid."""
-        claims = self._verified.get(token)
+        claims = self._verified.find(token, self._verify)
         if claims is None:
-            claims = self._verify(token)
-            if claims is None:
-                return None
-            self._verified.keep(token, claims)
+            return None
         common = common_audiences(claims.audiences, audiences)
         await self._check(claims, token)
         return Accepted(claims.user, common)
 
     def _verify(self, text: str) -> _Claims | None:
-        try:
-            token = jwt.read(text)
-        except TokenError:
+        found = jwt.verified_claims(text, (ISSUER,), self._services.issuer.keys)
+        if found is None:
             return None
-        if token.claims.get("iss") != ISSUER:
-            return None
-        keys = self._services.issuer.keys(jwt.kid(token))
-        if not keys:
-            raise TokenError("invalid signature, no keys found")
-        jwt.verify_by_one(token, keys)
         try:
-            private = msgspec.convert(token.claims, _Private)
+            private = msgspec.convert(found, _Private)
         except msgspec.ValidationError as error:
             raise TokenError(f"the claims are malformed: {error}") from None
         for value, name in (
@@ -110,7 +100,7 @@ class LegacyTokens:
             raise TokenError("sub claim is invalid")
         groups = (*service_account_groups(private.namespace), AUTHENTICATED)
         user = User(service_account_user(private.namespace, private.account), groups, private.uid)
-        return _Claims(private, jwt.audiences(token.claims) or self._services.issuer.audiences, user)
+        return _Claims(private, jwt.audiences(found) or self._services.issuer.audiences, user)
 
     async def _check(self, claims: _Claims, token: str) -> None:
         """Raises TokenError unless Secret and account exist and are those of the token."""

@@ -96,12 +96,9 @@ class ServiceAccountTokens:
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Accepted | None:
         """Returns the user and the matching audiences of a token, or None if this server did not issue the token.
         Raises TokenError if the token is invalid."""
-        claims = self._verified.get(token)
+        claims = self._verified.find(token, self._verify)
         if claims is None:
-            claims = self._verify(token)
-            if claims is None:
-                return None
-            self._verified.keep(token, claims)
+            return None
         common = common_audiences(claims.audiences, audiences)
         now = self._services.clock.now().timestamp()
         _check_time(claims, now)
@@ -112,17 +109,8 @@ class ServiceAccountTokens:
 
     def _verify(self, text: str) -> _Claims | None:
         """Verifies a token that this server issued and returns its claims. Returns None for tokens of other issuers."""
-        try:
-            token = jwt.read(text)
-        except TokenError:
-            return None
-        if token.claims.get("iss") not in self._issuer.names:
-            return None
-        keys = self._issuer.keys(jwt.kid(token))
-        if not keys:
-            raise TokenError("invalid signature, no keys found")
-        jwt.verify_by_one(token, keys)
-        return self._claims(token.claims)
+        found = jwt.verified_claims(text, self._issuer.names, self._issuer.keys)
+        return None if found is None else self._claims(found)
 
     def _claims(self, claims: Object) -> _Claims:
         try:

@@ -6,6 +6,7 @@ longer than needed.
 """
 
 import hashlib
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +20,14 @@ class Verified(Generic[T]):
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept
         self._cached: dict[bytes, T] = {}
+
+    def find(self, token: str, verify: Callable[[str], T | None]) -> T | None:
+        """Returns the claims of a token; `verify` returns those of a new token, or None for a token of other
+        issuers."""
+        found = self.get(token)
+        if found is None and (found := verify(token)) is not None:
+            self.keep(token, found)
+        return found
 
     def get(self, token: str) -> T | None:
         return self._cached.get(_digest(token))
