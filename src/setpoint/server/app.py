@@ -23,7 +23,6 @@ from setpoint.server.pipeline import Pipeline
 from setpoint.server.quota.ledger import Ledger
 from setpoint.server.registry import builtin_resources
 from setpoint.server.registry.conversion.converters import Converters
-from setpoint.server.registry.kinds.core.event import EVENT_TTL, keep_events
 from setpoint.server.registry.registry import Registry
 from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Services
@@ -83,13 +82,12 @@ class Server:
             ),
             service_cidr=settings.service_cidr,
             resolver=resolver or ServiceResolver(),
+            event_ttl_seconds=settings.event_ttl_seconds,
             history_window_seconds=settings.history_window_seconds,
             offline=read_only,
         )
         self.services.measured.append(chain)
         self.services.authenticator.attach(self.services)
-        if settings.event_ttl_seconds != EVENT_TTL:
-            keep_events(self.services.registry, settings.event_ttl_seconds)
         self._gate = Gate(self.services, settings.overload) if settings.overload.enabled else None
         if self._gate is not None:
             self.services.measured.append(GateMetrics(self._gate))

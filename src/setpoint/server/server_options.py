@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from setpoint.server.access.authentication.token_issuer import Issuer
 from setpoint.server.access.flowcontrol.flow_control_settings import FlowControlSettings
-from setpoint.server.registry.kinds.core.event import EVENT_TTL
 from setpoint.server.registry.kinds.core.service.allocator import SERVICE_CIDR
-from setpoint.server.request.context import HISTORY_SECONDS, Authenticator, Authorizer
+from setpoint.server.request.context import EVENT_SECONDS, HISTORY_SECONDS, Authenticator, Authorizer
 from setpoint.server.request.extension import Extension
 from setpoint.server.request.observer import Plain
 
@@ -70,7 +69,7 @@ class ServerSettings:
     overload: FlowControlSettings = FlowControlSettings()  # noqa: RUF009 - immutable
     """The limits of concurrent requests."""
 
-    event_ttl_seconds: float = EVENT_TTL
+    event_ttl_seconds: float = EVENT_SECONDS
     """The lifetime of Events."""
 
     history_window_seconds: float = HISTORY_SECONDS

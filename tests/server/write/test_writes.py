@@ -147,25 +147,35 @@ async def test_a_dry_run_answers_as_if_and_writes_nothing(api: Api) -> None:
     assert await api.store.revision() == before
 
 
+EVENT = {
+    "metadata": {"name": "e", "namespace": "default"},
+    "involvedObject": {"kind": "ConfigMap", "name": "a", "namespace": "default"},
+}
+
+
+async def _pass_time(api: Api, seconds: float) -> None:
+    api.clock.advance(seconds)
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
 async def test_an_update_renews_the_lifetime_of_an_event() -> None:
-    event = {
-        "metadata": {"name": "e", "namespace": "default"},
-        "involvedObject": {"kind": "ConfigMap", "name": "a", "namespace": "default"},
-    }
-
-    async def settle() -> None:
-        for _ in range(100):
-            await asyncio.sleep(0)
-
     async with new_api(settings=ServerSettings(event_ttl_seconds=60.0)) as api:
-        assert (await api("POST", EVENTS, event)).status == 201
+        assert (await api("POST", EVENTS, EVENT)).status == 201
         for count in range(2, 5):
-            api.clock.advance(45)
-            await settle()
+            await _pass_time(api, 45)
             assert (await api.merge(f"{EVENTS}/e", {"count": count})).status == 200
-        api.clock.advance(61)
-        await settle()
+        await _pass_time(api, 61)
         assert (await api("GET", f"{EVENTS}/e")).status == 404
+
+
+async def test_servers_in_one_process_have_their_own_lifetime_of_events() -> None:
+    async with new_api(settings=ServerSettings(event_ttl_seconds=60.0)) as api, new_api() as other:
+        for each in (api, other):
+            assert (await each("POST", EVENTS, EVENT)).status == 201
+            await _pass_time(each, 61)
+        assert (await api("GET", f"{EVENTS}/e")).status == 404
+        assert (await other("GET", f"{EVENTS}/e")).status == 200
 
 
 async def test_owners_that_admission_repeats_are_stored_once_with_a_warning() -> None:

@@ -107,8 +107,8 @@ class Strategy:
     columns: ClassVar[Sequence[Column]] = ()
     # Columns at the end of which a Table has cells, but no definitions.
     undefined_columns: ClassVar[Sequence[Column]] = ()
-    # The number of seconds after which the log removes an object; None if never. A server may set its own.
-    ttl: float | None = None
+    # True for Events: the store removes an object after the lifetime that the server sets (`Services.ttl`).
+    expires: ClassVar[bool] = False
     # The seconds until a client should repeat a read of a revision that does not exist yet.
     retry_after_seconds: ClassVar[int] = 1
     # Annotations of the full object that PartialObjectMetadata omits: they carry fields of an older version.

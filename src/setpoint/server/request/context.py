@@ -39,6 +39,8 @@ _READS = frozenset(("get", "list", "watch"))
 _ANONYMOUS = "system:anonymous"
 # etcd keeps superseded revisions for kube-apiserver as long.
 HISTORY_SECONDS = 300.0
+# The default lifetime of Events, as on kube-apiserver.
+EVENT_SECONDS = 3600.0
 # The right to state causes as facts. The right is cluster-wide, because a cause names objects of any namespace.
 _ASSERT = RequestInfo("assert", "", is_resource=True, group="setpoint.dev", version="v1", resource="causes")
 T = TypeVar("T")
@@ -88,6 +90,8 @@ class Services:
     ledger: QuotaLedger | None = field(default=None, repr=False)
     # For this many seconds, a superseded revision can be listed and watched from without the right to the history.
     history_window_seconds: float = HISTORY_SECONDS
+    # The lifetime of Events.
+    event_ttl_seconds: float = EVENT_SECONDS
     # The reason why the server makes no outbound calls; empty if the server makes them.
     offline: str = ""
     views: Views = field(init=False, repr=False)
@@ -98,6 +102,10 @@ class Services:
         self.components.setdefault("etcd-0", self.check_store)
         self.views = Views(self)
         self.offload = Offload(self.clock)
+
+    def ttl(self, resource: Resource) -> float | None:
+        """Returns the seconds after which the store removes an object; None if never."""
+        return self.event_ttl_seconds if resource.strategy.expires else None
 
     async def check_store(self) -> None:
         """Raises an exception if the store cannot be read."""

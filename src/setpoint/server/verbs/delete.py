@@ -225,7 +225,7 @@ async def _store(context: Context, resource: Resource, item: Item, tree: Object,
     value = await resource.encoded(tree)
     revision = item.revision
     if not options.dry_run and value != item.value:
-        write = Write(item.key, value, item.revision, resource.strategy.ttl)
+        write = Write(item.key, value, item.revision, context.services.ttl(resource))
         revision = await context.services.persist(resource, write, context.actor(), context.cause, item=item, new=tree)
         await context.services.after_write(context, resource, tree)
     return Deleted(tree, resource.encoding.render(resource.encoding.encode(tree), revision), False)

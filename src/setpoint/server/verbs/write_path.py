@@ -148,7 +148,7 @@ async def _store_new(
                 raise BadRequest("resourceVersion should not be set on objects to be created")
             revision = await services.persist(
                 resource,
-                Write(key, value, ABSENT, strategy.ttl),
+                Write(key, value, ABSENT, services.ttl(resource)),
                 context.actor(options.field_manager),
                 context.cause,
                 item=None,
@@ -410,7 +410,7 @@ async def update_object(
             try:
                 revision = await context.services.persist(
                     resource,
-                    Write(key, value, item.revision, None if value is None else resource.strategy.ttl),
+                    Write(key, value, item.revision, None if value is None else context.services.ttl(resource)),
                     context.actor(options.field_manager),
                     context.cause,
                     item=item,

@@ -3,7 +3,7 @@
 They are validated in the older form, which is the stored one. The newer group has more requirements for new events.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -15,11 +15,8 @@ from setpoint.server.registry.kinds.gotypes.roundtrip import normalize
 from setpoint.server.registry.kinds.printers.cells import field, lookup, selectable, text
 from setpoint.server.registry.kinds.printers.columns import since
 from setpoint.server.registry.kinds.validation.values import qualified
-from setpoint.server.registry.resource import Resource
 from setpoint.server.registry.strategy import Column, Strategy
 
-# The default lifetime of events, in seconds.
-EVENT_TTL = 3600.0
 _LIMIT = 128
 _NOTE_LIMIT = 1024
 _CORE, _EVENTS = "v1", "events.k8s.io/v1"
@@ -131,7 +128,7 @@ class EventStrategy(Strategy):
     selectable_fields: ClassVar = {**_fields("involvedObject", "reportingComponent"), "source": _source}
     columns: ClassVar[Sequence[Column]] = _COLUMNS
 
-    ttl = EVENT_TTL
+    expires: ClassVar[bool] = True
 
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return path_segment(name, prefix)
@@ -144,13 +141,6 @@ class EventStrategy(Strategy):
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         return self.validate(tree)
-
-
-def keep_events(resources: Iterable[Resource], seconds: float) -> None:
-    """Sets the lifetime of the events of a server."""
-    for resource in resources:
-        if resource.resource == "events" and isinstance(resource.strategy, EventStrategy):
-            resource.strategy.ttl = seconds
 
 
 class NewerEventStrategy(EventStrategy):
