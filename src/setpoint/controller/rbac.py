@@ -5,7 +5,7 @@ kinds, and read watched and looked-up kinds. Recorded accesses give a smaller ro
 test that covers all code paths yields the minimal role.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from setpoint.client.client import Client
@@ -22,8 +22,8 @@ WRITE = ("create", "delete", "get", "list", "patch", "update", "watch")
 # The verbs of RBAC.
 _VERBS = {"apply": ("patch", "create")}
 
-# The verbs by group and resource (with its subresource).
-Rights = dict[tuple[str, str], set[str]]
+# The verbs by namespace (empty: the whole cluster), group and resource with its subresource.
+Rights = dict[tuple[str, str, str], set[str]]
 
 
 async def rules(controllers: Iterable[object], client: Client, *, recorded: bool = False) -> list[Object]:
@@ -35,51 +35,101 @@ async def rules(controllers: Iterable[object], client: Client, *, recorded: bool
         rules = await rbac.rules([website], client)
         manifests("websites", rules, service_account="default/websites")
     """
-    found: Rights = {}
-    extra: list[Object] = []
+    rights, extra = await _needs(controllers, client, recorded=recorded)
+    merged: Rights = {}
+    for (_, group, resource), verbs in rights.items():
+        merged.setdefault(("", group, resource), set()).update(verbs)
+    return [*_grouped(merged), *(rule for _, rule in extra)]
+
+
+async def rules_by_namespace(
+    controllers: Iterable[object], client: Client, *, recorded: bool = False
+) -> dict[str, list[Object]]:
+    """Returns the rules that controllers need, by namespace; those under the empty name need a ClusterRole.
+
+    A controller with `namespaces` needs its rules in these namespaces only, except those for cluster-scoped kinds.
+    """
+    rights, extra = await _needs(controllers, client, recorded=recorded)
+    found: dict[str, list[Object]] = {}
+    for namespace in sorted({namespace for namespace, _, _ in rights}):
+        found[namespace] = _grouped({key: verbs for key, verbs in rights.items() if key[0] == namespace})
+    for namespaces, rule in extra:
+        for namespace in ("",) if await _is_cluster_scoped(rule, client) else namespaces or ("",):
+            listed = found.setdefault(namespace, [])
+            if rule not in listed:
+                listed.append(rule)
+    return found
+
+
+async def _needs(
+    controllers: Iterable[object], client: Client, *, recorded: bool
+) -> tuple[Rights, list[tuple[Sequence[str], Object]]]:
+    """Returns the rights by kinds, and the additional rules with the namespaces of their controllers."""
+    needs = _Needs(client)
+    extra: list[tuple[Sequence[str], Object]] = []
     for controller in map(controller_of, controllers):
+        needs.namespaces = tuple(controller.options.namespaces) or ("",)
         for source in controller.sources:
             if isinstance(source, Watch) and not source.cluster:
-                await _declared(source, controller, client, found, recorded)
+                await needs.add_declared(source, controller, recorded)
         if recorded:
             for kind, subresource, verb in controller.accesses:
-                await _allow(found, client, kind, subresource, _VERBS.get(verb, (verb,)))
-        extra += [_plain(rule) for rule in controller.options.extra_rules]
-    return [*_grouped(found), *(rule for rule in extra)]
+                await needs.allow(kind, subresource, _VERBS.get(verb, (verb,)))
+        extra += [(controller.options.namespaces, _plain(rule)) for rule in controller.options.extra_rules]
+    return needs.rights, extra
 
 
-async def _declared(source: Watch, controller: Controller, client: Client, found: Rights, recorded: bool) -> None:
-    kind = kind_of(source.kind)
-    own = controller.primary is not None and kind == controller.primary
-    try:
-        if recorded or not (own or isinstance(source, Owned)):
-            await _allow(found, client, kind.gvk, "", READ)
-            return
-        await _allow(found, client, kind.gvk, "", WRITE if isinstance(source, Owned) else (*READ, "patch", "update"))
-        if own:
-            await _own(found, client, kind)
-    except NoMatch:
-        if not source.optional:
-            raise
+class _Needs:
+    """The rights of controllers."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.rights: Rights = {}
+        # The namespaces of the current controller.
+        self.namespaces: Sequence[str] = ("",)
+
+    async def add_declared(self, source: Watch, controller: Controller, recorded: bool) -> None:
+        kind = kind_of(source.kind)
+        own = controller.primary is not None and kind == controller.primary
+        try:
+            if recorded or not (own or isinstance(source, Owned)):
+                await self.allow(kind.gvk, "", READ)
+                return
+            await self.allow(kind.gvk, "", WRITE if isinstance(source, Owned) else (*READ, "patch", "update"))
+            if own:
+                await self._allow_own(kind)
+        except NoMatch:
+            if not source.optional:
+                raise
+
+    async def _allow_own(self, kind: KindRef) -> None:
+        """Allows status updates, and updates of finalizers, which setting a blocking owner reference may require."""
+        resource = await self._client.resource(kind)
+        if "status" in resource.subresources or kind.cls is not None:
+            await self.allow(kind.gvk, "status", ("get", "patch", "update"))
+        await self.allow(kind.gvk, "finalizers", ("update",))
+
+    async def allow(self, kind: GroupVersionKind, subresource: str, verbs: Iterable[str]) -> None:
+        resource = await self._client.resource(kind)
+        name = f"{resource.plural}/{subresource}" if subresource else resource.plural
+        for namespace in self.namespaces if resource.namespaced else ("",):
+            self.rights.setdefault((namespace, kind.group, name), set()).update(verbs)
 
 
-async def _own(found: Rights, client: Client, kind: KindRef) -> None:
-    """Allows status updates, and updates of finalizers, which setting a blocking owner reference may require."""
-    resource = await client.resource(kind)
-    if "status" in resource.subresources or kind.cls is not None:
-        await _allow(found, client, kind.gvk, "status", ("get", "patch", "update"))
-    await _allow(found, client, kind.gvk, "finalizers", ("update",))
-
-
-async def _allow(found: Rights, client: Client, kind: GroupVersionKind, subresource: str, verbs: Iterable[str]) -> None:
-    plural = (await client.resource(kind)).plural
-    found.setdefault((kind.group, f"{plural}/{subresource}" if subresource else plural), set()).update(verbs)
+async def _is_cluster_scoped(rule: Object, client: Client) -> bool:
+    """Returns True if a rule concerns paths, or cluster-scoped resources of the server."""
+    if rule.get("nonResourceURLs"):
+        return True
+    groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
+    served = await client.mapper.resources(refresh=False)
+    scopes = {(each.gvk.group, each.plural): each.namespaced for each in served}
+    return any(not scopes.get((group, resource.partition("/")[0]), True) for group in groups for resource in resources)
 
 
 def _grouped(rights: Rights) -> list[Object]:
     """Converts permissions to rules: one for all resources of a group with the same verbs."""
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (group, resource), verbs in sorted(rights.items()):
+    for (_, group, resource), verbs in sorted(rights.items()):
         together.setdefault((group, tuple(sorted(verbs))), []).append(resource)
     return [
         {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}

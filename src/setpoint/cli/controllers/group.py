@@ -4,6 +4,9 @@ from typing import Any
 
 import click
 
+from setpoint.cli.controllers.migrate import migrate
+from setpoint.cli.controllers.production import image, manifests, rbac
+from setpoint.cli.controllers.run import run as run_command
 from setpoint.cli.output.formats import Form, output_option, write_tree
 from setpoint.cli.output.table import Cell, render_with_texts
 from setpoint.cli.output.terminal import Terminal, echo, terminal
@@ -116,3 +119,8 @@ def _duration(seconds: float) -> str:
     if seconds < 0.0995:
         return f"{seconds * 1000:.1f}ms" if seconds < 0.00995 else f"{seconds * 1000:.0f}ms"
     return f"{seconds:.1f}s" if seconds < 99.5 else f"{seconds / 60:.0f}m"
+
+
+# The files that install an operator, and its run on a cluster.
+for _command in (rbac, manifests, image, run_command, migrate):
+    controllers.add_command(_command)

@@ -26,23 +26,37 @@ def at_url(base: str, bundle: bytes) -> ClientConfig:
 
 
 def at_service(service: str, port: int, bundle: bytes) -> ClientConfig:
-    """Returns the client configuration of webhooks behind a Service, given as `namespace/name`."""
+    """Returns the client configuration of webhooks behind a Service, given as `namespace/name`. An empty bundle is left
+    out."""
     namespace, _, name = service.rpartition("/")
-    return lambda path: {
-        "service": {"namespace": namespace, "name": name, "path": path, "port": port},
-        "caBundle": b64encode(bundle).decode(),
-    }
+    trust = {"caBundle": b64encode(bundle).decode()} if bundle else {}
+    return lambda path: {"service": {"namespace": namespace, "name": name, "path": path, "port": port}, **trust}
 
 
 async def install_admission(
     client: Client, name: str, webhooks: Sequence[AdmissionWebhook], config: ClientConfig
 ) -> None:
     """Applies the webhook configurations. Existing configurations without webhooks here stay unchanged."""
+    for tree in await admission_configurations(client, name, webhooks, config):
+        await client.apply(tree, field_manager=name, force=True)
+
+
+async def admission_configurations(
+    client: Client, name: str, webhooks: Sequence[AdmissionWebhook], config: ClientConfig
+) -> list[Object]:
+    """Returns the webhook configurations: one of mutating and one of validating webhooks."""
+    made: list[Object] = []
     for mutates, kind in ((True, "MutatingWebhookConfiguration"), (False, "ValidatingWebhookConfiguration")):
         found = [await _entry(client, webhook, config) for webhook in webhooks if webhook.mutates == mutates]
         if found:
-            tree: Object = {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "webhooks": found}
-            await client.apply(tree, field_manager=name, force=True)
+            made.append({"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "webhooks": found})
+    return made
+
+
+def conversion_by_webhook(config: ClientConfig) -> Object:
+    """Returns the `conversion` of a definition."""
+    webhook = {"conversionReviewVersions": list(REVIEW_VERSIONS), "clientConfig": config(PATH)}
+    return {"strategy": "Webhook", "webhook": webhook}
 
 
 async def install_conversions(client: Client, webhooks: Iterable[ConversionWebhook], config: ClientConfig) -> None:
@@ -53,10 +67,7 @@ async def install_conversions(client: Client, webhooks: Iterable[ConversionWebho
     for webhook in webhooks:
         spec = (await client.get(CRD, webhook.crd))["spec"]
         webhook.check_covers([version["name"] for version in spec["versions"]])
-        conversion = {
-            "strategy": "Webhook",
-            "webhook": {"conversionReviewVersions": list(REVIEW_VERSIONS), "clientConfig": config(PATH)},
-        }
+        conversion = conversion_by_webhook(config)
         if spec.get("conversion") != conversion:
             await client.patch(CRD, merge({"spec": {"conversion": conversion}}), webhook.crd)
 

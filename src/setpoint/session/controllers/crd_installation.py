@@ -33,7 +33,7 @@ class NotInstalledError(Exception):
 async def install(client: Client, kinds: Sequence[type[Resource]]) -> list[str]:
     """Installs the kinds. Returns notes for the user. Raises DefinitionError."""
     notes: list[str] = []
-    for definition in _definitions(kinds):
+    for definition in definitions_of(kinds):
         name = meta.name(definition)
         old = await _installed(client, name)
         if old is not None and APP_LABEL in meta.labels(old):
@@ -57,8 +57,8 @@ async def check_installed(client: Client, kinds: Sequence[type[Resource]]) -> No
             raise NotInstalledError(f"the server has no kind {gvk.kind} in {gvk.api_version}: use --install") from None
 
 
-def _definitions(kinds: Sequence[type[Resource]]) -> list[Object]:
-    """Returns one definition per kind, with all its versions."""
+def definitions_of(kinds: Sequence[type[Resource]]) -> list[Object]:
+    """Returns one definition per kind, with all its versions. Raises DefinitionError."""
     from setpoint.schema.types.crd import crd_of
 
     versions: dict[tuple[str, str], list[type[Resource]]] = {}

@@ -10,15 +10,20 @@ import importlib.util
 import inspect
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import Declaration, controller_of, declaration_of
 from setpoint.schema.types.resource import Resource
 from setpoint.session.controllers.faults import error_text, is_own
+
+if TYPE_CHECKING:
+    from setpoint.controller.webhook.admission import AdmissionWebhook  # most programs have no webhooks
+    from setpoint.controller.webhook.conversion import ConversionWebhook
 
 _DECLARED = "__controller__"
 # Classes with a method that creates a controller, by module. Looked up only if the module is imported.
@@ -38,6 +43,9 @@ class Contents(NamedTuple):
     notes: list[str]
     # The kinds of all imported modules of the project.
     kinds: list[type[Resource]]
+    # The webhooks of the file: those of admission, and those that convert between versions.
+    webhooks: "list[AdmissionWebhook]"
+    conversions: "list[ConversionWebhook]"
 
 
 def load(module: str, directory: Path, name: str = "") -> Contents:
@@ -62,7 +70,8 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
         if not controllers:
             raise LoadError(f"{module} has no controller named {name!r}; available controllers: {', '.join(known)}")
     _check_names(controllers, module)
-    return Contents(controllers, _notes(found, module), _kinds())
+    webhooks, conversions = _webhooks(found)
+    return Contents(controllers, _notes(webhooks, found, module), _kinds(), webhooks, conversions)
 
 
 # Importing
@@ -179,10 +188,23 @@ def _check_names(controllers: list[Controller], shown: str) -> None:
         )
 
 
-def _notes(module: ModuleType, shown: str) -> list[str]:
+def _webhooks(module: ModuleType) -> "tuple[list[AdmissionWebhook], list[ConversionWebhook]]":
+    """Returns the webhooks that a module defines or imports, each once."""
+    if _WEBHOOKS not in sys.modules:
+        return [], []
+    from setpoint.controller.webhook.admission import AdmissionWebhook
+    from setpoint.controller.webhook.conversion import ConversionWebhook
+
+    values = list({id(value): value for value in vars(module).values()}.values())
+    return (
+        [value for value in values if isinstance(value, AdmissionWebhook)],
+        [value for value in values if isinstance(value, ConversionWebhook)],
+    )
+
+
+def _notes(webhooks: "Sequence[AdmissionWebhook]", module: ModuleType, shown: str) -> list[str]:
     """Returns a note about webhooks, which are not served: a webhook under development would block all writes."""
-    webhooks = sys.modules.get(_WEBHOOKS)
-    named = [name for name, value in vars(module).items() if webhooks and isinstance(value, webhooks.AdmissionWebhook)]
+    named = [name for name, value in vars(module).items() if any(value is webhook for webhook in webhooks)]
     if not named:
         return []
     return [f"{shown}: the webhooks {', '.join(named)} are not served here; use @sp.rule in the kind where possible"]
