@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,11 +58,13 @@ def serving(
     listen: str = "127.0.0.1:0",
     *,
     controllers: str = "-*,clusterrole-aggregation-controller,validatingadmissionpolicy-status-controller",
+    more: Sequence[str] = (),
 ) -> Iterator[Serving]:
     """Runs a server over a store; by default at a free port of the loopback address, and without the controllers that
-    write objects of their own: all objects are those of its clients."""
+    write objects of their own: all objects are those of its clients. `more` are further options."""
     kubeconfig = directory / "kubeconfig"
     options = ["--listen", listen, "--kubeconfig", str(kubeconfig), "--store", store, f"--controllers={controllers}"]
+    options += more
     with (directory / "log").open("a") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "setpoint", "serve", *options],

@@ -24,6 +24,7 @@ async def migrate_storage(client: Client, name: str) -> int:
 
         await migrate_storage(client, "websites.example.com")
     """
+    client = client.with_options(namespace="")  # the objects of all namespaces
     definition = await client.get(DEFINITION, name)
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])

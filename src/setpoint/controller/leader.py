@@ -20,7 +20,7 @@ from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Socket, Stream, Transport, TransportError
 from setpoint.controller.forward_transport import Forwarding
 from setpoint.objects.clock import Clock, timeout
-from setpoint.objects.errors import APIError, NotFound
+from setpoint.objects.errors import APIError, Forbidden, NotFound
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.times import format_micro_time
 from setpoint.objects.tree import Object
@@ -39,7 +39,7 @@ class LeaderElection(NamedTuple):
     """
 
     name: str
-    # The namespace of the lease; empty: that of the pod, or `default` outside a pod.
+    # The namespace of the lease; empty: that of the pod or of the kubeconfig's context, else `default`.
     namespace: str = ""
     # The identity of this replica; empty: `<host>_<uuid>`.
     identity: str = ""
@@ -153,7 +153,7 @@ class Elector:
         self._client = client
         self.config = config
         self.identity = config.identity or f"{socket.gethostname()}_{self._ids.uid()}"
-        self.namespace = config.namespace or client.options.namespace or "default"
+        self.namespace = config.namespace or client.options.namespace or client.namespace or "default"
         self.fence = Fence(self._clock)
         self.slow_paths = 0
         self._on_change = on_change
@@ -163,6 +163,8 @@ class Elector:
         # The time at which the last successful renewal request was sent.
         self._renewed_at = 0.0
         self._leading = False
+        # The last reported missing right.
+        self._forbidden = ""
         # The time since which the work of an ended term is awaited.
         self._clearing_since: float | None = None
 
@@ -274,6 +276,9 @@ class Elector:
         try:
             async with timeout(self._clock, patience):
                 return await self._acquire_or_renew()
+        except Forbidden as error:
+            self._report_forbidden(error)
+            return False
         except (APIError, TransportError, TimeoutError) as error:
             _log.log(
                 logging.WARNING if self._leading else logging.INFO,
@@ -284,6 +289,19 @@ class Elector:
                 error,
             )
             return False
+
+    def _report_forbidden(self, error: Forbidden) -> None:
+        """Logs a missing right once: no replica can lead until the right is granted."""
+        level = logging.DEBUG if str(error) == self._forbidden else logging.ERROR
+        self._forbidden = str(error)
+        _log.log(
+            level,
+            "%s cannot lead, so its controllers do not run: %s. Grant the verbs get, create and update on leases "
+            "(coordination.k8s.io) in the namespace %s; `setpoint controllers rbac` prints the roles",
+            self.identity,
+            error,
+            self.namespace,
+        )
 
     async def _acquire_or_renew(self) -> bool:
         sent_at = self._clock.monotonic()

@@ -1,10 +1,12 @@
 """Leader election: client-go's timings and rules, stepping down without leaving, and the fence."""
 
 import asyncio
+import logging
 
 import pytest
 from tests.controller.leader.worlds import ELECTION, World, runs
 
+from setpoint.client.options import Impersonation
 from setpoint.controller.leader import LEASE, Elector, LeaderElection, NotLeading
 
 
@@ -220,3 +222,25 @@ async def test_being_cancelled_while_leading_ends_the_work_first_and_gives_the_l
         await replica.task
     assert replica.running == 0
     assert not (await world.lease()).get("holderIdentity")
+
+
+async def test_a_missing_right_is_an_error_that_names_the_right_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = world.client.with_options(impersonate=Impersonation("jane"))
+    elector = Elector(client, LeaderElection("operator", "default"))
+    running = asyncio.ensure_future(elector.run(asyncio.Event().wait))  # type: ignore[arg-type]
+    await world.pass_time(30)
+    running.cancel()
+    [error] = [each for each in caplog.records if each.levelno == logging.ERROR]
+    text = error.getMessage()
+    assert 'User "jane" cannot get resource "leases"' in text
+    assert "Grant the verbs get, create and update on leases (coordination.k8s.io) in the namespace default" in text
+
+
+async def test_the_lease_is_in_the_namespace_of_the_pod(world: World) -> None:
+    client = world.client.with_options()
+    client.namespace = "system"
+    assert Elector(client, LeaderElection("operator")).namespace == "system"
+    assert Elector(client, LeaderElection("operator", "other")).namespace == "other"
+    assert Elector(world.client, LeaderElection("operator")).namespace == "default"

@@ -21,7 +21,7 @@ async def role_objects(operator: Operator, client: Client) -> list[Object]:
     """Returns the service account of an operator, its roles and their bindings. Asks the server for the resources of
     kinds; the operator's own definitions must be installed there. Raises NoMatch for an unknown kind."""
     by_namespace = await rbac.rules_by_namespace(operator.controllers, client)
-    for namespace in by_namespace or ("",):
+    for namespace in _event_namespaces(operator):
         by_namespace.setdefault(namespace, []).append(EVENTS)
     for rule in (*(_REVIEWS if operator.secure_metrics else ()), *await _registration_rules(operator, client)):
         by_namespace.setdefault("", []).append(rule)
@@ -37,6 +37,12 @@ async def role_objects(operator: Operator, client: Client) -> list[Object]:
         )
         found.append(_labelled(operator, reader))
     return found
+
+
+def _event_namespaces(operator: Operator) -> list[str]:
+    """Returns the namespaces of the reconciled objects, in which their events are written; empty for all."""
+    watched = [tuple(each.options.namespaces) for each in operator.controllers]
+    return sorted({name for names in watched for name in names}) if all(watched) and watched else [""]
 
 
 def _granted(operator: Operator, name: str, rules: list[Object], namespace: str) -> list[Object]:
