@@ -1,10 +1,19 @@
 """The end of namespaces: their content goes, and they say what they wait for."""
 
+from copy import copy
+
 import pytest
 from tests.system.worlds import CONFIG_MAP, World
 
+from setpoint.cache.cache import Cache
+from setpoint.client.mapper import Mapper
 from setpoint.client.patches import merge
+from setpoint.client.transport import Answer, Call
+from setpoint.controller.request import Request
+from setpoint.objects.errors import ServiceUnavailable
 from setpoint.objects.tree import Object
+from setpoint.plane import ControlPlane
+from setpoint.system.namespaces import NamespaceDeletion
 
 NAMESPACE = "v1/Namespace"
 
@@ -106,3 +115,33 @@ async def test_a_namespace_can_come_back(world: World) -> None:
         await world.client.delete(NAMESPACE, "n")
         await world.plane.settle()
         assert not await world.is_there(NAMESPACE, "n")
+
+
+async def test_a_group_that_cannot_be_read_keeps_the_namespace_and_the_rest_goes() -> None:
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+
+        async def send(call: Call) -> Answer:
+            if call.path == "/apis/batch/v1":
+                raise ServiceUnavailable("the server is currently unable to handle the request")
+            return await client.send(call._replace(headers={"accept": "application/json"}))
+
+        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+        metadata = {"name": "a", "namespace": "n"}
+        await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        await client.delete(NAMESPACE, "n")
+        partial = copy(client)
+        partial.mapper = Mapper(send)
+        async with Cache(client) as cache:
+            controller = NamespaceDeletion(partial).controller
+            await controller.start(cache)
+            ran = await controller.run_once(Request("n"))
+            await controller.stop()
+        assert ran.result != "success"
+        found = await client.get(NAMESPACE, "n")
+        assert found["spec"]["finalizers"] == ["kubernetes"]
+        assert condition(found, "NamespaceDeletionDiscoveryFailure") == (
+            "True",
+            "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "
+            "batch/v1: the server is currently unable to handle the request",
+        )
+        assert not (await client.list(CONFIG_MAP, "n")).items

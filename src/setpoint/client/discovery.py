@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from setpoint.client.transport import Answer, Call
+from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupVersion, GroupVersionKind
 from setpoint.objects.tree import Object
 
@@ -33,6 +34,12 @@ class APIResource(NamedTuple):
     def group_version(self) -> GroupVersion:
         return self.gvk.group_version
 
+    def belongs_to(self, text: str) -> bool:
+        """Returns True if the text is empty, the group, a prefix of the group, or version and group."""
+        group, version = self.gvk.group, self.gvk.version
+        names = (group, f"{version}.{group}", version if not group else "")
+        return not text or text in names or group.startswith(f"{text}.")
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Returns the URL path of the resource, of an object, or of a subresource. Names must be percent-encoded
         already."""
@@ -43,8 +50,38 @@ class APIResource(NamedTuple):
         return f"{start}{scope}/{self.plural}{tail}" + (f"/{subresource}" if subresource else "")
 
 
+class Discovered(NamedTuple):
+    """The resources of a server, and the versions that could not be read."""
+
+    resources: list[APIResource]
+    # The reasons, by version. A version fails if its aggregated API server does not answer.
+    failures: dict[GroupVersion, APIError]
+
+    def preferred(self) -> list[APIResource]:
+        """Returns each resource in one version: the one that the server prefers."""
+        found: dict[tuple[str, str], APIResource] = {}
+        for each in self.resources:
+            found.setdefault((each.gvk.group, each.plural), each)
+        return list(found.values())
+
+    def namespaced(self) -> list[APIResource]:
+        """Returns the namespaced resources, each in the preferred version."""
+        return [each for each in self.preferred() if each.namespaced]
+
+    def named(self, name: str) -> APIResource | None:
+        """Returns the resource of a name that `kubectl get` accepts: the plural, the singular, a short name or the
+        kind, optionally followed by the group, or by version and group. Returns None for an unknown name."""
+        word, _, rest = name.partition(".")
+        word = word.lower()
+        matches = [each for each in self.resources if each.belongs_to(rest)]
+        for each in matches:
+            if word in (each.plural, each.singular, each.gvk.kind.lower()):
+                return each
+        return next((each for each in matches if word in each.short_names), None)
+
+
 class Group(NamedTuple):
-    """An API group: its versions, the preferred one first, and the resources of each version."""
+    """An API group: its versions, the preferred one first, and the resources of each version that was read."""
 
     name: str
     versions: tuple[str, ...]
@@ -82,10 +119,14 @@ def aggregated_groups(answer: Answer) -> list[Group]:
     for item in _items(msgspec.json.decode(answer.body), "items"):
         name = item.get("metadata", {}).get("name", "")
         resources: dict[str, tuple[APIResource, ...]] = {}
+        versions: list[str] = []
         for version in _items(item, "versions"):
             gv = GroupVersion(name, version.get("version", ""))
-            resources[gv.version] = tuple(_aggregated(gv, each) for each in _items(version, "resources"))
-        found.append(Group(name, tuple(resources), resources))
+            versions.append(gv.version)
+            # The server could not read the resources of a stale version, so the version is asked for on demand.
+            if version.get("freshness") != "Stale":
+                resources[gv.version] = tuple(_aggregated(gv, each) for each in _items(version, "resources"))
+        found.append(Group(name, tuple(versions), resources))
     return found
 
 

@@ -1,4 +1,6 @@
-"""The mapper from kinds to resources. Discovery runs on demand, and unknown kinds are looked up again.
+"""The mapper from kinds to resources, and from the names of resources to kinds.
+
+Discovery runs on demand, and unknown kinds are looked up again.
 
 With aggregated discovery, the mapper sends two requests for all resources; otherwise one for the groups, and one for
 each version when needed. For an unknown kind, the mapper queries the group again, because a definition may have been
@@ -7,13 +9,14 @@ A version that is not found is removed from the cache.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from setpoint.client import discovery
-from setpoint.client.discovery import APIResource, Group
+from setpoint.client.discovery import APIResource, Discovered, Group
 from setpoint.client.transport import Answer, Call
 from setpoint.objects.clock import Clock, SystemClock
-from setpoint.objects.errors import NotFound
+from setpoint.objects.errors import APIError, NotFound
 from setpoint.objects.gvk import GroupKind, GroupVersion, GroupVersionKind
 
 # The time for which a negative result is cached, and the maximum number of negative results.
@@ -21,6 +24,8 @@ MISSING_SECONDS = 1.0
 _MOST_MISSING = 1000
 # The groups with objects that define kinds.
 DEFINING_GROUPS = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
+
+_log = logging.getLogger(__name__)
 
 
 class NoMatch(LookupError):  # noqa: N818 - the term of client-go
@@ -73,16 +78,47 @@ class Mapper:
         raise NoMatch(f"the server has no kind {kind}: is its definition installed?")
 
     async def resources(self, *, refresh: bool = True) -> Sequence[APIResource]:
-        """Returns all resources of the server. Unless `refresh` is False, queries the server again."""
+        """Returns all resources of the server that can be read, and logs the versions that cannot. Unless `refresh` is
+        False, queries the server again."""
+        found = await self.discover(refresh=refresh)
+        for version, error in found.failures.items():
+            _log.warning("the resources of %s are left out, because the server cannot list them: %s", version, error)
+        return found.resources
+
+    async def discover(self, *, refresh: bool = True) -> Discovered:
+        """Returns all resources of the server, the preferred version of a group first, and the versions that cannot be
+        read: one API server that fails does not hide the resources of the others. Unless `refresh` is False, queries
+        the server again.
+
+            for resource in (await client.mapper.discover()).namespaced(): ...
+        """
         async with self._lock:
             if refresh:
                 self._is_loaded = False
                 self._missing.clear()
             await self._load_once()
+            failures: dict[GroupVersion, APIError] = {}
             for name, group in list(self._groups.items()):
                 for version in group.versions:
-                    await self._version(GroupVersion(name, version))
-            return [found for group in self._groups.values() for each in group.resources.values() for found in each]
+                    try:
+                        await self._version(GroupVersion(name, version))
+                    except APIError as error:
+                        failures[GroupVersion(name, version)] = error
+            groups = self._groups.values()
+            ordered = [group.resources.get(version, ()) for group in groups for version in group.versions]
+            return Discovered([found for each in ordered for found in each], failures)
+
+    async def named(self, name: str) -> APIResource:
+        """Returns the resource, and with that the kind, of a name that `kubectl get` accepts: `deployments`, `deploy`,
+        `deployments.apps` or `deployments.v1.apps`. Queries the server again for an unknown name. Raises NoMatch.
+
+            kind = (await client.mapper.named("deploy")).gvk
+        """
+        for refresh in (False, True):
+            found = (await self.discover(refresh=refresh)).named(name)
+            if found is not None:
+                return found
+        raise NoMatch(f"the server has no resource {name}: is its definition installed?")
 
     def invalidate_missing(self, gvk: GroupVersionKind) -> None:
         """Called after objects of a kind were read or written. Clears the negative results if the objects can define

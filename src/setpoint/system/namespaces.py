@@ -8,7 +8,6 @@ is deleted.
 import logging
 from collections import Counter
 from datetime import datetime
-from typing import Any
 
 from setpoint.client.client import Client
 from setpoint.client.discovery import APIResource
@@ -128,10 +127,18 @@ class _Deletion:
     async def delete_content(self) -> float:
         """Deletes the content. Returns the estimated seconds until the rest is deleted."""
         try:
-            resources = preferred(await self._client.mapper.resources())
+            found = await self._client.mapper.discover()
         except (APIError, TransportError) as error:
             self.outcome.discovery_failure = str(error)
             return 0.0
+        resources = [each for each in found.namespaced() if "delete" in each.verbs and "list" in each.verbs]
+        if found.failures:
+            # The namespace may contain objects of these versions: it stays until they can be read.
+            failed = ", ".join(f"{version}: {error}" for version, error in found.failures.items())
+            self.outcome.discovery_failure = (
+                f"Discovery failed for some groups, {len(found.failures)} failing: unable to retrieve the complete "
+                f"list of server APIs: {failed}"
+            )
         estimate = 0.0
         # Pods first: their programs may need the other objects for a clean shutdown.
         for resource in sorted(resources, key=lambda found: found.gvk.group_kind != _PODS):
@@ -195,13 +202,3 @@ class _UnexpectedError(Exception):
 
 def _seconds_since(then: datetime, now: datetime) -> float:
     return (now - then).total_seconds()
-
-
-def preferred(resources: Any) -> list[APIResource]:
-    """Returns the resources that can be deleted in a namespace, each in one version: the first that the server
-    lists."""
-    found: dict[tuple[str, str], APIResource] = {}
-    for resource in resources:
-        if resource.namespaced and "delete" in resource.verbs and "list" in resource.verbs:
-            found.setdefault((resource.gvk.group, resource.plural), resource)
-    return list(found.values())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.cli.support.errors import NOT_FOUND, USAGE, Failure
-from setpoint.client.discovery import APIResource
+from setpoint.client.discovery import APIResource, Discovered
 from setpoint.client.kinds import KindRef
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Kinds:
     def __init__(self, resources: Iterable[APIResource]) -> None:
         # The preferred version of a kind comes first.
         self.resources = list(resources)
+        self._found = Discovered(self.resources, {})
 
     @classmethod
     async def of(cls, client: "Client") -> "Kinds":
@@ -56,13 +57,7 @@ class Kinds:
 
     def one(self, word: str) -> APIResource | None:
         """Returns the resource of a name, or None."""
-        name, _, rest = word.partition(".")
-        name = name.lower()
-        for test in (_is_named, _is_short):
-            for each in self.resources:
-                if test(each, name) and _is_of(each, rest):
-                    return each
-        return None
+        return self._found.named(word)
 
     def word_for(self, resource: APIResource) -> str:
         """Returns the shortest unambiguous name of a resource: its kind, with as much of the group as needed."""
@@ -73,15 +68,9 @@ class Kinds:
     def selection(self, resource: APIResource, names: tuple[str, ...] = ()) -> Selection:
         return Selection(resource, names, self.word_for(resource))
 
-    def _preferred(self) -> list[APIResource]:
-        found: dict[tuple[str, str], APIResource] = {}
-        for each in self.resources:
-            found.setdefault((each.gvk.group, each.plural), each)
-        return list(found.values())
-
     def listable(self) -> list[APIResource]:
         """Returns all resources that can be listed, each in one version."""
-        return [each for each in self._preferred() if "list" in each.verbs]
+        return [each for each in self._found.preferred() if "list" in each.verbs]
 
     def _suggestion(self, word: str) -> str:
         from setpoint.cli.output.words import did_you_mean
@@ -89,22 +78,6 @@ class Kinds:
         name = word.partition(".")[0].lower()
         known = {known for each in self.resources for known in (each.plural, *each.short_names) if known}
         return f"; {did_you_mean(name, known) or 'is its definition installed?'}"
-
-
-def _is_named(resource: APIResource, name: str) -> bool:
-    return name in (resource.plural, resource.singular, resource.gvk.kind.lower())
-
-
-def _is_short(resource: APIResource, name: str) -> bool:
-    return name in resource.short_names
-
-
-def _is_of(resource: APIResource, rest: str) -> bool:
-    """Returns True if the text after the first dot is the group, a prefix of the group, or version and group."""
-    group, version = resource.gvk.group, resource.gvk.version
-    return (
-        not rest or rest in (group, f"{version}.{group}", version if not group else "") or group.startswith(f"{rest}.")
-    )
 
 
 def select(kinds: Kinds, arguments: Sequence[str], *, needs_names: bool = False) -> list[Selection]:

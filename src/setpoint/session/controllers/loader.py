@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -41,7 +41,7 @@ class Contents(NamedTuple):
     controllers: list[Controller]
     # Notes about parts that are not run.
     notes: list[str]
-    # The kinds of all imported modules of the project.
+    # The kinds of the file, and of the modules of the project that its import loaded.
     kinds: list[type[Resource]]
     # The webhooks of the file: those of admission, and those that convert between versions.
     webhooks: "list[AdmissionWebhook]"
@@ -55,6 +55,7 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
     # Python considers bytecode current if the file has the same size and modification second: the next process would
     # run the code before an edit.
     sys.dont_write_bytecode = True
+    before = set(sys.modules)
     try:
         found = (
             _import_file(directory / module, module) if module.endswith(".py") else _import_module(module, directory)
@@ -71,7 +72,9 @@ def load(module: str, directory: Path, name: str = "") -> Contents:
             raise LoadError(f"{module} has no controller named {name!r}; available controllers: {', '.join(known)}")
     _check_names(controllers, module)
     webhooks, conversions = _webhooks(found)
-    return Contents(controllers, _notes(webhooks, found, module), _kinds(), webhooks, conversions)
+    imported = [sys.modules[name] for name in list(sys.modules) if name not in before]
+    kinds = _kinds([found, *(each for each in imported if each is not found)])
+    return Contents(controllers, _notes(webhooks, found, module), kinds, webhooks, conversions)
 
 
 # Importing
@@ -210,10 +213,10 @@ def _notes(webhooks: "Sequence[AdmissionWebhook]", module: ModuleType, shown: st
     return [f"{shown}: the webhooks {', '.join(named)} are not served here; use @sp.rule in the kind where possible"]
 
 
-def _kinds() -> list[type[Resource]]:
-    """Returns the kinds that the project defines."""
+def _kinds(modules: Iterable[ModuleType]) -> list[type[Resource]]:
+    """Returns the kinds that the project defines in these modules."""
     found: dict[type[Resource], None] = {}
-    for module in list(sys.modules.values()):
+    for module in modules:
         if not is_own(getattr(module, "__file__", None)):
             continue
         for value in list(vars(module).values()):
