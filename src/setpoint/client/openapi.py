@@ -61,8 +61,8 @@ class OpenAPI:
         return document
 
     async def schema(self, kind: Kind[Any]) -> Object:
-        """Returns the schema of a kind, with referenced schemas in place of the references. A schema within itself, such
-        as JSONSchemaProps, stays a reference (`$ref`). Raises NoMatch for an unknown kind."""
+        """Returns the schema of a kind, with referenced schemas in place of the references. A schema within itself,
+        such as JSONSchemaProps, stays a reference (`$ref`). Raises NoMatch for an unknown kind."""
         gvk = kind_of(kind).gvk
         schemas = ((await self.document(gvk.group_version)).get("components") or {}).get("schemas") or {}
         for name, schema in schemas.items():
