@@ -16,6 +16,7 @@ from cryptography import x509
 from tests.server.edge.edge import Client
 
 from setpoint.cli.main import main
+from setpoint.client.client import Client as ApiClient
 from setpoint.objects.clock import SystemClock
 from setpoint.plane import ControlPlane
 from setpoint.server.edge.identity import Identity
@@ -109,3 +110,48 @@ def test_what_is_missing_is_named_with_the_remedy(data: Path, tmp_path: Path) ->
     assert "1 to 64 characters" in refused("x" * 65, "--data", str(data), *where)
     (data / "authority.pem").write_text("nonsense")
     assert "move the file away" in refused("jane", "--data", str(data), *where)
+
+
+def test_a_running_server_signs_the_certificate_of_a_user(tmp_path: Path) -> None:
+    async def scenario() -> Any:
+        async with ControlPlane(data=tmp_path) as plane:
+            await plane.listen()
+            plane.write_kubeconfig(tmp_path / "admin")
+            arguments = ("jane", "--group", "dev", "--for", "1h", "--kubeconfig", str(tmp_path / "admin"))
+            config = await asyncio.to_thread(made, *arguments)
+            assert config["clusters"][0]["cluster"]["server"] == plane.url
+            jane = certificate(config)
+            assert jane.not_valid_after_utc - SystemClock().now() <= timedelta(hours=1)
+            (tmp_path / "jane").write_text(yaml.safe_dump(config))
+            async with ApiClient.from_kubeconfig(tmp_path / "jane") as client:
+                review: Any = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+            # A user without the right to approve cannot make another user, and leaves no request behind.
+            refusal = await asyncio.to_thread(refused, "joe", "--kubeconfig", str(tmp_path / "jane"))
+            masters = await asyncio.to_thread(refused, "joe", "--group", "system:masters", *arguments[-2:])
+            async with plane.client() as client:
+                left = (await client.list("certificates.k8s.io/v1/CertificateSigningRequest")).items
+            return review["status"]["userInfo"], refusal, masters, left
+
+    user, refusal, masters, left = asyncio.run(scenario())
+    assert (user["username"], user["groups"]) == ("jane", ["dev", "system:authenticated"])
+    assert 'User "jane" cannot create resource "certificatesigningrequests"' in refusal
+    assert "system:masters" in masters
+    assert left == []
+
+
+def test_a_server_that_does_not_sign_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setpoint.cli.admin.signed_user._WAIT_SECONDS", 0.2)
+
+    async def scenario() -> Any:
+        async with ControlPlane(data=tmp_path, system=False) as plane:
+            await plane.listen()
+            plane.write_kubeconfig(tmp_path / "admin")
+            return await asyncio.to_thread(refused, "jane", "--kubeconfig", str(tmp_path / "admin"))
+
+    said = asyncio.run(scenario())
+    assert "certificatesigningrequest-signing-controller" in said
+    assert "--data DIR" in said
+
+
+def test_a_lifetime_that_no_server_signs_is_refused(tmp_path: Path) -> None:
+    assert "at least 10m" in refused("jane", "--for", "1m", "--kubeconfig", str(tmp_path / "admin"))

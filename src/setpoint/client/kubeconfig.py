@@ -140,6 +140,17 @@ class Kubeconfig(NamedTuple):
 
     def connection(self, context: str, environ: Mapping[str, str], clock: Clock) -> ConnectionConfig:
         """Returns the connection of a context. Raises ConfigError."""
+        found = self._context(context)
+        user = self._named(found, "user", self.users)
+        return _connection(self.cluster(context), user, found.text("namespace"), environ, clock)
+
+    def cluster(self, context: str) -> KubeconfigSection:
+        """Returns the cluster of a context. Raises ConfigError."""
+        cluster = self._named(self._context(context), "cluster", self.clusters, needed=True)
+        assert cluster is not None
+        return cluster
+
+    def _context(self, context: str) -> KubeconfigSection:
         where = ", ".join(map(str, self.files))
         name = context or self.current_context
         if not name:
@@ -147,10 +158,7 @@ class Kubeconfig(NamedTuple):
         found = self.contexts.get(name)
         if found is None:
             raise ConfigError(f"{where}: context {name!r} not found; contexts: {', '.join(self.contexts) or 'none'}")
-        cluster = self._named(found, "cluster", self.clusters, needed=True)
-        user = self._named(found, "user", self.users)
-        assert cluster is not None
-        return _connection(cluster, user, found.text("namespace"), environ, clock)
+        return found
 
     def _named(
         self, context: KubeconfigSection, field: str, entries: Mapping[str, KubeconfigSection], *, needed: bool = False

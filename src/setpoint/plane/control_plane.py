@@ -288,9 +288,12 @@ class ControlPlane:
         await self._publish_authority()
 
     async def _publish_authority(self) -> None:
-        """Publishes the authority of the server's certificate in every namespace, if the system controllers run."""
+        """Publishes the authority of the server's certificate in every namespace, and signs certificates of clients, if
+        the system controllers run."""
         if self._system is not None and self._opened is not None and (authority := self._opened.server_authority):
             await self._system.publish(authority)
+            if (signer := self._opened.signer) is not None:
+                await self._system.sign_with(signer)
 
     async def _check_controllers(self) -> None:
         """Raises PlaneError unless the system controllers run, in this process or in a kube-controller-manager."""

@@ -20,6 +20,7 @@ from setpoint.store.contract import StoreError
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from setpoint.server.edge.certificates import Authority
     from setpoint.server.edge.identity import Identity
     from setpoint.server.edge.listener import Listener
     from setpoint.server.edge.tls import Certificates, Provided
@@ -83,6 +84,11 @@ class PlaneEndpoint:
     def authority(self) -> bytes | None:
         """The certificate of our certificate authority in PEM; None without our own authority."""
         return self._identity.authority.pair.certificate if self._identity is not None else None
+
+    @property
+    def signer(self) -> "Authority | None":
+        """Our certificate authority; None without our own authority."""
+        return self._identity.authority if self._identity is not None else None
 
     @property
     def server_authority(self) -> str:

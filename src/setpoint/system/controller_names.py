@@ -12,6 +12,7 @@ VOLUME_PROTECTION = "persistentvolume-protection-controller"
 POD_GARBAGE_COLLECTOR = "pod-garbage-collector-controller"
 QUOTA = "resourcequota-controller"
 FINISHED_JOBS = "ttl-after-finished-controller"
+CERTIFICATE_SIGNING = "certificatesigningrequest-signing-controller"
 NAMES = (
     GARBAGE_COLLECTOR,
     NAMESPACE,
@@ -23,6 +24,7 @@ NAMES = (
     POD_GARBAGE_COLLECTOR,
     QUOTA,
     FINISHED_JOBS,
+    CERTIFICATE_SIGNING,
 )
 # The controllers whose work is part of the server, unless excluded.
 ROLE_AGGREGATION = "clusterrole-aggregation-controller"

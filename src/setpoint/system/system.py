@@ -17,6 +17,7 @@ from setpoint.controller.queue import Queue
 from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
 from setpoint.system.controller_names import (
+    CERTIFICATE_SIGNING,
     CLAIM_PROTECTION,
     FINISHED_JOBS,
     GARBAGE_COLLECTOR,
@@ -43,6 +44,7 @@ from setpoint.system.tokens import token_controller
 if TYPE_CHECKING:
     from setpoint.controller.recorder import Events
     from setpoint.controller.run_record import ReconcileRecord
+    from setpoint.server.edge.certificates import Authority
 
 MANAGER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
@@ -69,6 +71,7 @@ class System:
         self._authority = ""
         self._metrics: dict[str, ControllerMetrics] = {}
         self._publisher: Controller | None = None
+        self._signs = False
         # The number of background tasks that have failed.
         self._failures = 0
 
@@ -128,6 +131,15 @@ class System:
                 await self._publisher.stop(0)
             self._publisher = root_ca_publisher(self._account("root-ca-cert-publisher"), authority)
             await self._control(self._publisher)
+
+    async def sign_with(self, authority: "Authority") -> None:
+        """Starts the controller that signs certificates of clients with the authority of the server. A server whose
+        certificate comes from another authority has no key to sign with."""
+        if CERTIFICATE_SIGNING in self._names and not self._signs:
+            from setpoint.system.certificate_signing import certificate_signer
+
+            self._signs = True
+            await self._control(certificate_signer(self._account("certificate-controller"), authority))
 
     async def stop(self) -> None:
         """Stops all controllers."""

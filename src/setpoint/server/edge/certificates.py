@@ -8,12 +8,12 @@ source of randomness, because reproducible random numbers are not secret.
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
@@ -35,6 +35,7 @@ KUBERNETES_NAMES = (
 # The form whose first line names the algorithm (EC PRIVATE KEY). Java clients choose the algorithm of the key of a
 # kubeconfig by that line, and read a key without the name as RSA.
 _NAMED = serialization.PrivateFormat.TraditionalOpenSSL
+_PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
 _CLOCK_SKEW = timedelta(minutes=5)
 _MAX_NAME = 64  # characters that X.509 allows in a common name or an organization
 
@@ -94,9 +95,27 @@ class Authority:
     def issue_client(self, user: str, groups: Sequence[str], now: datetime, lifetime: timedelta | None = None) -> Pair:
         """Returns a certificate that authenticates a client as this user, in these groups: valid for `lifetime` or a
         year, but not longer than the authority."""
-        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, _checked(group, "group")) for group in groups]
-        subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, _checked(user, "user"))])
-        return self._issue(subject, None, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime or LIFETIME, _NAMED)
+        return self._issue(
+            _client_name(user, groups), None, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime or LIFETIME, _NAMED
+        )
+
+    def sign_client(self, request: bytes, now: datetime, lifetime: timedelta, *, enciphers: bool = False) -> bytes:
+        """Returns the certificate, in PEM, of a client that made a certificate request (PKCS #10, PEM). The subject and
+        the key are those of the request; `enciphers` permits key encipherment. Raises CertificateError."""
+        try:
+            found = x509.load_pem_x509_csr(request)
+            is_valid = found.is_signature_valid
+        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+            raise CertificateError(f"invalid certificate request: {error}") from error
+        key = found.public_key()
+        if not is_valid or not isinstance(key, (ec.EllipticCurvePublicKey, rsa.RSAPublicKey, ed25519.Ed25519PublicKey)):
+            raise CertificateError(
+                "invalid certificate request: the signature does not match a key of type RSA, ECDSA or Ed25519"
+            )
+        builder = self._builder_of(
+            found.subject, key, ExtendedKeyUsageOID.CLIENT_AUTH, now, lifetime, enciphers=enciphers
+        )
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def _issue(
         self,
@@ -108,21 +127,33 @@ class Authority:
         form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8,
     ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        lifetime = min(lifetime, self.expires - now)
-        builder = (
-            _builder(subject, self._certificate.subject, key.public_key(), now, lifetime)
+        builder = self._builder_of(subject, key.public_key(), purpose, now, lifetime)
+        if names is not None:
+            builder = builder.add_extension(names, critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
+        return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key, form))
+
+    def _builder_of(
+        self,
+        subject: x509.Name,
+        key: _PublicKey,
+        purpose: x509.ObjectIdentifier,
+        now: datetime,
+        lifetime: timedelta,
+        *,
+        enciphers: bool = False,
+    ) -> x509.CertificateBuilder:
+        """Returns a certificate that is not signed yet, valid no longer than the authority."""
+        return (
+            _builder(subject, self._certificate.subject, key, now, min(lifetime, self.expires - now))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(signs_certificates=False), critical=True)
+            .add_extension(_usage(signs_certificates=False, enciphers=enciphers), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
                 critical=False,
             )
         )
-        if names is not None:
-            builder = builder.add_extension(names, critical=False)
-        certificate = builder.sign(self._key, hashes.SHA256())
-        return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key, form))
 
     def still_serves(self, pair: Pair, names: Iterable[str], now: datetime) -> bool:
         """Returns True if a serving certificate is valid, issued by this authority, covers these names and does not
@@ -141,17 +172,30 @@ class Authority:
         )
 
 
+def certificate_request(user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
+    """Returns a certificate request for a client with this name and groups, and its new key, both PEM. Raises
+    CertificateError."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder(_client_name(user, groups)).sign(key, hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM), _pem(key, _NAMED)
+
+
+def _client_name(user: str, groups: Sequence[str]) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, _checked(group, "group")) for group in groups]
+    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, _checked(user, "user"))])
+
+
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
+    subject: x509.Name, issuer: x509.Name, key: _PublicKey, now: datetime, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     return x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), now - _CLOCK_SKEW, now + lifetime)
 
 
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def _usage(*, signs_certificates: bool, enciphers: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
-        key_encipherment=False,
+        key_encipherment=enciphers,
         data_encipherment=False,
         key_agreement=False,
         key_cert_sign=signs_certificates,
