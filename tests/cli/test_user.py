@@ -124,7 +124,9 @@ def test_a_running_server_signs_the_certificate_of_a_user(tmp_path: Path) -> Non
             assert jane.not_valid_after_utc - SystemClock().now() <= timedelta(hours=1)
             (tmp_path / "jane").write_text(yaml.safe_dump(config))
             async with ApiClient.from_kubeconfig(tmp_path / "jane") as client:
-                review: Any = await client.create({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+                review: Any = await client.create(
+                    {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+                )
             # A user without the right to approve cannot make another user, and leaves no request behind.
             refusal = await asyncio.to_thread(refused, "joe", "--kubeconfig", str(tmp_path / "jane"))
             masters = await asyncio.to_thread(refused, "joe", "--group", "system:masters", *arguments[-2:])
