@@ -133,8 +133,8 @@ class System:
             await self._control(self._publisher)
 
     async def sign_with(self, authority: "Authority") -> None:
-        """Starts the controller that signs certificates of clients with the authority of the server. A server whose
-        certificate comes from another authority has no key to sign with."""
+        """Starts the controller that signs certificates of clients with the authority of the server. A server
+        with a certificate of another authority has no key to sign with."""
         if CERTIFICATE_SIGNING in self._names and not self._signs:
             from setpoint.system.certificate_signing import certificate_signer
 
