@@ -110,6 +110,17 @@ def test_service_accounts_get_tokens_of_the_given_issuer(pair: Pair, admin: Clie
     assert (status, answer["status"]["userInfo"]["username"]) == (201, "system:serviceaccount:default:robot")
 
 
+def test_the_service_kubernetes_has_the_address_of_the_server(pair: Pair, admin: Client) -> None:
+    port = int(pair.url.rpartition(":")[2])
+    status, endpoints = admin.ask("GET", "/api/v1/namespaces/default/endpoints/kubernetes")
+    assert status == 200
+    [subset] = endpoints["subsets"]
+    assert [each["port"] for each in subset["ports"]] == [port]
+    assert subset["addresses"]
+    status, found = admin.ask("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
+    assert (status, [each["port"] for each in found["ports"]]) == (200, [port])
+
+
 def test_services_get_addresses_of_the_given_range(admin: Client) -> None:
     services = "/api/v1/namespaces/default/services"
     assert admin.ask("GET", f"{services}/kubernetes")[1]["spec"]["clusterIP"] == "10.0.0.1"
