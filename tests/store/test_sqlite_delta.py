@@ -7,10 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.store.sqlite.delta import (
+    _SHORT,
     DEFLATED,
     DEFLATED_PATCH,
+    DELETED,
     PATCH,
+    PURGED,
     WHOLE,
+    _number,
+    _read_number,
+    _shared_end,
+    _shared_start,
     decode,
     encode_difference,
     encode_full,
@@ -90,3 +97,106 @@ def test_what_has_nothing_in_common_is_kept_whole() -> None:
 def test_nonsense_is_an_error_and_not_a_value(form: int, data: bytes | None, old: bytes | None) -> None:
     with pytest.raises(ValueError, match=r"."):
         decode(form, data, old)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (0, "00"),
+        (1, "01"),
+        (0x7F, "7f"),
+        (0x80, "80 01"),
+        (0x81, "81 01"),
+        (0xFF, "ff 01"),
+        (0x3FFF, "ff 7f"),
+        (0x4000, "80 80 01"),
+        (0x4001, "81 80 01"),
+        (0x1FFFFF, "ff ff 7f"),
+        (0x200000, "80 80 80 01"),
+        ((1 << 42) - 1, "ff ff ff ff ff 7f"),
+    ],
+)
+def test_a_number_has_seven_bits_in_each_byte(value: int, encoded: str) -> None:
+    data = bytes.fromhex(encoded)
+    assert _number(value) == data
+    assert _read_number(b"x" + data + b"y", 1) == (value, 1 + len(data))
+
+
+def test_a_number_of_too_many_bytes_is_an_error() -> None:
+    with pytest.raises(ValueError, match="its beginning is damaged"):
+        _read_number(bytes.fromhex("80 80 80 80 80 80 01"), 0)
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
+def test_the_shared_start_and_end_are_the_longest(start: bytes, old: bytes, new: bytes) -> None:
+    def longest(left: bytes, right: bytes) -> int:
+        return next(
+            (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+        )
+
+    assert _shared_start(start + old, start + new) == longest(start + old, start + new)
+    assert _shared_end(old + start, new + start) == longest((old + start)[::-1], (new + start)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "start", "end"),
+    [
+        (b"", b"", 0, 0),
+        (b"a", b"b", 0, 0),
+        (b"ab", b"ac", 1, 0),
+        (b"abc", b"abd", 2, 0),
+        (b"abcd", b"abce", 3, 0),
+        (b"ba", b"ca", 0, 1),
+        (b"cba", b"dba", 0, 2),
+        (b"dcba", b"ecba", 0, 3),
+        (b"abc", b"abc", 3, 3),
+        (b"abc", b"ab", 2, 0),
+        (b"xab", b"ab", 0, 2),
+    ],
+)
+def test_shared_starts_and_ends_of_short_values(old: bytes, new: bytes, start: int, end: int) -> None:
+    assert (_shared_start(old, new), _shared_end(old, new)) == (start, end)
+
+
+def test_short_values_and_short_changes_are_not_deflated() -> None:
+    assert encode_full(None) == (DELETED, None)
+    assert encode_full(b"x" * _SHORT) == (WHOLE, b"x" * _SHORT)
+    assert encode_full(b"x" * (_SHORT + 1))[0] == DEFLATED
+    assert encode_full(Random(1).randbytes(_SHORT + 1))[0] == WHOLE
+    old = b"a" * 500 + b"b" * 500
+    for length, form in ((0, PATCH), (_SHORT, PATCH), (_SHORT + 1, DEFLATED_PATCH)):
+        difference = encode_difference(old, b"a" * 500 + b"z" * length + b"b" * 500)
+        assert difference is not None
+        assert difference[0] == form
+
+
+def test_a_difference_is_worth_less_than_half_of_the_value() -> None:
+    old, new = b"a" * 100, Random(1).randbytes(240)
+    assert encode_difference(old, old + new) is None, "240 bytes of 340 are new"
+    assert encode_difference(old * 4, old * 4 + new) is not None, "240 bytes of 640 are new"
+
+
+@pytest.mark.parametrize(("form", "data"), [(DELETED, None), (PURGED, b"tombstone")])
+def test_a_deleted_and_a_purged_value_decode_to_none(form: int, data: bytes | None) -> None:
+    assert decode(form, data, b"old") is None
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "old", "words"),
+    [
+        (WHOLE, None, None, "there is no value"),
+        (PATCH, b"\x01\x01x", None, "the value before it is missing"),
+        (PATCH, b"\x05\x05x", b"old", "it does not fit the value before it"),
+        (PATCH, b"\x02\x02x", b"old", "it does not fit the value before it"),
+        (PATCH, b"\x80", b"old", "its beginning is damaged"),
+        (DEFLATED, b"", None, "its end is missing"),
+        (DEFLATED, b"\xff\xff", None, "Error -3 while decompressing"),
+    ],
+)
+def test_damaged_data_is_explained(form: int, data: bytes | None, old: bytes | None, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        decode(form, data, old)
+
+
+def test_a_difference_may_use_all_of_the_value_before() -> None:
+    assert decode(PATCH, b"\x01\x02x", b"old") == b"oxld"

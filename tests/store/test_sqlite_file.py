@@ -272,6 +272,66 @@ async def test_a_file_of_the_first_layout_is_brought_to_todays(tmp_path: Path) -
     await store.close()
 
 
+def schema(path: Path) -> list[tuple[str, ...]]:
+    """The tables with their columns and the indexes of a file, without differences of white space."""
+    connection = sqlite3.connect(path)
+    columns = [
+        (table, name)
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        for name in sorted(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
+    ]
+    indexes = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+    found = columns + sorted((name, " ".join(sql.split())) for name, sql in indexes)
+    connection.close()
+    return found
+
+
+def test_a_migrated_file_has_the_tables_and_indexes_of_a_new_one(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    make_layout_1(old)
+    prepare(old, "off")
+    prepare(new, "off")
+    assert schema(old) == schema(new)
+    connection = connect(old, "off")
+    reader = Reader(old, connection)
+    assert reader.meta()[:-1] == (0, 0, 0, "[]", 0, 0)
+    assert [reader.item(key) is not None for key in "ab"] == [True, True], "with checksums that match"
+    assert reader.get("b", None) is None
+    connection.close()
+
+
+def test_a_migration_keeps_the_bounds_of_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    make_layout_1(path)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("UPDATE meta SET oldest = 3, swept = 2")
+    connection.close()
+    prepare(path, "off")
+    connection = connect(path, "off")
+    assert Reader(path, connection).meta()[:2] == (3, 2)
+    assert Reader(path, connection).bounds() == (3, 4, ())
+    connection.close()
+
+
+async def test_a_file_of_a_layout_before_the_first_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    make_layout_1(path)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 0")
+    connection.close()
+    with pytest.raises(UnknownLayout, match=f"layout 0, and this version of Setpoint knows 1 to {LAYOUT}"):
+        await SqliteStore.open(path)
+
+
+async def test_remains_of_an_interrupted_creation_do_no_harm(tmp_path: Path) -> None:
+    for name in ("store.db.new", "store.db.new-wal", "store.db.new-shm"):
+        (tmp_path / name).write_bytes(b"remains")
+    store = await SqliteStore.open(tmp_path / "store.db")
+    assert await store.commit("a", b"1", ANY, ACTOR) == 1
+    await store.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
+
+
 async def test_a_migration_that_fails_leaves_the_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,9 +209,7 @@ def test_many_actors_are_told_apart(rows: Rows) -> None:
         (3, 5, []),
     ],
 )
-def test_a_part_of_the_log_ends_with_a_whole_revision(
-    rows: Rows, after: int, limit: int, revisions: list[int]
-) -> None:
+def test_a_part_of_the_log_ends_with_a_whole_revision(rows: Rows, after: int, limit: int, revisions: list[int]) -> None:
     for number, keys in enumerate(("ab", "a", "abc"), 1):
         rows.journal.transact([Write(key, b"%d" % number) for key in keys], ACTOR, None, float(number))
     rows.journal.flush()
@@ -273,7 +271,9 @@ def test_cached_values_are_bounded(rows: Rows, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("setpoint.store.sqlite.journal._REMEMBERED", 1000)
     for number in range(30):
         rows.write(f"k{number}", b"x" * 100)
-        assert sum(len(item.value or b"") for item in rows.journal._items.values()) == rows.journal._cached_bytes <= 1000
+        assert (
+            sum(len(item.value or b"") for item in rows.journal._items.values()) == rows.journal._cached_bytes <= 1000
+        )
     assert len(rows.journal._items) == 10
     rows.write("k0", b"y" * 150)
     rows.write("k0", None)
