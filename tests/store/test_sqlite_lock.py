@@ -1,4 +1,4 @@
-"""The lock of a store file, within one process: locks of the operating system belong to open files, not to processes."""
+"""The lock of a store file, within one process: such locks belong to open files, not to processes."""
 
 import os
 from pathlib import Path
