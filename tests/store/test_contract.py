@@ -1,7 +1,7 @@
 """What every store promises, promise by promise, on every backend."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -16,7 +16,9 @@ from setpoint.store.contract import (
     Event,
     ExpectationFailed,
     Item,
+    Purge,
     Retention,
+    Selection,
     Store,
     StoreError,
     TooEarly,
@@ -861,6 +863,29 @@ async def test_a_closed_store_says_so(store_factory: StoreFactory) -> None:
             with pytest.raises(Closed):
                 await attempt
         await store.close()
+
+
+async def test_every_method_of_a_closed_store_says_so(store_factory: StoreFactory) -> None:
+    async with store_factory() as store:
+        await put(store, "a", "1")
+        snapshot = await store.snapshot()
+        await store.close()
+        calls: list[Callable[[], Awaitable[object]]] = [
+            store.oldest,
+            lambda: store.count(""),
+            lambda: store.history("a"),
+            store.log,
+            lambda: store.transact([Write("a", b"2")], ALICE),
+            lambda: store.compact(1),
+            lambda: store.purge(Selection("a"), Purge("root", 0.0, "leaked")),
+            store.scrub,
+            store.maintain,
+            store.snapshot,
+            lambda: store.restore(snapshot),
+        ]
+        for call in calls:
+            with pytest.raises(Closed):
+                await call()
 
 
 async def test_two_stores_in_one_process_know_nothing_of_each_other(store_factory: StoreFactory) -> None:

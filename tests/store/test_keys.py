@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.store.keys import KeyOrder, prefix_end
+from setpoint.store.contract import Write
+from setpoint.store.keys import KeyOrder, check_key, check_writes, prefix_end
 
 text = st.text(
     st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("ab/\ud7ff\ue000\U0010ffff")), max_size=4
@@ -49,3 +50,29 @@ def test_an_order_is_a_sorted_set(steps: list[tuple[bool, str]], start: str, end
         assert order.rank(start) == len([key for key in ordered if key < start])
         assert order.rank(None) == len(ordered)
         assert list(KeyOrder(model).between("", None)) == ordered
+
+
+def test_the_pieces_of_an_order_stay_short_and_are_split_in_the_middle() -> None:
+    order = KeyOrder()
+    for number in range(3000):
+        order.add(f"{number:05}")
+        assert max(map(len, order._pieces)) <= 2 * KeyOrder._PIECE
+    assert [len(piece) for piece in order._pieces[:2]] == [KeyOrder._PIECE] * 2
+    assert [len(piece) for piece in KeyOrder(f"{number:05}" for number in range(1025))._pieces] == [512, 512, 1]
+    assert order._lasts == [piece[-1] for piece in order._pieces]
+
+
+@pytest.mark.parametrize(("key", "words"), [("", "a key must not be empty"), ("a\ud800", "cannot be written as UTF-8")])
+def test_an_invalid_key_is_explained(key: str, words: str) -> None:
+    check_key("a")
+    check_key("\xe4")
+    with pytest.raises(ValueError, match=words):
+        check_key(key)
+    with pytest.raises(ValueError, match=words):
+        check_writes([Write("a", b"1"), Write(key, b"1")])
+
+
+def test_a_transaction_with_a_key_twice_is_explained() -> None:
+    check_writes([Write("a", b"1"), Write("b", b"1")])
+    with pytest.raises(ValueError, match="names the key 'a' twice"):
+        check_writes([Write("a", b"1"), Write("b", b"1"), Write("a", None)])

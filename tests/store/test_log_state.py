@@ -41,7 +41,7 @@ def check(state: State) -> None:
         (entry for kept in versions.values() for entry in kept if entry.revision > state.oldest),
         key=lambda entry: entry.revision,
     )
-    assert {key for key in state.deadlines.times} <= set(state.live.between("", None))
+    assert set(state.deadlines.times) <= set(state.live.between("", None))
 
 
 def loaded(state: State) -> State:

@@ -4,12 +4,13 @@ import asyncio
 import tracemalloc
 from datetime import timedelta
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Closed, Item, Retention, Write
+from setpoint.store.contract import ANY, Closed, Item, Retention, TooEarly, Write
 from setpoint.store.dump import BadSnapshot
 from setpoint.store.memory import KeptMemoryStore, MemoryStore
 
@@ -30,6 +31,32 @@ async def test_a_key_is_read_synchronously_until_the_store_is_closed() -> None:
     await store.close()
     with pytest.raises(Closed):
         store.peek("a")
+    with pytest.raises(Closed):
+        store.scan("", "", 0, None)
+
+
+@pytest.mark.parametrize(("after", "limit"), [("", 0), ("", 1), ("", 2), ("", 9), ("a", 1), ("b", 0)])
+async def test_a_synchronous_scan_reads_what_a_range_reads(after: str, limit: int) -> None:
+    store = MemoryStore(clock=ManualClock(START))
+    for key in ("a", "b", "c", "b", "a"):
+        await store.commit(key, b"%d" % store.current, ANY, ACTOR)
+    await store.commit("c", None, ANY, ACTOR)
+    for at in (None, 6, 5, 3, 2, 0):
+        assert store.scan("", after, limit, at) == (await store.range("", after, limit, at)).items
+    with pytest.raises(TooEarly):
+        store.scan("", "", 0, 7)
+    assert await store.times(3, 2) == [(entry.revision, entry.time) for entry in await store.log(3, 2)]
+    await store.close()
+    with pytest.raises(Closed):
+        await store.times(0, 0)
+
+
+async def test_contents_of_another_form_are_no_snapshot() -> None:
+    store = MemoryStore()
+    body = b"\x93\x01\x02\x03"
+    with pytest.raises(BadSnapshot, match="the snapshot cannot be read: "):
+        await store.restore(b"setpoint snapshot 1\n" + crc32(body).to_bytes(4, "big") + body)
+    assert await store.revision() == 0
 
 
 async def test_a_snapshot_allocates_the_same_whatever_the_store_holds() -> None:
