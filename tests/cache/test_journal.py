@@ -89,6 +89,27 @@ async def test_a_revision_from_before_what_is_kept_is_refused(monkeypatch: pytes
                 await taken(slow, 5)
 
 
+@pytest.mark.feature("E40")
+async def test_a_reader_of_changes_without_revisions_ends_when_the_recording_restarts(world: World) -> None:
+    informer = await world.followed()
+    changes = informer.watch(informer.mark())
+    mark = informer.mark()
+    assert informer.watch(mark) is not None, "a complete journal is not restarted"
+    part = next(iter(informer.scope.namespaces))
+    informer.replace((), part, initial=False)  # of no revision, as a source without versions reports
+    await world.client.create(config_map("a"))
+    await has_all(world, informer)
+    assert await taken(changes, 1) == ["added a"]
+    again = informer.mark()
+    with pytest.raises(Reset, match="the recording of changes restarts: query again"):
+        await taken(changes, 1)
+    with pytest.raises(Reset, match="are not available, only those after revision"):
+        informer.watch(mark)
+    async with informer.watch(again) as later:
+        await world.client.create(config_map("b"))
+        assert await taken(later, 1) == ["added b"]
+
+
 @pytest.mark.feature("E40", "G38")
 @pytest.mark.slow
 async def test_watchers_are_told_when_the_informer_ends_or_the_server_counts_anew(world: World) -> None:

@@ -211,6 +211,21 @@ async def test_no_token_is_issued_for_longer_than_the_settings_allow() -> None:
         assert answer.body["spec"]["expirationSeconds"] == 7200
         said = '299 - "requested expiration of 86400 seconds shortened to 7200 seconds"'
         assert ("Warning", said) in answer.headers
+        for seconds in (600, 7200):
+            answer = await ask.request(expirationSeconds=seconds)
+            assert answer.body["spec"]["expirationSeconds"] == seconds
+            assert "Warning" not in dict(answer.headers)
+
+
+@pytest.mark.parametrize("seconds", [600, 601, 2**32 - 1, 2**32])
+async def test_the_shortest_and_the_longest_life_are_granted(ask: Asking, seconds: int) -> None:
+    await ask.account()
+    answer = await ask.request(expirationSeconds=seconds)
+    assert answer.status == 201
+    assert answer.body["spec"]["expirationSeconds"] == seconds
+    claims = claims_of(answer.body["status"]["token"])
+    assert claims["exp"] - claims["iat"] == seconds
+    assert "Warning" not in dict(answer.headers)
 
 
 async def test_only_who_may_create_the_subresource_gets_a_token(ask: Asking) -> None:
