@@ -3,9 +3,10 @@
     make mutate SEED=1 COUNT=100
 
 A first run records the lines that each test runs (`build/mutation/record`). A mutant is applied in a copy of the
-sources, never in the checkout, and only tests that run the changed line are run against the copy. `--record` records
-tests anew, for example those added for a survivor. Mutants that cannot change the behaviour are listed with reasons in
-`mutation_equivalents.toml`.
+sources, never in the checkout, and only tests that run the changed line are run against the copy: quick tests first,
+then slow ones of the same package, such as the models of a store. Slow tests that start other processes are left out.
+`--record` records tests anew, for example those added for a survivor. Mutants that cannot change the behaviour are
+listed with reasons in `mutation_equivalents.toml`.
 """
 
 import argparse
@@ -19,8 +20,9 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -38,14 +40,18 @@ TARGETS = (*("merge", "server/verbs", "server/registry/storage.py", "controller/
 # `store/etcd` runs only with an etcd server, in the slow suite.
 EXCLUDED = ("store/etcd/",)
 TESTS = ("tests/merge", "tests/server", "tests/controller", "tests/cache", "tests/store", "tests/flow")
-QUICK = "not slow and not peers"
+# The tests to record: the quick ones, and the slow ones without an etcd server.
+SELECTED = ("-m", "not peers", "-k", "not etcd")
 # The environment variable with the directory that the plugin writes to.
 RECORD = "MUTATION_RECORD"
 WANTED = 0.9
-# The limits of the tests that are run against one mutant. The others run only if the first ones do not notice it.
-MOST_TESTS = 150
+# The limits of the tests that are run against one mutant: the number and the seconds of quick tests, and the seconds of
+# slow ones. The others run only if the first ones do not notice the mutant.
+MOST_TESTS = 200
 FIRST_TESTS = 30
-MOST_SECONDS = 20.0
+MOST_SECONDS = 25.0
+MOST_SLOW_SECONDS = 60.0
+# The seconds after which a run of tests counts as hanging; more for tests that take long anyway.
 TIMEOUT = 60.0
 
 
@@ -61,14 +67,38 @@ class Outcome(NamedTuple):
         return self.result in ("killed", "timeout")
 
 
+class Chosen(NamedTuple):
+    """The tests to run against one mutant, each in the order in which they run."""
+
+    quick: Sequence[str]
+    slow: Sequence[str]
+    # The recorded duration of the slow tests.
+    slow_seconds: float = 0.0
+
+    @property
+    def number(self) -> int:
+        return len(self.quick) + len(self.slow)
+
+    def batches(self) -> Iterator[tuple[Sequence[str], float]]:
+        """Yields the tests of each run with the timeout of the run."""
+        for tests in (self.quick[:FIRST_TESTS], self.quick[FIRST_TESTS:]):
+            if tests:
+                yield tests, TIMEOUT
+        if self.slow:
+            yield self.slow, max(TIMEOUT, 2 * self.slow_seconds)
+
+
 class Record:
     """The lines that each test runs, by file, and the durations of the tests."""
 
     def __init__(self, directory: Path) -> None:
         self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._seconds: dict[str, float] = {}
+        self._slow: set[str] = set()
         for file in sorted(directory.glob("durations.*.json")):
             self._seconds |= json.loads(file.read_text())
+        for file in sorted(directory.glob("slow.*.json")):
+            self._slow.update(json.loads(file.read_text()))
         for file in sorted(directory.glob("coverage.*")):
             data = CoverageData(str(file))
             data.read()
@@ -78,15 +108,26 @@ class Record:
                     for line, tests in data.contexts_by_lineno(name).items():
                         self._lines[path][line].update(tests)
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Returns tests that run the mutant, within the limits. Tests of a file named like the module come first; among
-        equals the fastest case of each test function, then the second fastest, and so on."""
+    def tests(self, mutant: Mutant) -> Chosen:
+        """Returns tests that run the mutant, within the limits."""
         lines = self._lines[mutant.path]
-        if mutant.in_function:
-            found = self._of(lines, mutant.lines) or self._of(lines, mutant.statement)
-        else:
-            found = self._of(lines, lines)  # run by the import
-        by_speed = sorted(found, key=lambda test: (self._seconds[test], test))
+        found = self._of(lines, mutant.lines) or self._of(lines, mutant.statement)
+        if not mutant.in_function or (not found and any("" in lines.get(line, ()) for line in mutant.lines)):
+            found = self._of(lines, lines)  # the import runs the line, in no test
+        slow = self._quickest(found & self._slow, mutant)
+        return Chosen(self._ordered(found - self._slow, mutant), slow, sum(self._seconds[test] for test in slow))
+
+    def _quickest(self, tests: set[str], mutant: Mutant) -> list[str]:
+        """Returns the slow tests of the mutant's package, the quickest first."""
+        package = f"tests/{mutant.path.partition('/')[0]}/"
+        own = sorted((self._seconds[test], test) for test in tests if test.startswith(package))
+        ends = accumulate(seconds for seconds, _ in own)
+        return [test for (_, test), end in zip(own, ends, strict=True) if end <= MOST_SLOW_SECONDS]
+
+    def _ordered(self, tests: set[str], mutant: Mutant) -> list[str]:
+        """Returns quick tests. Tests of a file named like the module come first; among equals the fastest case of each
+        test function, then the second fastest, and so on."""
+        by_speed = sorted(tests, key=lambda test: (self._seconds[test], test))
         turn: Counter[str] = Counter()
         order = []
         for test in by_speed:
@@ -155,7 +196,7 @@ def _record(directory: Path, tests: Sequence[str]) -> None:
     """Runs the tests with coverage. Raises CalledProcessError if the tests cannot be run."""
     directory.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-p", "tools.mutation_coverage"]
-    done = subprocess.run([*command, "-m", QUICK, *tests], cwd=ROOT, env={**os.environ, RECORD: str(directory)})
+    done = subprocess.run([*command, *SELECTED, *tests], cwd=ROOT, env={**os.environ, RECORD: str(directory)})
     # Failed tests are not recorded, and hence do not kill mutants.
     if done.returncode not in (0, 1):
         raise subprocess.CalledProcessError(done.returncode, done.args)
@@ -188,32 +229,32 @@ def _copy(tree: Path) -> Path:
     return tree
 
 
-def _run(tree: Path, mutant: Mutant, tests: Sequence[str]) -> Outcome:
-    if not tests:
+def _run(tree: Path, mutant: Mutant, tests: Chosen) -> Outcome:
+    if not tests.number:
         return Outcome(mutant, "uncovered", 0)
     file = tree / "src" / "setpoint" / mutant.path
     original = file.read_bytes()
     # The time in a compiled module has a resolution of one second, so that a mutant of equal size could be missed.
     for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
         compiled.unlink()
-    for batch in filter(None, (tests[:FIRST_TESTS], tests[FIRST_TESTS:])):
+    for batch, timeout in tests.batches():
         try:
             file.write_bytes(mutant.apply(original))
-            code, output = _pytest(tree, batch)
+            code, output = _pytest(tree, batch, timeout)
         finally:
             file.write_bytes(original)
         if code != 0:
             break
     else:
-        return Outcome(mutant, "survived", len(tests))
+        return Outcome(mutant, "survived", tests.number)
     # A test that also fails or hangs without the mutant, or no longer exists, has not noticed the mutant.
     failed = [test for test in batch if f"FAILED {test}" in output or f"ERROR {test}" in output]
-    if _pytest(tree, failed or batch)[0] != 0:
-        return Outcome(mutant, "broken", len(tests))
-    return Outcome(mutant, "timeout" if code is None else "killed", len(tests))
+    if _pytest(tree, failed or batch, timeout)[0] != 0:
+        return Outcome(mutant, "broken", tests.number)
+    return Outcome(mutant, "timeout" if code is None else "killed", tests.number)
 
 
-def _pytest(tree: Path, tests: Sequence[str]) -> tuple[int | None, str]:
+def _pytest(tree: Path, tests: Sequence[str], timeout: float) -> tuple[int | None, str]:
     """Runs tests against the sources of a tree. Returns the exit code, None after the timeout, and the output."""
     environ = {
         **os.environ,
@@ -229,7 +270,7 @@ def _pytest(tree: Path, tests: Sequence[str]) -> tuple[int | None, str]:
         ) as process,
     ):
         try:
-            code: int | None = process.wait(TIMEOUT)
+            code: int | None = process.wait(timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             code = None
