@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.cache.faults import CONFIG_MAP, Journal, World, config_map, names, new_world
+from tests.cache.faults import CONFIG_MAP, GONE, Journal, World, answer_of, config_map, names, new_world
 from tests.client.test_client import Widget, widget
 
 from setpoint.cache.cache import NotCached, _is_seen
@@ -215,6 +215,42 @@ def test_paths_to_keep_and_to_drop_go_through_lists() -> None:
     assert drop("spec.containers.image", "status")(tree)["spec"] == {"containers": [{"name": "c"}], "nodeName": "n"}
 
 
+def test_a_path_below_a_selected_one_selects_no_less() -> None:
+    tree = {"metadata": {"name": "a"}, "spec": {"a": {"b": 1, "c": 2}, "d": 3}}
+    for paths in (("spec.a", "spec.a.b"), ("spec.a.b", "spec.a"), ("spec.a", "spec.a.b.x.y"), (".spec.a",)):
+        assert keep_only(*paths)(tree)["spec"] == {"a": {"b": 1, "c": 2}}
+    assert keep_only("spec", "spec.a.b")(tree)["spec"] == tree["spec"]
+    assert drop("spec.a", "spec.a.b")({"spec": {"a": {"b": 1}, "d": 3}}) == {"spec": {"d": 3}}
+    assert drop("spec.a.b")({"spec": [{"a": {"b": 1, "c": 2}}, {"a": 7}, 5]}) == {
+        "spec": [{"a": {"c": 2}}, {"a": 7}, 5]
+    }
+
+
+@pytest.mark.feature("E34")
+async def test_readers_of_one_kind_in_different_forms_share_a_watch_and_keep_their_forms(world: World) -> None:
+    await world.client.create(Widget.crd())
+    await world.client.create(widget("a", size=3))
+    trees, typed = await world.followed("example.com/v1/Widget"), await world.followed(Widget)
+    refused: list[Call] = []
+
+    def refuse_to_resume(call: Call) -> Any:
+        if "/widgets" not in call.path or "sendInitialEvents" in dict(call.query) or refused:
+            return None
+        refused.append(call)
+        return answer_of(GONE)
+
+    world.faults.refuse = refuse_to_resume
+    world.faults.cut()
+    await world.client.create(widget("b", size=4))
+    await world.until(lambda: len(trees.list()) == len(typed.list()) == 2)
+    assert len(refused) == 1, "hence the second widget came with a list"
+    await world.client.create(widget("c", size=5))
+    await world.until(lambda: len(trees.list()) == len(typed.list()) == 3)
+    assert sorted(each["spec"]["size"] for each in trees.list()) == [3, 4, 5]
+    assert sorted(each.spec.size for each in typed.list()) == [3, 4, 5]
+    assert [isinstance(each, Widget) for each in (*trees.list(), *typed.list())] == [False] * 3 + [True] * 3
+
+
 # Own writes
 
 
@@ -375,6 +411,9 @@ async def test_a_client_of_the_cache_is_the_same_client_otherwise(world: World) 
     world.faults.refuse = refuse
     await world.cache.client.create(config_map("a"))
     assert seen[-1].method == "POST"
+    call = Call("GET", "/api/v1/configmaps", query=(("watch", "true"), ("timeoutSeconds", "1")))
+    async with world.cache.client.transport.stream(call) as stream:
+        assert (stream.answer.status, seen[-1]) == (200, call)
 
 
 @pytest.mark.feature("E39")

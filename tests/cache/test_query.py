@@ -157,6 +157,11 @@ def test_what_is_no_query_is_refused_with_the_reason() -> None:
         query.where("a", "<", {})
     with pytest.raises(PathError, match="invalid path"):
         query.where("a[", "exists")
+    for path in ("a[", "-a["):
+        with pytest.raises(PathError, match="invalid path"):
+            query.order_by("b", path)
+    with pytest.raises(ValueError, match="contains needs a string, not 1"):
+        query.where("a", "contains", 1)
     with pytest.raises(KeyError, match="no index 'x'; known indexes: none"):
         query.by("x", 1)
 
