@@ -157,6 +157,30 @@ def test_at_most_ten_updaters_are_told_apart(fields: FieldManager, clock: Manual
     assert owners(live)["applier Apply"] == [".spec.applied"]
 
 
+def test_the_oldest_updaters_become_one_whatever_their_names_are(fields: FieldManager, clock: ManualClock) -> None:
+    live = fields.apply(None, thing({"applied": "1"}), "applier")
+    for number in range(11, 0, -1):
+        clock.advance(1)
+        live = fields.update(live, thing({**live["spec"], f"k{number:02}": "1"}), f"u{number:02}")
+    assert owners(live)["ancient-changes Update"] == [".spec.k10", ".spec.k11"]
+    assert len(entries(live)) == 1 + 10
+    assert "u01 Update" in owners(live)
+
+
+def test_an_updater_without_a_time_counts_as_the_oldest(fields: FieldManager, clock: ManualClock) -> None:
+    live = fields.apply(None, thing({"applied": "1"}), "applier")
+    for number in range(10):
+        clock.advance(1)
+        live = fields.update(live, thing({**live["spec"], f"k{number}": "1"}), f"u{number}")
+    assert len(entries(live)) == 1 + 10
+    for entry in entries(live):
+        if entry["manager"] in ("u5", "u7"):
+            del entry["time"]
+    clock.advance(1)
+    live = fields.update(live, thing({**live["spec"], "last": "1"}), "u-last")
+    assert owners(live)["ancient-changes Update"] == [".spec.k5", ".spec.k7"]
+
+
 def test_updaters_of_different_versions_do_not_become_one(clock: ManualClock) -> None:
     types = {V1: TYPES.custom_resource(SCHEMA), V2: TYPES.custom_resource(SCHEMA)}
     managers = {version: things(clock, api_version=version, types=types) for version in types}

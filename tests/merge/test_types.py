@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from setpoint.merge import types
-from setpoint.merge.fieldset import from_paths
+from setpoint.merge.fieldset import LEAF, from_paths
 from setpoint.merge.typed import validate
-from setpoint.merge.typed.any import AnyType
+from setpoint.merge.typed.any import ATOMIC, DEDUCED, AnyType
 from setpoint.merge.typed.list import ListType
 from setpoint.merge.typed.map import MapType
 from setpoint.merge.typed.node import Type
 from setpoint.merge.typed.scalar import ScalarType
-from setpoint.merge.types import OBJECT_META, Types
+from setpoint.merge.types import FIELDS, OBJECT_META, Types
 from setpoint.objects.tree import Object
 from setpoint.schema.builtin import definition, definitions
 
@@ -231,3 +231,19 @@ def test_what_is_taken_out_of_a_list_keeps_its_keys() -> None:
     value = {"list": [{"name": "a", "value": "1", "other": "2"}, {"name": "b", "value": "3"}]}
     fields = from_paths(("f:list", 'k:{"name":"a"}', "f:value"))
     assert root.extract(value, fields) == {"list": [{"name": "a", "value": "1"}]}
+
+
+def test_fields_below_a_value_that_is_owned_as_a_whole_become_the_value() -> None:
+    below = from_paths(("f:a", "f:b"), ("f:c",))
+    for kind in (ATOMIC, FIELDS):
+        assert kind.reconcile(below) is LEAF
+    assert DEDUCED.reconcile(below) is below
+
+
+def test_a_deduced_value_is_owned_by_the_entries_of_its_maps_and_by_whole_lists() -> None:
+    value: Object = {"a": {"b": 1, "c": [1, {"d": 2}]}, "e": None, "f": "x"}
+    assert DEDUCED.field_set(value, False) == {"f:a": {".": {}, "f:b": {}, "f:c": {}}, "f:e": {}, "f:f": {}}
+    assert ATOMIC.field_set(value, False) is LEAF
+    assert DEDUCED.merge({"a": {"b": 1}, "x": 1}, {"a": {"c": 2}}) == {"a": {"b": 1, "c": 2}, "x": 1}
+    assert DEDUCED.merge({"a": [1, 2]}, {"a": [3]}) == {"a": [3]}
+    assert ATOMIC.merge({"a": {"b": 1}}, {"a": {"c": 2}}) == {"a": {"c": 2}}

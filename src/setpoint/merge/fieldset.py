@@ -122,8 +122,6 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
     if left is right:
         return None
-    if not left:
-        return None if is_member(right) else left
     if not right:
         return {element: node for element, node in left.items() if element != MEMBER} if MEMBER in left else left
     found = {}

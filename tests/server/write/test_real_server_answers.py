@@ -88,6 +88,25 @@ async def test_strict_decoding_reports_fields_in_the_order_of_the_body(api: Api)
     assert refused.body["message"].endswith(f"strict decoding error: {names}")
 
 
+async def test_faults_of_a_body_are_warned_of_unless_they_are_ignored(api: Api) -> None:
+    await api("POST", CONFIG_MAPS, {"metadata": {"name": "s"}})
+    unknown = ['299 - "unknown field \\"zz\\""']
+    patches = [
+        (STRATEGIC, {"zz": 1}),
+        ("application/merge-patch+json", {"zz": 1}),
+        ("application/json-patch+json", [{"op": "add", "path": "/zz", "value": 1}]),
+    ]
+    for kind, patch in patches:
+        for validation, warnings in (("Warn", unknown), ("Ignore", [])):
+            answer = await api("PATCH", f"{CONFIG_MAPS}/s", patch, kind=kind, query=f"fieldValidation={validation}")
+            assert (answer.status, answer.warnings) == (200, warnings)
+    for name, (validation, warnings) in {"w": ("Warn", unknown), "i": ("Ignore", [])}.items():
+        answer = await api(
+            "POST", CONFIG_MAPS, {"metadata": {"name": name}, "zz": 1}, query=f"fieldValidation={validation}"
+        )
+        assert (answer.status, answer.warnings) == (201, warnings)
+
+
 async def test_admin_access_to_devices_needs_a_label_of_the_namespace(api: Api) -> None:
     labels = {"resource.kubernetes.io/admin-access": "true"}
     assert (await api("POST", "/api/v1/namespaces", {"metadata": {"name": "adm", "labels": labels}})).status == 201
