@@ -7,8 +7,7 @@ from tests.cache.faults import CONFIG_MAP, GONE, World, config_map, new_world
 
 from setpoint.cache.reflector import _is_too_large, _is_unknown_version
 from setpoint.cache.shared_watch import NotSynced
-from setpoint.objects.errors import APIError, Expired, Gone, NotFound, Timeout
-from setpoint.objects.status import StatusCause
+from setpoint.objects.errors import APIError, Expired, Gone, NotFound, StatusCause, Timeout
 
 
 async def test_a_revision_is_reached_with_its_last_change(world: World) -> None:

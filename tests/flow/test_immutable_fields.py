@@ -3,9 +3,8 @@
 import pytest
 
 from setpoint.flow.immutable_fields import is_refusal, must_replace
-from setpoint.objects.errors import Invalid
+from setpoint.objects.errors import Invalid, StatusCause
 from setpoint.objects.gvk import GroupKind
-from setpoint.objects.status import StatusCause
 from setpoint.objects.tree import Object
 
 DEPLOYMENT = GroupKind("apps", "Deployment")

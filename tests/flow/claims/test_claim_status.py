@@ -201,7 +201,8 @@ def test_a_reference_names_exactly_one_claim() -> None:
 
 def test_the_name_of_a_claimed_object_is_unique_and_short_enough() -> None:
     assert named_by(CLAIM) == "db"
-    assert [named_by({"spec": spec}) for spec in (None, {}, {"claimedRef": None}, {"claimedRef": {}})] == [""] * 4
+    specs: list[Any] = [None, {}, {"claimedRef": None}, {"claimedRef": {}}]
+    assert [named_by({"spec": spec}) for spec in specs] == [""] * 4
 
     def name(claim: str, namespace: str = "default", uid: str = "u1") -> str:
         return claimed_name({"metadata": {"name": claim, "namespace": namespace, "uid": uid}})

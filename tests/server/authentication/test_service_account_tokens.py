@@ -215,6 +215,9 @@ async def test_no_token_is_issued_for_longer_than_the_settings_allow() -> None:
             answer = await ask.request(expirationSeconds=seconds)
             assert answer.body["spec"]["expirationSeconds"] == seconds
             assert "Warning" not in dict(answer.headers)
+    async with new_asking(with_accounts(max_expiration_seconds=1)) as ask:
+        await ask.account()
+        assert (await ask.request()).body["spec"]["expirationSeconds"] == 1
 
 
 @pytest.mark.parametrize("seconds", [600, 601, 2**32 - 1, 2**32])
@@ -226,6 +229,37 @@ async def test_the_shortest_and_the_longest_life_are_granted(ask: Asking, second
     claims = claims_of(answer.body["status"]["token"])
     assert claims["exp"] - claims["iat"] == seconds
     assert "Warning" not in dict(answer.headers)
+
+
+async def test_a_token_is_bound_only_to_the_object_with_the_given_uid(ask: Asking) -> None:
+    await ask.account()
+    made = await ask.made(PODS, pod())
+    uid = made["metadata"]["uid"]
+    refused = await ask.request(boundObjectRef={**bound_to("Pod", "a"), "uid": "another"})
+    assert refused.status == 409
+    assert "the UID in the bound object reference (another) does not match the UID in record" in refused.body["message"]
+    for given in (uid, ""):
+        answer = await ask.request(boundObjectRef={**bound_to("Pod", "a"), "uid": given})
+        assert answer.status == 201
+        assert claims_of(answer.body["status"]["token"])["kubernetes.io"]["pod"] == {"name": "a", "uid": uid}
+
+
+async def test_a_request_for_an_account_with_another_uid_is_a_conflict(ask: Asking) -> None:
+    account = await ask.account()
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = f"{ACCOUNTS}/bot/token"
+    refused = await ask("POST", path, {**request, "metadata": {"uid": "another"}})
+    assert refused.status == 409
+    assert (
+        "the UID in the token request (another) does not match the UID of the service account"
+        in (refused.body["message"])
+    )
+    uid = account["metadata"]["uid"]
+    for metadata in ({"uid": uid}, {"name": "bot"}, {"name": "bot", "namespace": "default"}):
+        answer = await ask("POST", path, {**request, "metadata": metadata})
+        assert answer.status == 201
+        assert answer.body["metadata"]["uid"] == uid
+        assert answer.body["metadata"]["creationTimestamp"] == "2026-01-02T03:04:05Z"
 
 
 async def test_only_who_may_create_the_subresource_gets_a_token(ask: Asking) -> None:
