@@ -1,9 +1,14 @@
 """Deletion: finalizers, preconditions, how dependents are to be treated, and collections."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from tests.server.write.api import CONFIG_MAPS, Api, config_map
 
 from setpoint.objects.tree import Json
+from setpoint.server.codec.delete_options import DeleteOptions
+from setpoint.server.verbs.delete import _finalizers, _finalizers_of_begun
 
 HELD = {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}}
 
@@ -104,3 +109,85 @@ async def test_a_namespace_goes_when_it_is_finalized(api: Api) -> None:
 async def test_some_namespaces_stay(api: Api, name: str) -> None:
     refused = await api("DELETE", f"/api/v1/namespaces/{name}")
     assert refused.body["message"] == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [({"orphanDependents": False}, 202), ({"orphanDependents": True}, 200), ({}, 200), (None, 200)],
+)
+async def test_a_deletion_that_waits_is_accepted_if_dependents_are_not_orphaned(
+    api: Api, options: Json, status: int
+) -> None:
+    await api("POST", CONFIG_MAPS, HELD)
+    assert (await api("DELETE", f"{CONFIG_MAPS}/a", options)).status == status
+
+
+async def test_a_deletion_that_is_complete_is_not_only_accepted(api: Api) -> None:
+    await api("POST", CONFIG_MAPS, config_map())
+    done = await api("DELETE", f"{CONFIG_MAPS}/a", {"orphanDependents": False})
+    assert (done.status, done.body["status"]) == (200, "Success")
+
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+JOB: Json = {
+    "metadata": {"name": "j"},
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "warnings"),
+    [(None, 1), ({}, 1), ({"propagationPolicy": "Background"}, 0), ({"orphanDependents": True}, 0)],
+)
+async def test_the_deletion_of_a_job_warns_of_its_pods_unless_a_policy_is_given(
+    api: Api, options: Json, warnings: int
+) -> None:
+    assert (await api("POST", JOBS, JOB)).status == 201
+    deleted = await api("DELETE", f"{JOBS}/j", options)
+    assert len(deleted.warnings) == warnings
+    assert (await api("POST", CONFIG_MAPS, config_map())).status == 201
+    assert (await api("DELETE", f"{CONFIG_MAPS}/a", options)).warnings == []
+
+
+USERS = ["example.com/hold"]
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "expected"),
+    [
+        (DeleteOptions(), USERS, USERS),
+        (DeleteOptions(), [*USERS, "orphan"], [*USERS, "orphan"]),
+        (DeleteOptions(orphan_dependents=True), USERS, [*USERS, "orphan"]),
+        (DeleteOptions(orphan_dependents=False), USERS, [*USERS, "foregroundDeletion"]),
+        (DeleteOptions(orphan_dependents=True), ["foregroundDeletion", *USERS], [*USERS, "orphan"]),
+        (DeleteOptions(propagation_policy="Orphan"), USERS, [*USERS, "orphan"]),
+        (DeleteOptions(propagation_policy="Orphan"), ["orphan", *USERS], ["orphan", *USERS]),
+        (DeleteOptions(propagation_policy="Foreground"), ["orphan", *USERS], [*USERS, "foregroundDeletion"]),
+        (DeleteOptions(propagation_policy="Background"), ["orphan", "foregroundDeletion", *USERS], USERS),
+    ],
+)
+def test_the_finalizers_of_a_deletion_in_steps(options: DeleteOptions, present: list[str], expected: list[str]) -> None:
+    assert _finalizers_of_begun({"metadata": {"finalizers": present}}, options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "expected"),
+    [
+        (DeleteOptions(), USERS, USERS),
+        (DeleteOptions(), ["orphan", *USERS], ["orphan", *USERS]),
+        (DeleteOptions(), ["foregroundDeletion"], ["foregroundDeletion"]),
+        (DeleteOptions(orphan_dependents=True), USERS, [*USERS, "orphan"]),
+        (DeleteOptions(orphan_dependents=False), ["orphan", *USERS], USERS),
+        (DeleteOptions(orphan_dependents=True), ["orphan", "foregroundDeletion"], ["orphan"]),
+        (DeleteOptions(propagation_policy="Foreground"), ["orphan", *USERS], [*USERS, "foregroundDeletion"]),
+        (DeleteOptions(propagation_policy="Background"), ["foregroundDeletion"], []),
+    ],
+)
+def test_the_finalizers_of_a_deletion(options: DeleteOptions, present: list[str], expected: list[str]) -> None:
+    resource: Any = SimpleNamespace(strategy=SimpleNamespace(has_dependents=True, orphans_by_default=False))
+    assert _finalizers(resource, {"metadata": {"finalizers": present}}, options) == expected
+    resource.strategy.orphans_by_default = True
+    by_default = [*USERS, "orphan"] if (options, present) == (DeleteOptions(), USERS) else expected
+    assert _finalizers(resource, {"metadata": {"finalizers": present}}, options) == by_default
+    resource.strategy.has_dependents = False
+    assert _finalizers(resource, {"metadata": {"finalizers": present}}, options) == present
