@@ -112,6 +112,10 @@ async def test_a_cache_of_some_namespaces_looks_only_there() -> None:
             await world.client.create(config_map(f"in-{namespace}", namespace))
         informer = await world.followed(CONFIG_MAP, "")
         assert names(informer) == ["in-one", "in-two"]
+        assert await world.cache.get(CONFIG_MAP, "in-three", "three") is not None
+        assert world.cache.counts.live == 1, "read from the server"
+        assert len(await world.cache.list(CONFIG_MAP)) == 2
+        assert world.cache.counts.live == 1
         assert {call.path for call in world.faults.calls if ("watch", "true") in call.query} == {
             "/api/v1/namespaces/one/configmaps",
             "/api/v1/namespaces/two/configmaps",
@@ -129,7 +133,7 @@ async def test_a_cache_of_some_namespaces_looks_only_there() -> None:
         await world.settle()
         assert "-in-two!" in journal.take()
         assert await world.cache.get(CONFIG_MAP, "in-three", "three") is not None
-        assert world.cache.counts.live == 0
+        assert world.cache.counts.live == 1
 
 
 @pytest.mark.feature("E34")

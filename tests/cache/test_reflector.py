@@ -323,6 +323,8 @@ async def test_a_watch_that_ends_at_once_without_a_word_is_tried_ever_more_slowl
         assert len(began) < 8
         assert informer.state == FAILING
         assert "without an event" in informer.problem
+        assert isinstance(informer.last_error, TransportError)
+        assert informer.last_error.sent
 
 
 async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(world: World) -> None:
