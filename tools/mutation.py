@@ -196,6 +196,7 @@ def _record(directory: Path, tests: Sequence[str]) -> None:
     """Runs the tests with coverage. Raises CalledProcessError if the tests cannot be run."""
     directory.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-p", "tools.mutation_coverage"]
+    command += ["--timeout", f"{MOST_SLOW_SECONDS:g}"]  # a longer test is never run against a mutant
     done = subprocess.run([*command, *SELECTED, *tests], cwd=ROOT, env={**os.environ, RECORD: str(directory)})
     # Failed tests are not recorded, and hence do not kill mutants.
     if done.returncode not in (0, 1):
