@@ -43,8 +43,9 @@ async def evict(api: Api, query: str = "", **more: Any) -> Answer:
 
 async def test_a_binding_adds_its_marks_and_says_when(api: Api) -> None:
     await made(api)
-    await api.merge(f"{PODS}/p/status", {"status": {"nominatedNodeName": "old", "conditions": [
-        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}, {"type": "Other", "status": "True"}]}})  # fmt: skip
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    status = {"nominatedNodeName": "old", "conditions": [unscheduled, {"type": "Other", "status": "True"}]}
+    await api.merge(f"{PODS}/p/status", {"status": status})
     answer = await bind(api, labels={"zone": "x"}, annotations={"by": "me"})
     assert (answer.status, answer.body["status"], answer.body["code"]) == (201, "Success", 201)
     pod = await read(api)
