@@ -136,6 +136,7 @@ def body_size(context: Context) -> int:
 
 def _read_object(context: Context, resource: Resource, validation: str) -> Object:
     body = read_body(context, resource.gvk, custom=resource.is_custom, find_duplicates=validation != IGNORE)
+    context.sent_object = lambda: read_body(context, resource.gvk, custom=False, find_duplicates=False).tree
     try:
         tree = check_kind(body.tree, resource, context.request.body)
     except MissingKind as error:
@@ -167,6 +168,8 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
             raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
         for text in (*body.repeated, *texts):
             context.warn(text)
+    if fault := resource.strategy.decoding_fault(tree):
+        raise BadRequest.not_decodable(resource.kind, resource.version, fault)
     resource.set_defaults(tree, context.services.clock)
     return tree
 

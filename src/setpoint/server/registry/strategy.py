@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
-from setpoint.objects.names import dns1123_subdomain
+from setpoint.objects.ids import Ids
+from setpoint.objects.names import dns1123_subdomain, generate_name
 from setpoint.objects.tree import Json, Object
 
 if TYPE_CHECKING:
@@ -46,13 +47,15 @@ class Strategy:
     # The top-level field in which an empty list of an update increments the generation, because kube-apiserver stores
     # none and compares strictly; empty if there is no such field.
     counts_empty_in: ClassVar[str] = ""
+    # True if validation distinguishes empty lists from absent ones.
+    validates_empty: ClassVar[bool] = False
     # True if a PUT may omit resourceVersion.
     allows_unconditional_update: ClassVar[bool] = True
     # The versions in which a PUT may omit resourceVersion in any case.
     unconditional_versions: ClassVar[Sequence[str]] = ()
     # True if a PUT to a name that does not exist creates the object.
     allows_create_on_update: ClassVar[bool] = False
-    # True if a PUT to the status of a name that does not exist creates the object.
+    # True if a PUT or an apply to the status of a name that does not exist creates the object.
     allows_create_on_status_update: ClassVar[bool] = False
     # True if deletion has a grace period (see `graceful_seconds`).
     is_graceful: ClassVar[bool] = False
@@ -118,6 +121,10 @@ class Strategy:
         """Returns the errors of a name, or of the prefix of a generated name."""
         return dns1123_subdomain(name, prefix)
 
+    def decoding_fault(self, tree: Object) -> str:
+        """Returns the reason why kube-apiserver cannot convert an object of the right types; empty if there is none."""
+        return ""
+
     def default(self, tree: Object) -> None:
         """Sets, in place, the defaults that the schema cannot express because they depend on other fields."""
 
@@ -130,6 +137,10 @@ class Strategy:
 
     def prepare_for_create(self, tree: Object) -> None:
         """Sets or clears, in place, the fields that the server controls (status, initial phase, allocated fields)."""
+
+    def generate_name(self, base: str, ids: Ids) -> str:
+        """Returns a name that begins with the generateName of a new object."""
+        return generate_name(base, ids)
 
     def renamed(self, tree: Object, before: str) -> None:
         """Updates a prepared object, in place, when its generated name was taken and another one was generated."""
@@ -146,6 +157,11 @@ class Strategy:
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         """Returns the errors of an updated object, including changes of immutable fields."""
+        return []
+
+    def changes_before_name(self, tree: Object, old: Object) -> list[FieldError]:
+        """Returns the errors of an updated object that come before those of its name, which `name_on_update` puts
+        after those of its finalizers."""
         return []
 
     def namespace_errors(

@@ -266,6 +266,7 @@ class Context:
         "registry",
         "request",
         "seat",
+        "sent_object",
         "services",
         "user",
         "waited",
@@ -289,6 +290,8 @@ class Context:
         # The annotations and the record of the request for the audit log; unused if there is no audit log.
         self.annotations: dict[str, str] = {}
         self.audit_record: Any = None
+        # Returns the written object before it gets the types of its kind, which drop empty lists and maps.
+        self.sent_object: Callable[[], Any] | None = None
         # True if the body has an empty list that the decoded object lacks, of a kind that counts this as a change.
         self.has_empty_list = False
         # The addresses and ports that are reserved for the written object until the write is done.

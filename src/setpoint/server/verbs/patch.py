@@ -21,7 +21,7 @@ from setpoint.objects.gotext import ordered_json
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.sorted_json import in_order
-from setpoint.objects.tree import Json, Object
+from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
 from setpoint.server.codec.conversion_text import conversion_fault
 from setpoint.server.codec.go_json import in_struct_order, with_embedded_structs
@@ -81,6 +81,8 @@ class Patch(NamedTuple):
     # Applies the patch with the keys in the order that errors show; None if errors show the patch itself.
     apply_in_order: Callable[[Object], Json] | None = None
     body: bytes = b""
+    # Applies the patch as decoded anew: the values of a patch become part of the object, and are changed there.
+    apply_again: Callable[[Object], Json] = lambda live: live
 
     def in_order(self, resource: Resource, before: bytes) -> Json:
         """Returns the patched object with its keys in the order in which the real server reads and shows them;
@@ -132,18 +134,24 @@ def _read_patch(context: Context, resource: Resource, media_type: str, options: 
         return Patch(
             lambda live: jsonpatch.apply(live, operations),
             repeated,
-            # Decoded again: the values of the operations become part of the object, and are changed there.
             lambda live: jsonpatch.apply_in_order(live, jsonpatch.decode(codec.decode(body), strict=strict)),
+            apply_again=lambda live: jsonpatch.apply(live, jsonpatch.decode(codec.decode(body), strict=strict)),
         )
     if media_type == MERGE_PATCH:
         return Patch(
             lambda live: mergepatch.apply(live, tree, strict=strict),
             repeated,
             lambda live: mergepatch.apply_in_order(live, codec.decode(body), strict=strict),
+            apply_again=lambda live: mergepatch.apply(live, codec.decode(body), strict=strict),
         )
     schema = _patch_schemas()[f"#/definitions/{resource.definition}"]
     whole = _with_integers(tree)
-    return Patch(lambda live: strategic.merge(live, whole, schema), repeated, body=body)
+    return Patch(
+        lambda live: strategic.merge(live, whole, schema),
+        repeated,
+        body=body,
+        apply_again=lambda live: strategic.merge(live, _with_integers(codec.decode(body)), schema),
+    )
 
 
 def _with_integers(value: Json) -> Json:
@@ -186,6 +194,7 @@ async def _patch(context: Context, resource: Resource, change: Patch, options: W
 def patched_object(context: Context, resource: Resource, change: Patch, options: WriteOptions, live: Object) -> Object:
     """Applies a patch to an object and decodes the result like a body."""
     before = codec.encode(live)
+    context.sent_object = lambda: change.apply_again(codec.decode(before))
     tree: Object = change.apply(live)
     is_strategic = change.apply_in_order is None
     if is_strategic and type(tree) is dict:
@@ -218,6 +227,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         # The conversion accepted a number of too many bits.
         tree = {**patched, "apiVersion": resource.api_version, "kind": resource.kind}
         unknown = resource.shape.normalize(tree)
+    if fault := resource.strategy.decoding_fault(tree):
+        raise BadRequest(fault) if is_strategic else _invalid_patch(change.text(resource, before), fault)
     if is_strategic:
         unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
     elif len(unknown) > 1:
@@ -277,12 +288,19 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     """Server-side apply: merges the configuration into the object, or creates the object."""
     info = context.info
     config, repeated = await read_configuration(context, options)
+    if b"[]" in context.request.body or b"{}" in context.request.body:
+        # A copy, because the values of the configuration become part of the object, and are changed there.
+        sent = copy(config)
+        context.sent_object = lambda: sent
 
     def merged(live: Object | None) -> Object:
         manager = resource.field_managers.get(info.subresource)
         if manager is None:
             manager = resource.field_manager(info.subresource, context.services.clock)
         tree = manager.apply(live, config, options.field_manager, force=options.force)
+        # As on kube-apiserver, a conflict hides the duplicate keys.
+        for text in repeated:
+            context.warn(text)
         note_empty_lists(context, resource, tree)
         complete(resource, tree, context.services.clock)
         return tree
@@ -299,12 +317,9 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise Conflict.of(resource.group_resource, info.name, why)
         metadata.pop("resourceVersion", None)
-        metadata.setdefault("name", info.name)
         _check_place(context, resource, tree)
         return await create_object(context, resource, tree, options, managed=True)
 
-    for text in repeated:
-        context.warn(text)
     return await update_object(
         context,
         resource,
@@ -315,7 +330,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         managed=True,
         attempts=PATCH_ATTEMPTS,
         uid_is_precondition=False,
-        create=None if info.subresource else created,
+        create=created if not info.subresource or resource.strategy.allows_create_on_status_update else None,
     )
 
 
@@ -324,7 +339,12 @@ def complete(resource: Resource, tree: Object, clock: Clock) -> None:
     try:
         resource.shape.complete(tree)
     except ValueError as error:
-        raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
+        if resource.is_custom or conversion_fault(tree, resource.definition):
+            raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
+        # The conversion cut a number of too many bits.
+        resource.shape.complete(tree)
+    if fault := resource.strategy.decoding_fault(tree):
+        raise BadRequest.not_decodable(resource.kind, resource.version, fault)
     resource.set_defaults(tree, clock)
 
 

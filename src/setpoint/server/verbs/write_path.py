@@ -16,9 +16,9 @@ from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidd
 from setpoint.objects.field import FieldError, declared_last, invalid, without_repeats
 from setpoint.objects.gotext import parse_uint, quote
 from setpoint.objects.gvk import GroupKind, GroupResource
-from setpoint.objects.names import generate_name
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object, copy
+from setpoint.schema.validation import Verdict
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
 from setpoint.server.ports import Operation, User
@@ -27,6 +27,7 @@ from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
+from setpoint.server.verbs.sent_object import as_sent
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 
 # The number of attempts with generated names, and of attempts of a patch after conflicts.
@@ -118,14 +119,17 @@ async def _store_new(
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     for attempt in range(NAME_ATTEMPTS):
         if generated:
-            before, metadata["name"] = metadata.get("name", ""), generate_name(metadata["generateName"], services.ids)
+            before, metadata["name"] = (
+                metadata.get("name", ""),
+                strategy.generate_name(metadata["generateName"], services.ids),
+            )
             if before:
                 strategy.renamed(tree, before)
         if attempt == 0:
             await _run(context, is_long, partial(_prepare_for_create, resource, tree))
             if strategy.requester_field:
                 tree[strategy.requester_field] |= requester(context.user)
-            if strategy.allocates:
+            if strategy.allocates and not context.info.subresource:
                 await _allocate(context, resource, tree, None, options)
             if strategy.reads_namespace:
                 await services.namespaces.current()
@@ -292,9 +296,21 @@ class _Check(Protocol):
 
 
 def _check_new(context: Context, resource: Resource, tree: Object, *, quick: bool = False) -> None:
-    strategy, metadata = resource.strategy, tree["metadata"]
+    metadata = tree["metadata"]
     if tree["kind"] != resource.kind:
         _refuse_kind(resource, tree, metadata.get("name", ""))
+
+    def errors_of(tree: Object) -> Verdict:
+        return _errors_of_new(context, resource, tree, quick=quick)
+
+    errors, warnings = as_sent(context, resource, tree, "", errors_of)
+    if errors:
+        raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
+    _warn(context, resource, tree, None, warnings)
+
+
+def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick: bool) -> Verdict:
+    strategy, metadata = resource.strategy, tree["metadata"]
     errors: list[FieldError] = []
     if not strategy.validates_metadata and not strategy.validates_metadata_last:
         errors += _new_metadata_errors(resource, metadata)
@@ -305,10 +321,7 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
     if errors and not resource.is_custom and strategy.declares_rules:
         rules = (*strategy.declared_rules, *strategy.declared_of_new)
         errors = declared_last(without_repeats(errors), rules)
-    errors, warnings = resource.shape.validate(tree, None, errors, quick=quick)
-    if errors:
-        raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
-    _warn(context, resource, tree, None, warnings)
+    return resource.shape.validate(tree, None, errors, quick=quick)
 
 
 def _new_metadata_errors(resource: Resource, metadata: Object) -> list[FieldError]:
@@ -567,34 +580,46 @@ def _check_changed(
     *,
     quick: bool = False,
 ) -> None:
-    strategy = resource.strategy
     if new["kind"] != resource.kind:
         _refuse_kind(resource, new, name)
-    errors: list[FieldError] = []
-    if not strategy.validates_metadata:
-        errors += metavalidation.validate_update(new["metadata"], old["metadata"])
-        errors += _metadata_errors(resource, new["metadata"], old["metadata"], subresource)
-    errors += _namespace_errors(context, resource, new, old, subresource)
-    errors += strategy.validate_update(new, old, subresource)
-    if errors and not resource.is_custom and strategy.declares_rules:
-        errors = declared_last(without_repeats(errors), strategy.declared_rules)
-    errors, warnings = resource.shape.validate(new, old, errors, subresource, quick=quick)
+
+    def errors_of(tree: Object) -> Verdict:
+        return _errors_of_change(context, resource, tree, old, subresource, quick=quick)
+
+    errors, warnings = as_sent(context, resource, new, subresource, errors_of)
     if errors:
         raise Invalid.of(_kind_of(resource, new), name, errors)
     _warn(context, resource, new, old, warnings, subresource)
 
 
+def _errors_of_change(
+    context: Context, resource: Resource, new: Object, old: Object, subresource: str, *, quick: bool
+) -> Verdict:
+    strategy = resource.strategy
+    errors: list[FieldError] = []
+    if not strategy.validates_metadata:
+        errors += metavalidation.validate_update(new["metadata"], old["metadata"])
+        errors += _metadata_errors(resource, new, old, subresource)
+    errors += _namespace_errors(context, resource, new, old, subresource)
+    errors += strategy.validate_update(new, old, subresource)
+    if errors and not resource.is_custom and strategy.declares_rules:
+        errors = declared_last(without_repeats(errors), strategy.declared_rules)
+    return resource.shape.validate(new, old, errors, subresource, quick=quick)
+
+
 def _metadata_errors(resource: Resource, new: Object, old: Object, subresource: str) -> list[FieldError]:
     """Returns the errors of updated metadata that a kind reports beyond those of all kinds."""
-    strategy = resource.strategy
+    strategy, metadata = resource.strategy, new["metadata"]
     if resource.is_custom or not strategy.declares_rules:
-        return metavalidation.validate_change_again(new, old)
+        return metavalidation.validate_change_again(metadata, old["metadata"])
     found: list[FieldError] = []
-    if (finalizers := new.get("finalizers")) and subresource not in strategy.without_domains:
+    if (finalizers := metadata.get("finalizers")) and subresource not in strategy.without_domains:
         found = metavalidation.validate_domains(finalizers, "metadata.finalizers")
     if strategy.name_on_update and subresource in strategy.name_endpoints:
-        names = metavalidation.validate_name(new, strategy.name_errors)
-        return names + found if strategy.name_on_update == "before" else found + names
+        names = metavalidation.validate_name(metadata, strategy.name_errors)
+        if strategy.name_on_update == "before":
+            return names + found
+        return found + strategy.changes_before_name(new, old) + names
     return found
 
 

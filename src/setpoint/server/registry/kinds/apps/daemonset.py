@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, invalid, not_supported, required
+from setpoint.objects.gotext import parse_int
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.apps.deployment import shown_strategy
 from setpoint.server.registry.kinds.apps.pod_template import (
@@ -61,6 +62,14 @@ class DaemonSetStrategy(ValidatingStrategy):
         *containers("spec", "template"),
         Column("Selector", selector("spec", "selector"), priority=1),
     )
+
+    def decoding_fault(self, tree: Object) -> str:
+        value = (tree["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
+        try:
+            parse_int("0" if value is None else value)
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def complete_bookmark(self, tree: Object) -> None:
         _set_template_generation(tree, 0)

@@ -174,7 +174,7 @@ def validate_volume(spec: Object, path: str, *, inline: bool = False) -> list[Fi
     found += validate_access_modes(spec.get("accessModes") or [], path)
     policy = spec.get("persistentVolumeReclaimPolicy") or ""
     if not inline:
-        found += _validate_capacity(spec.get("capacity") or {}, child(path, "capacity"))
+        found += _validate_capacity(spec.get("capacity"), child(path, "capacity"))
     if inline and policy not in ("", "Retain"):
         place = child(path, "persistentVolumeReclaimPolicy")
         found.append(forbidden(place, f"may only be Retain {_INLINE}"))
@@ -226,10 +226,11 @@ def _validate_inline(spec: Object, path: str) -> list[FieldError]:
     return found if "csi" in spec else [*found, required(child(path, "csi"), f"has to be specified {_INLINE}")]
 
 
-def _validate_capacity(capacity: Object, path: str) -> list[FieldError]:
+def _validate_capacity(given: Object | None, path: str) -> list[FieldError]:
+    capacity = given or {}
     found = [] if capacity else [required(path)]
     if "storage" not in capacity or len(capacity) > 1:
-        found.append(not_supported(path, capacity or None, ("storage",)))
+        found.append(not_supported(path, given, ("storage",)))
     for name, value in capacity.items():
         if amount(value).value() < 0:
             found.append(invalid(key(path, name), amount(value).value(), "must be a valid resource quantity"))

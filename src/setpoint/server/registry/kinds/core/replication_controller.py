@@ -105,7 +105,7 @@ def _validate_template(template: Object | None, selector: dict[str, str], path: 
     labels = lookup(template, "metadata", "labels") or {}
     if any(labels.get(name) != value for name, value in selector.items()):
         why = "`selector` does not match template `labels`"
-        found.append(invalid(child(path, "metadata.labels"), labels or None, why))
+        found.append(invalid(child(path, "metadata.labels"), lookup(template, "metadata", "labels"), why))
     found += validate_pod_template(template, path)
     spec = template.get("spec") or {}
     if spec.get("restartPolicy") != "Always":

@@ -174,7 +174,7 @@ def _shown(selector: Object) -> RawJson:
         {
             "ScopeName": row.get("scopeName") or "",
             "Operator": row.get("operator") or "",
-            "Values": row.get("values") or None,
+            "Values": row.get("values"),
         }
         for row in selector.get("matchExpressions") or ()
     ]

@@ -70,7 +70,7 @@ class IngressStrategy(ValidatingStrategy):
         found: list[FieldError] = []
         rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
         if not rules and backend is None:
-            found.append(invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
+            found.append(invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified"))
         if backend is not None:
             found += _validate_backend(backend, "spec.defaultBackend")
         for position, rule in enumerate(rules):
@@ -203,12 +203,14 @@ class IngressClassStrategy(ValidatingStrategy):
         if parameters is not None and parameters.get("scope") is None:
             parameters["scope"] = "Cluster"
 
+    def changes_before_name(self, tree: Object, old: Object) -> list[FieldError]:
+        paths = ("spec", "controller")
+        return immutable(lookup(tree, *paths) or "", lookup(old, *paths), "spec.controller")
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}
         controller = spec.get("controller") or ""
         found: list[FieldError] = []
-        if old is not None:
-            found += immutable(controller, lookup(old, "spec", "controller"), "spec.controller")
         if len(controller.encode()) > _MAX_CONTROLLER:
             found.append(too_long("spec.controller", _MAX_CONTROLLER))
         found += domain_prefixed_path(controller, "spec.controller")

@@ -7,6 +7,7 @@ from datetime import datetime
 from setpoint.objects import labels
 from setpoint.objects.field import FieldError, forbidden, index, invalid, not_supported, required
 from setpoint.objects.gotext import quote
+from setpoint.objects.ids import Ids
 from setpoint.objects.names import dns1123_subdomain, path_segment
 from setpoint.objects.tree import Object
 from setpoint.schema.formats.network import is_cidr, is_ipv4, is_ipv6
@@ -170,6 +171,10 @@ class IPAddressStrategy(ValidatingStrategy):
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return ip_problems(name)
 
+    def generate_name(self, base: str, ids: Ids) -> str:
+        # A random end would not make an address.
+        return base
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         reference = lookup(tree, "spec", "parentRef")
         if reference is None:
@@ -207,7 +212,7 @@ class ServiceCIDRStrategy(ValidatingStrategy):
         path = "spec.cidrs"
         ranges, before = lookup(tree, "spec", "cidrs") or [], lookup(old, "spec", "cidrs") or []
         if len(ranges) != len(before) and (len(before), len(ranges)) != (1, 2):
-            return [invalid(path, ranges or None, IMMUTABLE)]
+            return [invalid(path, lookup(tree, "spec", "cidrs"), IMMUTABLE)]
         found = [
             invalid(index(path, position), value, IMMUTABLE)
             for position, (value, known) in enumerate(zip(ranges, before, strict=False))

@@ -45,6 +45,7 @@ _VALUES = ("int", "bool", "string", "version", "ints", "bools", "strings", "vers
 
 
 class ResourceSliceStrategy(ValidatingStrategy):
+    validates_empty = True
     keeps_generation = True
     returns_deleted_object = True
     status_fields = ()
@@ -99,7 +100,7 @@ class ResourceSliceStrategy(ValidatingStrategy):
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec, before = tree.get("spec") or {}, None if old is None else old.get("spec") or {}
-        pool, devices = spec.get("pool") or {}, spec.get("devices") or []
+        pool = spec.get("pool") or {}
         found = validate_driver(spec.get("driver") or "", "spec.driver")
         found += _validate_pool(pool)
         if before is not None:
@@ -108,7 +109,7 @@ class ResourceSliceStrategy(ValidatingStrategy):
             found += immutable(spec.get("driver"), before.get("driver"), "spec.driver", '""')
             found += immutable(spec.get("nodeName"), before.get("nodeName"), "spec.nodeName")
         found += _validate_place(spec)
-        if spec.get("sharedCounters") and devices:
+        if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
             found.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
         found += _validate_devices(spec, before)
         return found + _validate_counter_sets(spec.get("sharedCounters") or [], "spec.sharedCounters")
@@ -148,10 +149,10 @@ def _validate_place(spec: Object) -> list[FieldError]:
         found.append(invalid("spec.nodeName", node, "must be either unset or set to a non-empty string"))
     if selector is not None:
         found += validate_node_selector(selector, "spec.nodeSelector")
-        terms = selector.get("nodeSelectorTerms") or []
-        if len(terms) != 1:
+        terms = selector.get("nodeSelectorTerms")
+        if terms is None or len(terms) != 1:
             place = "spec.nodeSelector.nodeSelectorTerms"
-            shown = struct_value("[]NodeSelectorTerm", terms or None)
+            shown = struct_value("[]NodeSelectorTerm", terms)
             found.append(invalid(place, shown, "must have exactly one node selector term"))
     for name in _PLACES[2:]:
         if spec.get(name) is False:

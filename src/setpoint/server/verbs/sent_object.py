@@ -1,0 +1,57 @@
+"""Validates a built-in object with the empty lists and maps that its client sent.
+
+Decoding drops most of them, because they are not stored. kube-apiserver drops them when it stores the object, and its
+errors show `[]` for an empty list and `null` for an absent one.
+"""
+
+from collections.abc import Callable
+
+from setpoint.objects.tree import Json, Object, copy
+from setpoint.schema.validation import Verdict
+from setpoint.server.registry.resource import Resource
+from setpoint.server.request.context import Context
+
+
+def as_sent(
+    context: Context, resource: Resource, tree: Object, subresource: str, check: Callable[[Object], Verdict]
+) -> Verdict:
+    """Returns the verdict about an object; that about the object as sent if the object is invalid."""
+    validates_empty = resource.strategy.validates_empty
+    found = check(tree)
+    if resource.is_custom or context.sent_object is None or not (found.errors or validates_empty):
+        return found
+    sent = _sent(context.sent_object(), resource, subresource)
+    whole: Object = copy(tree)
+    if not _put_empty(whole, sent):
+        return found
+    again = check(whole)
+    return again if again.errors or validates_empty else found
+
+
+def _sent(tree: Json, resource: Resource, subresource: str) -> Object:
+    """Returns the fields of an object that the endpoint writes."""
+    strategy = resource.strategy
+    writes_status = subresource in strategy.status_endpoints
+    if type(tree) is not dict or (subresource and not writes_status):
+        return {}
+    has_status = "status" in resource.subresources and not (strategy.creates_with_status and not subresource)
+    status = strategy.status_fields if has_status else ()
+    return {name: value for name, value in tree.items() if name != "metadata" and (name in status) is writes_status}
+
+
+def _put_empty(tree: Object, sent: Object) -> bool:
+    """Adds the empty lists and maps, in place; returns False if there are none."""
+    found = False
+    for name, value in sent.items():
+        mine = tree.get(name)
+        if value == [] or value == {}:
+            if mine is None:
+                tree[name] = value
+                found = True
+        elif type(value) is dict and type(mine) is dict:
+            found = _put_empty(mine, value) or found
+        elif type(value) is list and type(mine) is list and len(mine) == len(value):
+            for inner, item in zip(mine, value, strict=True):
+                if type(inner) is dict and type(item) is dict:
+                    found = _put_empty(inner, item) or found
+    return found
