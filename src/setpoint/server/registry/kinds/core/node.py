@@ -1,11 +1,13 @@
 """The rules of Nodes."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects import conditions
 from setpoint.objects.field import FieldError, FieldErrorType, child, duplicate, forbidden, index, invalid, required
+from setpoint.objects.gotext import quote
 from setpoint.objects.names import label_value
 from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.base_strategy import drop_disabled, struct_text
@@ -15,11 +17,13 @@ from setpoint.server.registry.kinds.core.pod.scheduling import validate_taint_ef
 from setpoint.server.registry.kinds.printers.cells import NONE, UNKNOWN, Cell, field, lookup
 from setpoint.server.registry.kinds.printers.columns import AGE, NAME
 from setpoint.server.registry.kinds.validation.address_warnings import cidr_warnings
-from setpoint.server.registry.kinds.validation.values import cidr, qualified, repeats
+from setpoint.server.registry.kinds.validation.values import cidr, positive, qualified, repeats
 from setpoint.server.registry.strategy import Column, Strategy
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*\Z")
+_FEATURE_BYTES = 253
 _POD_RANGES = 'node updates may not change podCIDR except from "" to valid'
 
 
@@ -119,6 +123,9 @@ class NodeStrategy(Strategy):
         spec = tree["spec"]
         found = _validate_taints(spec.get("taints") or [], "metadata.taints")
         found += _validate_amounts(tree["status"])
+        swap = lookup(tree, "status", "nodeInfo", "swap", "capacity")
+        found += [] if swap is None else positive(swap, "metadata.nodeSwapStatus.capacity")
+        found += _validate_features(tree["status"].get("declaredFeatures") or [], "status.declaredFeatures")
         ranges = spec.get("podCIDRs") or []
         for position, text in enumerate(ranges):
             found += cidr(text, index("spec.podCIDRs", position))
@@ -131,7 +138,9 @@ class NodeStrategy(Strategy):
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         spec, stored = tree["spec"], old.get("spec") or {}
         found = [] if subresource == "status" else self.validate(tree)
-        found += _validate_amounts(tree.get("status") or {})
+        status = tree.get("status") or {}
+        found += _validate_amounts(status)
+        found += _validate_features(status.get("declaredFeatures") or [], "status.declaredFeatures")
         addresses = lookup(tree, "status", "addresses") or []
         for position, (address, again) in enumerate(zip(addresses, repeats(addresses), strict=True)):
             if again:
@@ -165,6 +174,27 @@ def _validate_taints(taints: list[Object], path: str) -> list[FieldError]:
             shown = struct_text(Key=name, Value=value, Effect=effect, TimeAdded=taint.get("timeAdded"))
             found.append(FieldError(FieldErrorType.DUPLICATE, place, shown, why))
         seen.add((name, effect))
+    return found
+
+
+def _validate_features(names: list[str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for position, name in enumerate(names):
+        if len(name.encode()) > _FEATURE_BYTES:
+            why = f"invalid feature name {quote(name)}: must be no more than {_FEATURE_BYTES} characters"
+            found.append(invalid(index(path, position), name, why))
+        elif not _FEATURE.match(name):
+            why = (
+                f"invalid feature name {quote(name)}: must start with an UpperCamelCase segment, with subsequent "
+                "segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric "
+                "characters and slashes"
+            )
+            found.append(invalid(index(path, position), name, why))
+        after = names[position + 1] if position + 1 < len(names) else None
+        if after == name:
+            found.append(duplicate(index(path, position + 1), after))
+        elif after is not None and name.encode() > after.encode():
+            found.append(invalid(index(path, position + 1), after, "list must be sorted alphabetically"))
     return found
 
 

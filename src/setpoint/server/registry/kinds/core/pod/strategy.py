@@ -6,14 +6,15 @@ from typing import ClassVar
 from setpoint.objects.field import FieldError
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
+from setpoint.server.registry.kinds.base_strategy import drop_disabled
 from setpoint.server.registry.kinds.core.pod.columns import COLUMNS, row_conditions
 from setpoint.server.registry.kinds.core.pod.defaults import default_pod
 from setpoint.server.registry.kinds.core.pod.resources import default_pod_requests, quality_of_service
+from setpoint.server.registry.kinds.core.pod.status_update import validate_status_update
 from setpoint.server.registry.kinds.core.pod.update import (
     validate_ephemeral_update,
     validate_pod_update,
     validate_resize,
-    validate_status_update,
 )
 from setpoint.server.registry.kinds.core.pod.validation import validate_new_pod
 from setpoint.server.registry.kinds.core.pod.warnings import pod_warnings
@@ -121,7 +122,12 @@ class PodStrategy(Strategy):
 
 
 def _keep_status_fields(tree: Object, old: Object) -> None:
-    """Restores the status fields that older clients do not know."""
+    """Drops the status fields of features that are off, and restores those that older clients do not know."""
+    drop_disabled(tree, old, "status.nodeAllocatableResourceClaimStatuses", "status.volumeHealth")
+    for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container in (tree.get("status") or {}).get(name) or ():
+            for mount in container.get("volumeMounts") or ():
+                mount.pop("volumeStatus", None)
     metadata, stored = tree["metadata"], old["metadata"]
     put(metadata, "ownerReferences", stored.get("ownerReferences"))
     status, before = tree.setdefault("status", {}), old.get("status") or {}

@@ -1,8 +1,7 @@
-"""Validation of updates of a pod: few changes of the spec, and valid transitions of the status."""
+"""Validation of updates of a pod: few changes of the spec."""
 
 from setpoint.objects.field import FieldError, child, forbidden, index, invalid, key, required
 from setpoint.objects.gotext import quote
-from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Object, copy
 from setpoint.server.registry.kinds.core.pod.resources import quality_of_service
 from setpoint.server.registry.kinds.core.pod.scheduling import validate_tolerations
@@ -10,13 +9,8 @@ from setpoint.server.registry.kinds.core.pod.validation import validate_pod
 from setpoint.server.registry.kinds.gotypes.difference import difference
 from setpoint.server.registry.kinds.validation.values import (
     INT32_MAX,
-    immutable,
     in_range,
-    ip,
-    parse_ip,
     put,
-    qualified,
-    wrong,
 )
 
 _UPDATABLE = (
@@ -26,7 +20,6 @@ _UPDATABLE = (
 )
 _MIRROR = "kubernetes.io/config.mirror"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_TERMINATED = "may not be transitioned to non-terminated state"
 
 
 def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
@@ -35,7 +28,7 @@ def validate_pod_update(tree: Object, old: Object) -> list[FieldError]:
     annotations = (tree.get("metadata") or {}).get("annotations"), (old.get("metadata") or {}).get("annotations")
     if spec == stored and annotations[0] == annotations[1]:
         return []
-    found = validate_pod(tree) + _validate_annotations(tree, old)
+    found = validate_pod(tree) + validate_annotations(tree, old)
     for name in ("containers", "initContainers"):
         new_ones, old_ones = spec.get(name) or [], stored.get(name) or []
         if len(new_ones) != len(old_ones):
@@ -148,7 +141,7 @@ def _validate_deleted_gates(new: list[Object], old: list[Object]) -> list[FieldE
     ]
 
 
-def _validate_annotations(tree: Object, old: Object) -> list[FieldError]:
+def validate_annotations(tree: Object, old: Object) -> list[FieldError]:
     new = (tree.get("metadata") or {}).get("annotations") or {}
     before = (old.get("metadata") or {}).get("annotations") or {}
     found: list[FieldError] = []
@@ -170,7 +163,7 @@ def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
     """Validates that existing ephemeral containers are unchanged."""
     if _MIRROR in ((old.get("metadata") or {}).get("annotations") or {}):
         return [forbidden("", "static pods do not support ephemeral containers")]
-    found = validate_pod(tree) + _validate_annotations(tree, old)
+    found = validate_pod(tree) + validate_annotations(tree, old)
     path = "spec.ephemeralContainers"
     present = {container.get("name"): container for container in tree["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
@@ -212,66 +205,4 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
     if munged != stored:
         diff = difference("PodSpec", stored, munged)
         found.append(forbidden("spec", f"only cpu and memory resources are mutable\n{diff}"))
-    return found
-
-
-def validate_status_update(tree: Object, old: Object) -> list[FieldError]:
-    """Validates an update of the status."""
-    found = _validate_annotations(tree, old)
-    status, before = tree.get("status") or {}, old.get("status") or {}
-    for position, condition in enumerate(status.get("conditions") or ()):
-        found += qualified(condition.get("type") or "", f"status.conditions[{position}].Type")
-    nominated = status.get("nominatedNodeName") or ""
-    if nominated and nominated != before.get("nominatedNodeName"):
-        found += wrong("status.nominatedNodeName", nominated, dns1123_subdomain(nominated))
-        if (old.get("spec") or {}).get("nodeName"):
-            why = "may not be set on pods that are already bound to a node"
-            found.append(forbidden("status.nominatedNodeName", why))
-    if status.get("observedGeneration", 0) < 0:
-        why = "must be a non-negative integer"
-        found.append(invalid("status.observedGeneration", status["observedGeneration"], why))
-    found += immutable(status.get("qosClass") or "", before.get("qosClass") or "", "status.qosClass")
-    policy = (old.get("spec") or {}).get("restartPolicy")
-    for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        always = name == "ephemeralContainerStatuses"
-        found += _validate_states(
-            status.get(name) or [], before.get(name) or [], child("status", name), "Never" if always else policy
-        )
-    found += _validate_addresses(status, before, "podIP", "podIPs")
-    return found + _validate_addresses(status, before, "hostIP", "hostIPs")
-
-
-def _validate_states(new: list[Object], old: list[Object], path: str, policy: str | None) -> list[FieldError]:
-    """Validates that a container that has terminated for good does not run again."""
-    if policy == "Always":
-        return []
-    found: list[FieldError] = []
-    now = {status.get("name"): status for status in new}
-    for position, status in enumerate(old):
-        terminated = (status.get("state") or {}).get("terminated")
-        after = now.get(status.get("name"))
-        if terminated is None or after is None or "terminated" in (after.get("state") or {}):
-            continue
-        if policy != "OnFailure" or not terminated.get("exitCode"):
-            found.append(forbidden(child(index(path, position), "state"), _TERMINATED))
-    return found
-
-
-def _validate_addresses(status: Object, before: Object, one: str, several: str) -> list[FieldError]:
-    addresses = [entry.get("ip") or "" for entry in status.get(several) or ()]
-    known = [entry.get("ip") or "" for entry in before.get(several) or ()]
-    path = child("status", several)
-    found: list[FieldError] = []
-    for position, address in enumerate(addresses):
-        if address not in known:
-            found += ip(address, index(path, position))
-    families = {found_ip.version for address in addresses if (found_ip := parse_ip(address)) is not None}
-    if len(addresses) > 1 and (len(families) < 2 or len(addresses) > 2):
-        found.append(invalid(path, status[several], "may specify no more than one IP for each IP family"))
-    single = status.get(one) or ""
-    if one == "podIP" and bool(single) != bool(addresses):
-        why = "podIP and podIPs must either both be set or both be unset"
-        found.append(invalid(path, status.get(several), why))
-    elif addresses and single != addresses[0]:
-        found.append(invalid(child(index(path, 0), "ip"), addresses[0], f"must be equal to `{one}`"))
     return found
