@@ -19,8 +19,8 @@ class Replicas(NamedTuple):
 
 def read_scale(tree: Object, scale: Scale) -> Replicas:
     """Returns the replicas of an object. Raises `Invalid` for values of another type."""
-    wanted = _integer(tree, scale.spec_replicas_path)
-    actual = _integer(tree, scale.status_replicas_path)
+    wanted = integer_at(tree, scale.spec_replicas_path)
+    actual = integer_at(tree, scale.status_replicas_path)
     selector: Json = None
     if scale.label_selector_path:
         selector = _lookup(tree, scale.label_selector_path)
@@ -54,12 +54,13 @@ def _lookup(tree: Object, path: str) -> Json:
         if here is None:
             return None
         if type(here) is not dict:
-            raise _wrong("." + ".".join(fields[:position]), here, "map[string]interface {}")
+            raise _wrong("." + ".".join(fields[: position + 1]), here, "map[string]interface{}")
         here = here.get(name)
     return here
 
 
-def _integer(tree: Object, path: str) -> int | None:
+def integer_at(tree: Object, path: str) -> int | None:
+    """Returns the number at a path, or None if there is none. Raises `Invalid` for values of another type."""
     value = _lookup(tree, path)
     if value is not None and type(value) is not int:
         raise _wrong(path, value, "int64")

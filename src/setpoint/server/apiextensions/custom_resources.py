@@ -15,7 +15,7 @@ from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.compile.schema_cache import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
-from setpoint.schema.crd.scale_subresource import read_scale
+from setpoint.schema.crd.scale_subresource import integer_at
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
 from setpoint.schema.validation import Verdict, evaluate_rules
@@ -37,6 +37,7 @@ class CustomShape:
 
     def __init__(self, version: Version) -> None:
         self._version = version
+        self._scale: Scale | None = version.subresources.scale if version.subresources else None
         # The first object of a large schema is slow, because the schema must be read and compiled.
         self._cold = version.has_large_schema
 
@@ -96,6 +97,9 @@ class CustomShape:
         if subresource != "status" or old is None:
             compiled = self.compiled
             errors = [*before, *compiled.validate(tree, old)]
+            if self._scale is not None:
+                errors += _replica_errors(tree, self._scale.spec_replicas_path)
+                errors += _replica_errors(tree, self._scale.status_replicas_path)
             if compiled.rules is None:
                 verdict = Verdict(errors, [])
             else:
@@ -109,6 +113,8 @@ class CustomShape:
         found = before
         if self._status is not None and "status" in tree:
             found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
+        if self._scale is not None:
+            found = [*found, *_replica_errors(tree, self._scale.status_replicas_path)]
         return evaluate_rules(self.compiled, tree, old, found, quick=quick)
 
 
@@ -122,7 +128,6 @@ class CustomStrategy(Strategy):
     def __init__(self, version: Version) -> None:
         subresources = version.subresources
         self._has_status = subresources is not None and subresources.status is not None
-        self._scale: Scale | None = subresources.scale if subresources else None
         self._fields = version.selectable_fields
 
     @lazy
@@ -138,30 +143,17 @@ class CustomStrategy(Strategy):
         fields = SelectableFields(self._fields)
         return {name: partial(_selected, fields, name) for name in fields.names}
 
-    def validate(self, tree: Object) -> list[FieldError]:
-        return self._scale_errors(tree)
 
-    def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
-        return self._scale_errors(tree)
-
-    def _scale_errors(self, tree: Object) -> list[FieldError]:
-        """Returns errors for replica counts outside 0 to 2147483647, if the version has a scale subresource."""
-        if self._scale is None:
-            return []
-        try:
-            found = read_scale(tree, self._scale)
-        except APIError as error:
-            return [invalid(self._scale.spec_replicas_path, 0, error.message)]
-        errors = []
-        for path, number in (
-            (self._scale.spec_replicas_path, found.wanted or 0),
-            (self._scale.status_replicas_path, found.actual),
-        ):
-            if number < 0:
-                errors.append(invalid(path, number, "should be a non-negative integer"))
-            elif number > _INT32_MAX:
-                errors.append(invalid(path, number, f"should be less than or equal to {_INT32_MAX}"))
-        return errors
+def _replica_errors(tree: Object, path: str) -> list[FieldError]:
+    """Returns an error for a replica count outside 0 to 2147483647."""
+    try:
+        number = integer_at(tree, path) or 0
+    except APIError as error:
+        return [invalid(path, 0, error.message)]
+    if number < 0:
+        return [invalid(path, number, "should be a non-negative integer")]
+    too_many = f"should be less than or equal to {_INT32_MAX}"
+    return [invalid(path, number, too_many)] if number > _INT32_MAX else []
 
 
 def _selected(fields: SelectableFields, name: str, tree: Object) -> str:

@@ -67,6 +67,10 @@ class ScaleStrategy(Strategy):
     )
 
 
+# The number of replicas of a custom resource without this field, which a patch of its Scale shows.
+_UNSET = -(2**31)
+
+
 @cache
 def _scales() -> Resource:
     """Returns the resource that a Scale body is decoded and answered as."""
@@ -86,6 +90,11 @@ def _scales() -> Resource:
 async def get_scale(context: Context, resource: Resource) -> Response:
     item = await read(context, resource)
     tree = await context.decoded(resource, item)
+    where = _where(resource)
+    if resource.is_custom and read_scale(tree, where).wanted is None:
+        why = f'the spec replicas field "{where.spec_replicas_path}" does not exist'
+        field = where.spec_replicas_path.removeprefix(".")
+        raise Invalid.of(resource.stored_kind, meta.name(tree), [required(field, why)])
     return await _answer(context, scale_of(resource, tree))
 
 
@@ -140,6 +149,8 @@ async def _write(context: Context, resource: Resource, change: Change, options: 
     def put(tree: Object, scale: Object) -> Object:
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         where = _where(resource)
+        if replicas == _UNSET and resource.is_custom:
+            raise BadRequest(f'the spec replicas field "{where.spec_replicas_path}" cannot be empty')
         if replicas < 0 and resource.is_custom:
             error = invalid(where.spec_replicas_path, replicas, "should be a non-negative integer")
             raise Invalid.of(resource.stored_kind, name, [error])
@@ -150,7 +161,7 @@ async def _write(context: Context, resource: Resource, change: Change, options: 
 
     def scaled(live: Object) -> Object:
         entries = ScaleEntries(live["metadata"].get("managedFields"), resource.api_version, _paths(resource))
-        before = scale_of(resource, live)
+        before = scale_of(resource, live, unset=_UNSET if resource.is_custom else 0)
         meta.put(before["metadata"], "managedFields", entries.to_scale())
         after = change(before)
         metadata = after["metadata"]
@@ -185,20 +196,16 @@ def _check_uid(resource: Resource, name: str, wanted: str | None, live: Object) 
         raise Conflict.of(resource.group_resource, name, why)
 
 
-def scale_of(resource: Resource, tree: Object) -> Object:
-    """Returns the Scale of an object. Raises Invalid if a custom resource lacks the replicas field."""
-    where = _where(resource)
-    found = read_scale(tree, where)
-    if found.wanted is None and resource.is_custom:
-        why = f'the spec replicas field "{where.spec_replicas_path}" does not exist'
-        field = where.spec_replicas_path.removeprefix(".")
-        raise Invalid.of(resource.stored_kind, meta.name(tree), [required(field, why)])
+def scale_of(resource: Resource, tree: Object, *, unset: int = 0) -> Object:
+    """Returns the Scale of an object, with this number of replicas if the object has none."""
+    found = read_scale(tree, _where(resource))
+    wanted = unset if found.wanted is None else found.wanted
     shown = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     metadata = {field: tree["metadata"][field] for field in shown if field in tree["metadata"]}
     status: Object = {"replicas": found.actual}
     if selector := found.selector if resource.is_custom else _selector(tree):
         status["selector"] = selector
-    spec: Object = {"replicas": found.wanted} if found.wanted else {}
+    spec: Object = {"replicas": wanted} if wanted else {}
     return {"kind": "Scale", "apiVersion": SCALE_VERSION, "metadata": metadata, "spec": spec, "status": status}
 
 

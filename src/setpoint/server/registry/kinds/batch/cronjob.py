@@ -4,7 +4,7 @@ from setpoint.objects.field import FieldError, invalid, not_supported, required
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.apps.deployment import name_warning
 from setpoint.server.registry.kinds.apps.pod_template import template_warnings
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, drop_disabled
 from setpoint.server.registry.kinds.batch.cron_schedule import is_zone_name, schedule_problem, zone_problem
 from setpoint.server.registry.kinds.batch.job import job_warnings, validate_job_spec
 from setpoint.server.registry.kinds.batch.job_policies import default_failure_policy
@@ -50,6 +50,12 @@ class CronJobStrategy(ValidatingStrategy):
         spec.setdefault("suspend", False)
         spec.setdefault("successfulJobsHistoryLimit", 3)
         spec.setdefault("failedJobsHistoryLimit", 1)
+
+    def prepare_for_create(self, tree: Object) -> None:
+        drop_disabled(tree, None, "spec.jobTemplate.spec.scheduling")
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        drop_disabled(tree, old, "spec.jobTemplate.spec.scheduling")
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec = tree.get("spec") or {}

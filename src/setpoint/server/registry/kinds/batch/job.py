@@ -11,7 +11,7 @@ from setpoint.objects.times import parse_time
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.server.registry.kinds.apps.deployment import name_warning
 from setpoint.server.registry.kinds.apps.pod_template import selector_of, template_warnings, validate_match
-from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, immutable
+from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy, drop_disabled, immutable
 from setpoint.server.registry.kinds.batch.job_policies import (
     default_failure_policy,
     validate_failure_policy,
@@ -110,9 +110,13 @@ class JobStrategy(ValidatingStrategy):
 
     def prepare_for_create(self, tree: Object) -> None:
         spec = tree["spec"]
+        drop_disabled(tree, None, "spec.scheduling")
         if not spec.get("manualSelector"):
             _generate_selector(spec, tree["metadata"])
             _default_labels(tree)
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        drop_disabled(tree, old, "spec.scheduling")
 
     def renamed(self, tree: Object, before: str) -> None:
         name = tree["metadata"]["name"]
