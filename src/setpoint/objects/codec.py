@@ -147,6 +147,30 @@ def duplicate_fields(data: bytes, tree: Json) -> list[str]:
     return list(found)
 
 
+def merge_duplicates(data: bytes) -> Json:
+    """Decodes a body that has duplicate fields as Go decodes them into a struct: a later value is merged into the
+    earlier one, item by item in a list, and a null leaves an earlier value."""
+
+    def pairs(items: list[tuple[str, Json]]) -> Json:
+        found: dict[str, Json] = {}
+        for name, value in items:
+            found[name] = _merged(found[name], value) if name in found else value
+        return found
+
+    return _narrow(json.loads(data.decode(), object_pairs_hook=pairs))
+
+
+def _merged(before: Json, value: Json) -> Json:
+    if type(before) is dict and type(value) is dict:
+        return before | {
+            name: _merged(before[name], inner) if name in before else inner for name, inner in value.items()
+        }
+    if type(before) is list and type(value) is list:
+        kept = [_merged(one, other) for one, other in zip(before, value, strict=False)]
+        return kept + value[len(before) :]
+    return before if value is None and type(before) is not list else value
+
+
 class _Pairs(list[tuple[str, Any]]):
     """An object with a duplicate key."""
 

@@ -261,6 +261,10 @@ class _Parser:
                 text = f"Syntax error: extraneous input '<EOF>' expecting {_expecting(_OPERAND)}"
                 self.problems.append(Problem(token.offset, text))
                 raise _Stop
+            if token.kind in _BINARY and self.tokens[self.at + 1].kind not in _OPERAND:
+                # As if an operand were here: an operator may follow one.
+                self.mismatched(token, _expecting(_OPERAND))
+                return Literal(token.offset, None)
             self.skip_to_operand(token, _expecting(_OPERAND))
             return self.operand()
         self.at += 1

@@ -91,7 +91,10 @@ def read_body(context: Context, gvk: GroupVersionKind, *, custom: bool, find_dup
     try:
         if given == JSON:
             tree = codec.decode(body)
-            return _new(Body, (tree, codec.duplicate_fields(body, tree) if find_duplicates else (), False))
+            repeated = codec.duplicate_fields(body, tree) if find_duplicates or not custom else ()
+            if repeated and not custom:
+                tree = codec.merge_duplicates(body)
+            return _new(Body, (tree, repeated, False))
         if given == YAML:
             from setpoint.objects import yamltext  # YAML is rarely sent: the import does not delay the start
 

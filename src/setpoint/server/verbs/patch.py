@@ -288,7 +288,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     """Server-side apply: merges the configuration into the object, or creates the object."""
     info = context.info
     config, repeated = await read_configuration(context, options)
-    if b"[]" in context.request.body or b"{}" in context.request.body:
+    if any(part in context.request.body for part in (b"[]", b"{}", b"selfLink")):
         # A copy, because the values of the configuration become part of the object, and are changed there.
         sent = copy(config)
         context.sent_object = lambda: sent

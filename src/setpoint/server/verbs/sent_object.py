@@ -28,6 +28,13 @@ def as_sent(
     return again if again.errors or validates_empty else found
 
 
+def sets_self_link(context: Context) -> bool:
+    """Returns True if the object as sent has a selfLink, which decoding drops."""
+    tree = None if context.sent_object is None else context.sent_object()
+    metadata = tree.get("metadata") if type(tree) is dict else None
+    return type(metadata) is dict and bool(metadata.get("selfLink"))
+
+
 def _sent(tree: Json, resource: Resource, subresource: str) -> Object:
     """Returns the fields of an object that the endpoint writes."""
     strategy = resource.strategy

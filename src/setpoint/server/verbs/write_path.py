@@ -27,7 +27,7 @@ from setpoint.server.registry.conversion.review import ConversionFailed
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
-from setpoint.server.verbs.sent_object import as_sent
+from setpoint.server.verbs.sent_object import as_sent, sets_self_link
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 
 # The number of attempts with generated names, and of attempts of a patch after conflicts.
@@ -528,7 +528,9 @@ async def _changed(
     await _checked(context, is_long, check)
     operation.object = lens.show(new) if lens else new
     await services.admission.validate(context, operation)
-    return await _run(context, is_long, partial(restore_times, old, new))
+    restored = await _run(context, is_long, partial(restore_times, old, new))
+    # kube-apiserver stores no selfLink, but compares the objects with it.
+    return restored if restored is new or not sets_self_link(context) else new
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:
