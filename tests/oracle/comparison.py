@@ -1,6 +1,7 @@
 """The differences between the answers of two servers, and the classes that group the differences."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,7 +18,8 @@ RESTLESS = (
     *("apiservices.", "flowschemas.", "prioritylevelconfigurations.", "customresourcedefinitions.", "servicecidrs."),
     "documents",
 )
-_RESTLESS_FIELDS = frozenset(("managedFields", "resourceVersion", "status", "conditions"))
+# The columns are in the first frame of a watch, which may be one about such a change.
+_RESTLESS_FIELDS = frozenset(("managedFields", "resourceVersion", "status", "conditions", "columnDefinitions"))
 
 
 class Difference(NamedTuple):
@@ -67,14 +69,19 @@ def _by_version(answer: Answer) -> bytes:
     """The body; that of a list with generated names in the order of the last writes, which is the same on both servers.
     The order of random names would number the uids."""
     body, kinds = answer.body, answer.header("content-type")
-    if b'"generateName"' not in body or b'"items"' not in body or not (kinds and kinds[0] == "application/json"):
+    if b'"generateName"' not in body or not re.search(b'"(?:items|rows)":', body) or not _is_json(kinds):
         return body
     try:
         tree = msgspec.json.decode(body)
-        tree["items"].sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
+        rows = tree.get("items") or tree["rows"]
+        rows.sort(key=lambda row: int(row.get("object", row)["metadata"]["resourceVersion"]))
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         return body
     return msgspec.json.encode(tree)
+
+
+def _is_json(kinds: Sequence[str]) -> bool:
+    return bool(kinds) and kinds[0].startswith("application/json")
 
 
 def _without_suffix(request: Request, text: str) -> str:
@@ -285,6 +292,8 @@ def _status(real: Any, ours: Any) -> list[Difference]:
 _MAP = re.compile(
     r"(?:^|\.)(?:labels|annotations|matchLabels|nodeSelector|parameters|options|data|stringData|binaryData)$"
     r"|\[[^\]\d][^\]]*\]"
+    # The fields of an object inside a custom resource.
+    r"|\.(?:apiVersion|kind)$"
 )
 
 

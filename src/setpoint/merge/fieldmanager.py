@@ -85,6 +85,9 @@ class FieldManager:
         if not managers and live is not None:
             # This object was not tracked so far, or the request resets its managers.
             return after
+        if any(managed.api_version.count("/") > 1 for managed in managers.values()):
+            # No version: as for other objects that cannot be converted.
+            return self.unchanged(live, new)
         try:
             managers = self._update(before, after, managers, self._identify(manager, UPDATE))
         except (Mismatch, VersionNotServed, APIError):

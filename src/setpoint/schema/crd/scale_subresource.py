@@ -21,12 +21,8 @@ def read_scale(tree: Object, scale: Scale) -> Replicas:
     """Returns the replicas of an object. Raises `Invalid` for values of another type."""
     wanted = integer_at(tree, scale.spec_replicas_path)
     actual = integer_at(tree, scale.status_replicas_path)
-    selector: Json = None
-    if scale.label_selector_path:
-        selector = _lookup(tree, scale.label_selector_path)
-        if selector is not None and type(selector) is not str:
-            raise _wrong(scale.label_selector_path, selector, "string")
-    return Replicas(wanted, actual or 0, selector or "")
+    selector = text_at(tree, scale.label_selector_path) if scale.label_selector_path else ""
+    return Replicas(wanted, actual or 0, selector)
 
 
 def with_replicas(tree: Object, scale: Scale, replicas: int) -> Object:
@@ -57,6 +53,14 @@ def _lookup(tree: Object, path: str) -> Json:
             raise _wrong("." + ".".join(fields[: position + 1]), here, "map[string]interface{}")
         here = here.get(name)
     return here
+
+
+def text_at(tree: Object, path: str) -> str:
+    """Returns the text at a path, which is empty if there is none. Raises `Invalid` for values of another type."""
+    value = _lookup(tree, path)
+    if value is not None and type(value) is not str:
+        raise _wrong(path, value, "string")
+    return value or ""
 
 
 def integer_at(tree: Object, path: str) -> int | None:

@@ -15,7 +15,7 @@ from setpoint.schema import builtin
 from setpoint.schema.compile import CompiledSchema, compile_schema
 from setpoint.schema.compile.schema_cache import shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition, Scale, Version
-from setpoint.schema.crd.scale_subresource import integer_at
+from setpoint.schema.crd.scale_subresource import integer_at, text_at
 from setpoint.schema.crd.selectable import SelectableFields
 from setpoint.schema.defaulting import default
 from setpoint.schema.validation import Verdict, evaluate_rules
@@ -99,7 +99,7 @@ class CustomShape:
             errors = [*before, *compiled.validate(tree, old)]
             if self._scale is not None:
                 errors += _replica_errors(tree, self._scale.spec_replicas_path)
-                errors += _replica_errors(tree, self._scale.status_replicas_path)
+                errors += _status_errors(tree, self._scale)
             if compiled.rules is None:
                 verdict = Verdict(errors, [])
             else:
@@ -114,7 +114,7 @@ class CustomShape:
         if self._status is not None and "status" in tree:
             found = [*before, *self._status.validate(tree["status"], old.get("status"), path="status")]
         if self._scale is not None:
-            found = [*found, *_replica_errors(tree, self._scale.status_replicas_path)]
+            found = [*found, *_status_errors(tree, self._scale)]
         return evaluate_rules(self.compiled, tree, old, found, quick=quick)
 
 
@@ -154,6 +154,17 @@ def _replica_errors(tree: Object, path: str) -> list[FieldError]:
         return [invalid(path, number, "should be a non-negative integer")]
     too_many = f"should be less than or equal to {_INT32_MAX}"
     return [invalid(path, number, too_many)] if number > _INT32_MAX else []
+
+
+def _status_errors(tree: Object, scale: Scale) -> list[FieldError]:
+    """Returns the errors of the parts of the status that the scale subresource shows."""
+    errors = _replica_errors(tree, scale.status_replicas_path)
+    if path := scale.label_selector_path:
+        try:
+            text_at(tree, path)
+        except APIError as error:
+            errors.append(invalid(path, "", error.message))
+    return errors
 
 
 def _selected(fields: SelectableFields, name: str, tree: Object) -> str:

@@ -96,7 +96,7 @@ def check_fields(resource: Resource, selector: fields.Selector) -> None:
         field = requirement.field
         if field == NAME or field in selectable:
             continue
-        if field == NAMESPACE and (resource.namespaced or not own_words):
+        if field == NAMESPACE and (resource.namespaced or not own_words) and resource.strategy.selects_namespace:
             continue
         if resource.kind == "Job" and resource.group == "batch":
             raise BadRequest(f'field label "{field}" not supported for Job')

@@ -63,6 +63,8 @@ class Strategy:
     has_dependents: ClassVar[bool] = True
     # True if a DELETE without a propagation policy orphans the dependents, as for a few older kinds.
     orphans_by_default: ClassVar[bool] = False
+    # True if the first request of a deletion in several steps sets the finalizers of its propagation policy.
+    propagates_first: ClassVar[bool] = True
     # The warning for a DELETE without a propagation policy.
     orphan_warning: ClassVar[str] = ""
     # The beginning of the message for a failed precondition of a DELETE, for kinds with a message of their own.
@@ -107,6 +109,8 @@ class Strategy:
     without_domains: ClassVar[Sequence[str]] = ()
     # Field selectors beyond metadata.name and metadata.namespace.
     selectable_fields: ClassVar[Mapping[str, Callable[[Object], str]]] = {}
+    # False if the field selector metadata.namespace is not supported although the kind has a namespace.
+    selects_namespace: ClassVar[bool] = True
     columns: ClassVar[Sequence[Column]] = ()
     # Columns at the end of which a Table has cells, but no definitions.
     undefined_columns: ClassVar[Sequence[Column]] = ()

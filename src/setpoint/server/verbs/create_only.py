@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from setpoint.objects import owners
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.meta import fill_namespace, wipe_system_fields
 from setpoint.objects.tree import Object
@@ -40,6 +41,8 @@ async def read_posted(
     tree = await read_object(context, resource, options.field_validation)
     if not keeps_system_fields:
         wipe_system_fields(tree["metadata"])
+    if "ownerReferences" in tree["metadata"] and (warning := owners.remove_duplicates(tree["metadata"])):
+        context.warn(warning)
     fill_namespace(tree["metadata"], context.info.namespace if resource.namespaced else "")
     return tree
 

@@ -120,7 +120,8 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
     tree = await context.decoded(resource, item)
     begun = None if meta.is_being_deleted(tree) else strategy.begin_deletion(tree, context.services.clock)
     if begun is not None:
-        meta.put(begun["metadata"], "finalizers", _finalizers_of_begun(begun, options))
+        if strategy.propagates_first:
+            meta.put(begun["metadata"], "finalizers", _finalizers_of_begun(begun, options))
         return await _store(context, resource, item, begun, options)
     if strategy.own_finalizers(tree):
         return Deleted(tree, resource.render(item.value, item.revision), False)

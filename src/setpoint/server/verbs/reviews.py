@@ -3,6 +3,7 @@
 SelfSubjectReview and TokenReview are answered here, by the server's authenticator; access reviews in `access_reviews`.
 """
 
+from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
@@ -31,7 +32,9 @@ async def review(context: Context, resource: Resource) -> Response:
         else:
             await answer_access_review(context, resource.kind, tree)
     rules = (tree.get("status") or {}).get("resourceRules") or ()
-    body = await context.offload(lambda: resource.encoding.encode(tree), RULE_BYTES * len(rules))
+    # A review keeps the revision that the client sent, which the encoding of stored objects drops.
+    encode = codec.encode if tree["metadata"].get("resourceVersion") else resource.encoding.encode
+    body = await context.offload(lambda: encode(tree), RULE_BYTES * len(rules))
     return await object_answer(context, resource, body, 201)
 
 

@@ -11,6 +11,8 @@ from setpoint.schema.validation import Verdict
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 
+_SHOWN_SELECTORS = ("nodeSelector", "scopeSelector")
+
 
 def as_sent(
     context: Context, resource: Resource, tree: Object, subresource: str, check: Callable[[Object], Verdict]
@@ -51,6 +53,9 @@ def _put_empty(tree: Object, sent: Object) -> bool:
     found = False
     for name, value in sent.items():
         mine = tree.get(name)
+        if name.endswith("elector") and name not in _SHOWN_SELECTORS:
+            # Errors show label selectors in the form of their JSON, which omits empty fields.
+            continue
         if value == [] or value == {}:
             if mine is None:
                 tree[name] = value

@@ -27,6 +27,7 @@ def _established(tree: Object, _now: datetime) -> bool:
 class DefinitionStrategy(Strategy):
     """The rules of a definition. Deletion has several steps: the instances are deleted first."""
 
+    propagates_first = False
     # A short rule may take long to compile and to estimate.
     is_heavy = True
     declares_rules = False
@@ -63,18 +64,26 @@ class DefinitionStrategy(Strategy):
         return False
 
     def validate(self, tree: Object) -> list[FieldError]:
-        return definition_validation.validate_create(tree)
+        return _with_empty_versions(tree, definition_validation.validate_create(tree))
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         if subresource == "status":
             return definition_validation.validate_status_update(tree, old)
-        return definition_validation.validate_update(tree, old)
+        return _with_empty_versions(tree, definition_validation.validate_update(tree, old))
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         return warnings.warnings_on_create(tree) if old is None else warnings.warnings_on_update(tree, old)
 
     def begin_deletion(self, tree: Object, clock: Clock) -> Object | None:
         return conditions.mark_for_deletion(tree, clock)
+
+
+def _with_empty_versions(tree: Object, errors: list[FieldError]) -> list[FieldError]:
+    """Returns the errors, which show an empty list of versions as such, and not as an absent one."""
+    path = "spec.versions"
+    if (tree.get("spec") or {}).get("versions") != []:
+        return errors
+    return [error._replace(value=[]) if error[1:3] == (path, None) else error for error in errors]
 
 
 def _replace_content(tree: Object, made: Object) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from setpoint.objects.field import FieldError, index
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.server.registry.kinds.autoscaling.conversion import CPU, convert, drop_carried, has_metrics
+from setpoint.server.registry.kinds.autoscaling.conversion import CARRIED, CPU, convert, drop_carried, has_metrics
 from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
 from setpoint.server.registry.kinds.autoscaling.spec_validation import validate_spec
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
@@ -58,6 +58,7 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
         "spec.maxReplicas Invalid must be greater than or equal to 1",
     )
     keeps_generation = True
+    annotations_of_full_object = CARRIED
     columns = (
         NAME,
         Column("Reference", _reference),
@@ -78,6 +79,10 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
             # The default of the newer version, in the older one, so that its creator owns the field.
             if not has_metrics(tree.get("metadata") or {}):
                 spec.setdefault("targetCPUUtilizationPercentage", _DEFAULT_UTILIZATION)
+            # kube-apiserver converts the object to the newer version and back before it compares fields.
+            made = convert(convert({**tree}, _V1, _V2), _V2, _V1)
+            tree.clear()
+            tree.update(made)
             return
         drop_carried(tree.get("metadata") or {})
         if not spec.get("metrics"):

@@ -15,7 +15,7 @@ _PREFIX = "autoscaling.alpha.kubernetes.io/"
 _METRICS, _STATUSES, _BEHAVIOR, _CONDITIONS = (
     _PREFIX + name for name in ("metrics", "current-metrics", "behavior", "conditions")
 )
-_CARRIED = (_METRICS, _STATUSES, _BEHAVIOR, _CONDITIONS)
+CARRIED = (_METRICS, _STATUSES, _BEHAVIOR, _CONDITIONS)
 _SAME_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 _SAME_SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
 
@@ -35,8 +35,8 @@ def has_metrics(metadata: Object) -> bool:
 def drop_carried(metadata: Object) -> None:
     """Removes, in place, the annotations that only the older version has."""
     annotations = metadata.get("annotations")
-    if annotations and any(name in annotations for name in _CARRIED):
-        kept = {name: value for name, value in annotations.items() if name not in _CARRIED}
+    if annotations and any(name in annotations for name in CARRIED):
+        kept = {name: value for name, value in annotations.items() if name not in CARRIED}
         metadata.pop("annotations")
         if kept:
             metadata["annotations"] = kept

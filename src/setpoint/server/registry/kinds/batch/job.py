@@ -304,7 +304,9 @@ def _validate_template_change(spec: Object, old: Object) -> list[FieldError]:
     waits = waits and ("startTime" not in status or conditions.is_true(status.get("conditions") or [], "Suspended"))
     known = before.get("template") or {}
     if waits:
+        # Only the spec of the pods is compared, because labels and annotations may change.
         known = _moved(copy(known), template)
+        return immutable(template.get("spec"), known.get("spec"), "spec.template.spec", "PodSpec")
     return immutable(template, known, "spec.template", "PodTemplateSpec")
 
 

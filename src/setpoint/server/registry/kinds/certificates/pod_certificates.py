@@ -44,6 +44,7 @@ class PodCertificateRequestStrategy(ValidatingStrategy):
     allows_unconditional_update = False
     status_writes_metadata = False
     reset_fields = STATUS_ALONE
+    selects_namespace = False
     selectable_fields = {  # noqa: RUF012 - a ClassVar of the base class
         f"spec.{name}": selectable("spec", name) for name in ("signerName", "podName", "nodeName")
     }

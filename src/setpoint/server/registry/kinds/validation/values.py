@@ -27,7 +27,7 @@ _HEADER_NAME_WRONG = (
     "validation is '[-A-Za-z0-9]+')"
 )
 _ENV_NAME_WRONG = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-_UNDERSCORED = r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
+_UNDERSCORED = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
 _UNDERSCORED_NAME = re.compile(_UNDERSCORED + r"\Z")
 _UNDERSCORED_WRONG = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "

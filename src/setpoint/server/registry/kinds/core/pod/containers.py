@@ -113,7 +113,11 @@ def validate_ephemeral_containers(
         target = container.get("targetContainerName") or ""
         if target and target not in permanent:
             found.append(not_found(child(place, "targetContainerName"), target))
-        found += [forbidden(child(place, field), _EPHEMERAL) for field in _NOT_EPHEMERAL if container.get(field)]
+        found += [
+            forbidden(child(place, field), _EPHEMERAL)
+            for field in _NOT_EPHEMERAL
+            if container.get(field) not in (None, {}, "")
+        ]
         for number, mount in enumerate(container.get("volumeMounts") or ()):
             for field in ("subPath", "subPathExpr"):
                 if mount.get(field):

@@ -8,6 +8,7 @@ from setpoint.objects.field import (
     duplicate,
     forbidden,
     index,
+    internal,
     invalid,
     not_supported,
     required,
@@ -183,6 +184,7 @@ def _validate_addresses(status: Object, before: Object, one: str, several: str) 
     addresses = [entry.get("ip") or "" for entry in status.get(several) or ()]
     known = [entry.get("ip") or "" for entry in before.get(several) or ()]
     path, single = child("status", several), status.get(one) or ""
+    shown = None if status.get(several) is None else [{"IP": address} for address in addresses]
     unequal: list[FieldError] = []
     if addresses and single != addresses[0]:
         unequal = [invalid(child(index(path, 0), "ip"), addresses[0], f"must be equal to `{one}`")]
@@ -191,13 +193,18 @@ def _validate_addresses(status: Object, before: Object, one: str, several: str) 
         if address not in known:
             found += ip(address, index(path, position))
     families = {found_ip.version for address in addresses if (found_ip := parse_ip(address)) is not None}
-    if len(addresses) > 1 and (len(families) < 2 or len(addresses) > 2):
-        found.append(invalid(path, status[several], "may specify no more than one IP for each IP family"))
+    if len(addresses) > 1:
+        unread = next((at for at, address in enumerate(addresses) if parse_ip(address) is None), None)
+        if unread is not None:
+            why = f"failed to check for dual stack with error:invalid IP[{unread}]: {addresses[unread]}"
+            found.append(internal(path, why))
+        if unread is not None or len(families) < 2 or len(addresses) > 2:
+            found.append(invalid(path, shown, "may specify no more than one IP for each IP family"))
     if one != "podIP":
         return found
     if bool(single) != bool(addresses):
         why = "podIP and podIPs must either both be set or both be unset"
-        return [*found, invalid(path, status.get(several), why)]
+        return [*found, invalid(path, shown, why)]
     return found + unequal
 
 

@@ -176,6 +176,13 @@ def validate_ephemeral_update(tree: Object, old: Object) -> list[FieldError]:
     return found
 
 
+def _can_resize(tree: Object) -> bool:
+    """Returns False if the first running container shows that its node does not report resources."""
+    statuses = (tree.get("status") or {}).get("containerStatuses") or ()
+    running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
+    return next((status.get("resources") is not None for status in running), True)
+
+
 def validate_resize(tree: Object, old: Object) -> list[FieldError]:
     """Validates a change of the resources of the containers of a running pod."""
     found = validate_pod(tree)
@@ -187,6 +194,8 @@ def validate_resize(tree: Object, old: Object) -> list[FieldError]:
     if quality_of_service(stored) != quality_of_service(spec):
         why = "Pod QOS Class may not change as a result of resizing"
         found.append(invalid("spec", (tree.get("status") or {}).get("qosClass") or "", why))
+    if not _can_resize(old):
+        found.append(forbidden("spec", "Pod running on node without support for resize"))
     for name in ("containers", "initContainers"):
         new_ones, old_ones = spec.get(name) or [], stored.get(name) or []
         if len(new_ones) != len(old_ones):

@@ -36,6 +36,7 @@ from setpoint.server.registry.kinds.core.pod.security import (
     validate_system,
 )
 from setpoint.server.registry.kinds.core.pod.volumes import validate_volumes
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.validation.values import (
     INT32_MAX,
     enum,
@@ -215,10 +216,10 @@ def _validate_resource_claims(claims: list[Object], path: str) -> list[FieldErro
         given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if field in claim]
         if len(given) > 1:
             why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            found.append(invalid(place, claim, why))
+            found.append(invalid(place, struct_value("PodResourceClaim", claim), why))
         elif not given:
             why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            found.append(invalid(place, claim, why))
+            found.append(invalid(place, struct_value("PodResourceClaim", claim), why))
         for field in given:
             found += subdomain(claim[field], child(place, field))
     return found
