@@ -59,7 +59,8 @@ def errors_of_update(body: Object, stored: Object, subresource: str = "") -> lis
     tree = admitted(body)
     strategy = strategy_of(tree)
     strategy.prepare_for_update(tree, stored, subresource)
-    return sorted(map(str, strategy.validate_update(tree, stored, subresource)))
+    early = [] if subresource else strategy.changes_before_name(tree, stored)
+    return sorted(map(str, early + strategy.validate_update(tree, stored, subresource)))
 
 
 def changed(body: Object, sets: dict[str, Any], drops: list[str]) -> Object:

@@ -148,7 +148,7 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
         raise
     except BadRequest:
         if resource.is_custom and validation != IGNORE:
-            _warn_of_all(context, body.tree, resource)
+            warn_of_all(context, body.tree, resource)
         raise
     return normalize(context, resource, tree, body, validation)
 
@@ -232,14 +232,19 @@ def check_kind(body: Json, resource: Resource, data: bytes) -> Object:
     return tree
 
 
-def _warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
+def warn_of_all(context: Context, tree: Json, resource: Resource) -> None:
     """Warns of every field as unknown if the body names a version that the custom resource does not have."""
-    if type(tree) is not dict or resource.crd is None:
-        return
-    group, _, version = str(tree.get("apiVersion", "")).partition("/")
-    if group == resource.group and resource.crd.version(version) is None:
+    if is_unknown_version(tree, resource):
         for name in sorted(tree.keys() - META_FIELDS):
             context.warn(unknown_field(name))
+
+
+def is_unknown_version(tree: Json, resource: Resource) -> bool:
+    """Returns True if an object names the group of a custom resource, but a version that the resource lacks."""
+    if type(tree) is not dict or resource.crd is None:
+        return False
+    group, _, version = str(tree.get("apiVersion", "")).partition("/")
+    return group == resource.group and resource.crd.version(version) is None
 
 
 def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
@@ -248,6 +253,9 @@ def _check_custom_kind(tree: Object, resource: Resource, data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     if not tree.get("kind"):
         raise MissingKind.of(resource.kind, f"Object 'Kind' is missing in '{text}'", data)
+    if tree.get("apiVersion", "") is None:
+        why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise BadRequest(f'{tree["kind"]} in version "" cannot be handled as a {resource.kind}: {why}')
     if tree.get("apiVersion") != resource.api_version:
         raise _other_version(tree.get("apiVersion") or "", resource)
 

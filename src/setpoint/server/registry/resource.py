@@ -148,7 +148,7 @@ class Resource:
     @lazy
     def encoding(self) -> Encoding:
         """The encoding of objects in this version."""
-        return Encoding(self.api_version, self.kind)
+        return Encoding(self.api_version, self.kind, shows_kind_first=not self.is_custom)
 
     @property
     def in_storage_version(self) -> "Resource":
@@ -174,11 +174,11 @@ class Resource:
         # The same test as `shows`, inlined because every response with one object calls this.
         if revision < self.since or not value.startswith(encoding.head):
             value = encoding.encode(self.decode(value, revision))
-        if not revision:
-            return value
         # The same as `Encoding.render`.
-        head = encoding.head
-        return b'%b"resourceVersion":"%d",%b' % (head, revision, value[len(head) :])
+        start = len(encoding.head)
+        if not revision:
+            return encoding.shown + value[start:]
+        return b'%b"resourceVersion":"%d",%b' % (encoding.shown, revision, value[start:])
 
     def render_replaced(self, value: bytes, revision: int, end: int) -> bytes:
         """Returns the JSON of a replaced or deleted value, with the revision of the write that replaced or deleted the

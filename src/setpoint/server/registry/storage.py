@@ -21,11 +21,15 @@ _encode: Final = msgspec.json.Encoder().encode
 class Encoding:
     """The encoding of objects of one version of a kind."""
 
-    __slots__ = ("_start", "head")
+    __slots__ = ("_start", "head", "shown")
 
-    def __init__(self, api_version: str, kind: str) -> None:
+    def __init__(self, api_version: str, kind: str, *, shows_kind_first: bool = False) -> None:
+        version, name = _encode(api_version), _encode(kind)
         # The start of every encoding. Metadata is never empty, so a field always follows.
-        self.head: Final = b'{"apiVersion":%b,"kind":%b,"metadata":{' % (_encode(api_version), _encode(kind))
+        self.head: Final = b'{"apiVersion":%b,"kind":%b,"metadata":{' % (version, name)
+        # The start of every response. kube-apiserver sends the kind of built-in objects first.
+        kind_first = b'{"kind":%b,"apiVersion":%b,"metadata":{' % (name, version)
+        self.shown: Final = kind_first if shows_kind_first else self.head
         self._start: Final = len(self.head)
 
     def encode(self, tree: Object, *, large: bool = False) -> bytes:
@@ -47,10 +51,18 @@ class Encoding:
     def render(self, value: bytes, revision: int) -> bytes:
         """Returns the JSON of a value in this encoding. Revision 0 stands for an unwritten object, which has no
         resource version."""
-        if not revision:
-            return value
         start = self._start
-        return b'%b"resourceVersion":"%d",%b' % (value[:start], revision, value[start:])
+        if not revision:
+            return self.shown + value[start:]
+        return b'%b"resourceVersion":"%d",%b' % (self.shown, revision, value[start:])
+
+    def render_unstored(self, tree: Object) -> bytes:
+        """Returns the JSON of an object that is not stored, with the resource version that the client sent."""
+        body, version = self.render(self.encode(tree), 0), tree["metadata"].get("resourceVersion")
+        if not version:
+            return body
+        start = self._start
+        return b'%b"resourceVersion":%b,%b' % (body[:start], _encode(version), body[start:])
 
     def render_list_items(self, values: Iterable[tuple[bytes, int]]) -> list[bytes]:
         """Returns the JSON of many values with their revisions, without `apiVersion` and `kind`, like the items of a

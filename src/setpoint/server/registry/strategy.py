@@ -85,6 +85,8 @@ class Strategy:
     reset_fields: ClassVar[Mapping[str, Sequence[str]]] = {"": ("status",), "status": ("spec",)}
     # True if the write path must call `allocate`.
     allocates: ClassVar[bool] = False
+    # The path of the pod spec of the kind, in which fields of features that are off are dropped; empty if none.
+    pod_spec: ClassVar[Sequence[str]] = ()
     # True if `default_times` must be called for objects of requests.
     defaults_times: ClassVar[bool] = False
     # True if the write path must call `stamp`.

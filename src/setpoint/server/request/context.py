@@ -261,6 +261,7 @@ class Context:
         "headers",
         "impersonator",
         "info",
+        "keeps_managers",
         "kept",
         "pool",
         "registry",
@@ -294,6 +295,8 @@ class Context:
         self.sent_object: Callable[[], Any] | None = None
         # True if the body has an empty list that the decoded object lacks, of a kind that counts this as a change.
         self.has_empty_list = False
+        # True if the managers of the written object stay as they are, because its changes cannot be attributed.
+        self.keeps_managers = False
         # The addresses and ports that are reserved for the written object until the write is done.
         self.pool: Pool | None = None
         # The seat of the request in flow control; None if flow control is off.

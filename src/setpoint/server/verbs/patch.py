@@ -23,6 +23,7 @@ from setpoint.objects.meta import fill_namespace
 from setpoint.objects.sorted_json import in_order
 from setpoint.objects.tree import Json, Object, copy
 from setpoint.schema import builtin
+from setpoint.schema.pruning import META_FIELDS
 from setpoint.server.codec.conversion_text import conversion_fault
 from setpoint.server.codec.go_json import in_struct_order, with_embedded_structs
 from setpoint.server.codec.request_body import (
@@ -30,8 +31,10 @@ from setpoint.server.codec.request_body import (
     OtherKind,
     check_kind,
     claimed_kind,
+    is_unknown_version,
     media_type,
     note_empty_lists,
+    warn_of_all,
 )
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
@@ -203,6 +206,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
     elif type(tree) is dict and tree.get("apiVersion") in (None, "") and not resource.is_custom:
         _refuse_versionless(context, change, options, change.text(resource, before), tree)
+    if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
+        tree = _as_stored_kind(context, resource, tree, options)
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
         note_empty_lists(context, resource, tree)
@@ -241,6 +246,23 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
             context.warn(fault)
     resource.set_defaults(tree, context.services.clock)
     return tree
+
+
+def _as_stored_kind(context: Context, resource: Resource, tree: Object, options: WriteOptions) -> Object:
+    """Returns a custom resource with the kind and version that it is stored with: a patch of its status changes
+    neither. kube-apiserver does not track the fields of a patch that changes them."""
+    version, kind = tree.get("apiVersion"), tree.get("kind")
+    if type(version) is not str or type(kind) is not str or not version or not kind or version.count("/") > 1:
+        return tree
+    if (version, kind) == (resource.api_version, resource.kind):
+        return tree
+    context.keeps_managers = True
+    if is_unknown_version(tree, resource):
+        if options.field_validation not in (IGNORE, STRICT):
+            warn_of_all(context, tree, resource)
+        # A version without a schema has no fields.
+        tree = {name: value for name, value in tree.items() if name in META_FIELDS}
+    return {**tree, "apiVersion": resource.api_version, "kind": resource.kind}
 
 
 def _refuse_versionless(context: Context, change: Patch, options: WriteOptions, text: str, tree: Object) -> None:

@@ -3,7 +3,6 @@
 SelfSubjectReview and TokenReview are answered here, by the server's authenticator; access reviews in `access_reviews`.
 """
 
-from setpoint.objects import codec
 from setpoint.objects.errors import BadRequest
 from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object
@@ -32,9 +31,7 @@ async def review(context: Context, resource: Resource) -> Response:
         else:
             await answer_access_review(context, resource.kind, tree)
     rules = (tree.get("status") or {}).get("resourceRules") or ()
-    # A review keeps the revision that the client sent, which the encoding of stored objects drops.
-    encode = codec.encode if tree["metadata"].get("resourceVersion") else resource.encoding.encode
-    body = await context.offload(lambda: encode(tree), RULE_BYTES * len(rules))
+    body = await context.offload(lambda: resource.encoding.render_unstored(tree), RULE_BYTES * len(rules))
     return await object_answer(context, resource, body, 201)
 
 

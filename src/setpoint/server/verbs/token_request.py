@@ -64,7 +64,8 @@ async def issue_token(context: Context, resource: Resource) -> Response:
     spec.setdefault("boundObjectRef", None)
     ends = now.replace(microsecond=0).timestamp() + wanted
     tree["status"] = {"token": token, "expirationTimestamp": format_time(now.fromtimestamp(ends, now.tzinfo))}
-    return await object_answer(context, requests, requests.encoding.encode(tree), 201)
+    body = requests.encoding.render(requests.encoding.encode(tree), 0)
+    return await object_answer(context, requests, body, 201)
 
 
 def _check_name(context: Context, metadata: Object) -> None:

@@ -24,6 +24,7 @@ from setpoint.server.access.authorization.attributes import authorize_creation
 from setpoint.server.ports import Operation, User
 from setpoint.server.registry.conversion.pending import ConvertedObjects, RequiredConversion
 from setpoint.server.registry.conversion.review import ConversionFailed
+from setpoint.server.registry.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
@@ -145,7 +146,7 @@ async def _store_new(
                 item = await services.store.get(key)
                 if item is not None:
                     raise ExpectationFailed(key, ABSENT, item)
-                return Written(resource.encoding.encode(tree), tree, True)
+                return Written(resource.encoding.render_unstored(tree), tree, True)
             if _is_revision(metadata.get("resourceVersion", "")):
                 # Checked as late as on kube-apiserver: other errors of the object come first, and a dry run does not
                 # check this.
@@ -209,6 +210,8 @@ async def _managed(
     is_long: bool,
 ) -> Object:
     """Returns a new or changed object with its managedFields."""
+    if context.keeps_managers:
+        return resource.field_manager(subresource, context.services.clock).unchanged(old, new)
     if resource.fetch is None:
 
         def managed() -> Object:
@@ -274,6 +277,8 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
             _restore(tree, resource.empty, name)
     if strategy.keeps_generation:
         tree["metadata"]["generation"] = 1
+    if strategy.pod_spec:
+        drop_disabled_pod_fields(tree, None, strategy.pod_spec)
     strategy.prepare_for_create(tree)
     resource.shape.normalize_stored(tree)
 
@@ -543,6 +548,8 @@ def prepare_for_update(resource: Resource, new: Object, old: Object, subresource
         else:
             for field in strategy.status_fields:
                 _restore(new, old, field)
+    if strategy.pod_spec:
+        drop_disabled_pod_fields(new, old, strategy.pod_spec)
     strategy.prepare_for_update(new, old, subresource)
     resource.shape.normalize_stored(new)
     counts = strategy.keeps_generation and subresource not in strategy.status_endpoints

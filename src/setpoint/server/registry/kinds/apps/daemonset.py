@@ -45,6 +45,7 @@ def _node_selector(tree: Object, _now: datetime) -> str:
 
 
 class DaemonSetStrategy(ValidatingStrategy):
+    pod_spec = ("spec", "template", "spec")
     keeps_generation = True
     immutable = ("spec.selector",)
     shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}

@@ -43,6 +43,7 @@ READY = Column("Ready", _ready)
 
 
 class DeploymentStrategy(ValidatingStrategy):
+    pod_spec = ("spec", "template", "spec")
     keeps_generation = True
     immutable = ("spec.selector",)
     shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}
@@ -135,6 +136,7 @@ def shown_strategy(kind: str, rolling: Object | None) -> str:
 
 
 class ReplicaSetStrategy(ValidatingStrategy):
+    pod_spec = ("spec", "template", "spec")
     keeps_generation = True
     immutable = ("spec.selector",)
     shown_as: ClassVar[Mapping[str, str]] = {"spec.selector": "*LabelSelector"}

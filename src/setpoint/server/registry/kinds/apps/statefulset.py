@@ -36,6 +36,7 @@ _HISTORY_WARNING = (
 
 
 class StatefulSetStrategy(ValidatingStrategy):
+    pod_spec = ("spec", "template", "spec")
     keeps_generation = True
     immutable = ("spec.selector", "spec.volumeClaimTemplates", "spec.serviceName", "spec.podManagementPolicy")
     shown_as: ClassVar[Mapping[str, str]] = {

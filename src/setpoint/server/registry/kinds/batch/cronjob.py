@@ -26,6 +26,7 @@ def _suspended(tree: Object, _now: object) -> str:
 
 
 class CronJobStrategy(ValidatingStrategy):
+    pod_spec = ("spec", "jobTemplate", "spec", "template", "spec")
     without_domains = ("status",)
     declared_rules = ("spec.schedule Required",)
     keeps_generation = True

@@ -79,6 +79,7 @@ def _succeeded(tree: Object) -> str:
 
 
 class JobStrategy(ValidatingStrategy):
+    pod_spec = ("spec", "template", "spec")
     keeps_generation = True
     orphans_by_default = True
     orphan_warning = _ORPHAN_WARNING

@@ -196,7 +196,7 @@ def validate_volume(spec: Object, path: str, *, inline: bool = False) -> list[Fi
             found.append(forbidden(place, "may not specify more than 1 volume type"))
         else:
             found += validate_source(name, spec[name], child(path, name), persistent=True)
-    if "local" in spec and "nodeAffinity" not in spec:
+    if given[:1] == ["local"] and "nodeAffinity" not in spec:
         found.append(required(child(path, "nodeAffinity"), "Local volume requires node affinity"))
     root = (spec.get("hostPath") or {}).get("path") or ""
     if root and not root.strip("/") and policy == "Recycle":

@@ -42,6 +42,7 @@ def _labels(tree: Object, _now: datetime) -> Json:
 
 
 class ReplicationControllerStrategy(Strategy):
+    pod_spec = ("spec", "template", "spec")
     declared_rules: ClassVar[Sequence[str]] = (
         "metadata.name Invalid",
         "spec.replicas Required",
@@ -130,6 +131,7 @@ def _validate_counts(status: Object) -> list[FieldError]:
 
 
 class PodTemplateStrategy(Strategy):
+    pod_spec = ("template", "spec")
     keeps_generation = True
     returns_deleted_object = True
     status_fields: ClassVar[Sequence[str]] = ()

@@ -38,7 +38,8 @@ class _Ruled(ValidatingStrategy):
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         if subresource == "status":
             # Unlike for other kinds, all metadata are restored.
-            meta.put(tree["metadata"], "generateName", old["metadata"].get("generateName"))
+            for name in ("generateName", "deletionGracePeriodSeconds"):
+                meta.put(tree["metadata"], name, old["metadata"].get(name))
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         found = []

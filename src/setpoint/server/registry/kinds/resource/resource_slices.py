@@ -91,7 +91,14 @@ class ResourceSliceStrategy(ValidatingStrategy):
         _drop_disabled(tree, None)
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        # Even a change of a field that is dropped counts.
+        if tree.get("spec") != old.get("spec"):
+            tree["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         _drop_disabled(tree, old)
+
+    def bumps_generation(self, tree: Object, old: Object) -> bool:
+        """Returns False: the generation was already incremented while preparing the update."""
+        return False
 
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         driver = lookup(tree, "spec", "driver") or ""

@@ -28,6 +28,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class PodStrategy(Strategy):
+    pod_spec = ("spec",)
     name_on_update = "after"
     name_endpoints = ("", "ephemeralcontainers")
     keeps_generation = True
@@ -148,11 +149,12 @@ def _keep_status_fields(tree: Object, old: Object) -> None:
 
 
 def _restore_others(tree: Object, old: Object) -> None:
-    """Restores all but the spec and the managed fields, because these endpoints change only the spec."""
+    """Restores all but the spec and the managed fields, because these endpoints change only the spec. Changes of some
+    metadata are errors."""
     tree["status"] = old.get("status") or {}
-    entries = tree["metadata"].get("managedFields")
-    tree["metadata"] = {**old["metadata"]}
-    put(tree["metadata"], "managedFields", entries)
+    sent, tree["metadata"] = tree["metadata"], {**old["metadata"]}
+    for name in ("managedFields", "generateName", "deletionGracePeriodSeconds"):
+        put(tree["metadata"], name, sent.get(name))
 
 
 def _same_containers(spec: Object, stored: Object) -> bool:
