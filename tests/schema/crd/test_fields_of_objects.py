@@ -59,7 +59,7 @@ def test_a_scale_sets_the_wish_in_a_copy() -> None:
     ("tree", "where"),
     [
         ({"spec": {"n": "three"}}, ".spec.n"),
-        ({"spec": [1]}, ".spec"),
+        ({"spec": [1]}, ".spec.n"),
         ({"status": {"selector": 1}}, ".status.selector"),
     ],
 )

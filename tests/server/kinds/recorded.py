@@ -22,12 +22,19 @@ from setpoint.server.registry.kinds import strategy_for
 
 SCENARIOS = Path(__file__).parents[2] / "golden" / "scenarios"
 AREAS = ("crud", "errors", "lifecycle", "listwatch", "negotiation")
-# Scenarios about other objects, about the query, or about the decoding of a body.
+# Scenarios about other objects, about the query, about the decoding of a body, about an object as sent, about the
+# volumes that admission adds to pods, or about a create through the status.
 _ELSEWHERE = (
     "crud/crud-pod-serviceaccount-admission",
     "errors/err-fieldmanager-invalid",
     "errors/err-order-of-checks",
     "crud/crud-managers-and-embedded-structs",
+    "crud/crud-service-from-status",
+    "errors/err-empty-lists",
+    "errors/err-empty-lists-inside",
+    "errors/err-pod-addresses",
+    "errors/err-pod-status",
+    "errors/err-pod-subresource-metadata",
 )
 NOW = datetime(2024, 5, 1, 10, 5, tzinfo=UTC)
 _TOKEN = "abcdefgh"

@@ -103,7 +103,7 @@ def test_a_suspended_job_that_never_ran_may_move_and_change_its_resources() -> N
     assert judged.errors_of_update(moved, before) == []
     other_image = judged.changed(before, {"spec.template.spec.containers.0.image": "nginx:2"}, [])
     (error,) = judged.errors_of_update(other_image, before)
-    assert error.startswith("spec.template: Invalid value: ")
+    assert error.startswith("spec.template.spec: Invalid value: ")
     running = judged.changed(before, {"spec.suspend": False}, [])
     (error,) = judged.errors_of_update(judged.changed(moved, {"spec.suspend": False}, []), running)
     assert error.startswith("spec.template: Invalid value: ")
