@@ -21,8 +21,8 @@ from setpoint.schema import builtin
 
 SCENARIOS = Path(__file__).parents[1] / "golden" / "scenarios"
 # Scenarios that more than the patch decides: the server allocates and releases the addresses and ports of a Service,
-# a patch of a scale changes the replicas of a Deployment, autoscalers are converted between versions, and a selfLink and
-# the fields of features that are off are not stored.
+# a patch of a scale changes the replicas of a Deployment, autoscalers are converted between versions, and a selfLink
+# and the fields of features that are off are not stored.
 BEYOND = {
     "crud-service-types",
     "patch-strategic-fractions",
