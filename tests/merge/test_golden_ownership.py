@@ -20,6 +20,7 @@ BEYOND = {
     "crud-service-from-status": "the server creates a Service without addresses",
     "crud-job-scheduling": "the server drops fields of features that are off",
     "err-second-volume-type": "the server drops fields of features that are off",
+    "err-node-ranges": "admission adds a taint",
     "err-pod-status": "the server drops fields of features that are off",
     "err-pod-subresource-metadata": "the server drops fields of features that are off",
     "ssa-conversion": "the server cuts numbers of too many bits",

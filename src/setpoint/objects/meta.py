@@ -104,6 +104,13 @@ def put(meta: Object, field: str, value: object) -> None:
         meta.pop(field, None)
 
 
+def carry(meta: Object, other: Object, field: str) -> None:
+    """Gives a field of the metadata the value that it has in others, or removes the field."""
+    meta.pop(field, None)
+    if field in other:
+        meta[field] = other[field]
+
+
 # The fields that only the server sets on a new object.
 SYSTEM_FIELDS = frozenset(("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
 

@@ -35,6 +35,7 @@ _ELSEWHERE = (
     "errors/err-pod-addresses",
     "errors/err-pod-status",
     "errors/err-pod-subresource-metadata",
+    "lifecycle/life-pod-orphan-while-terminating",
 )
 NOW = datetime(2024, 5, 1, 10, 5, tzinfo=UTC)
 _TOKEN = "abcdefgh"

@@ -162,6 +162,8 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
         claimed = tree.get("kind") if resource.is_custom else resource.kind
         why = with_embedded_structs(str(error), resource.api_version, resource.kind)
         raise BadRequest.not_decodable(resource.kind, resource.version, why, claimed=claimed) from None
+    if fault := resource.strategy.decoding_fault(tree):
+        raise BadRequest.not_decodable(resource.kind, resource.version, fault)
     if (unknown or body.repeated) and validation != IGNORE:
         texts = [*map(unknown_field, unknown)]
         if not resource.is_custom and media_type(context) == JSON:
@@ -171,8 +173,6 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
             raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
         for text in (*body.repeated, *texts):
             context.warn(text)
-    if fault := resource.strategy.decoding_fault(tree):
-        raise BadRequest.not_decodable(resource.kind, resource.version, fault)
     resource.set_defaults(tree, context.services.clock)
     return tree
 

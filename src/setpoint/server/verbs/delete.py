@@ -207,7 +207,7 @@ def _grant_time(context: Context, resource: Resource, tree: Object, options: Del
         requested = 1
     if "deletionTimestamp" in metadata:
         granted = metadata.get("deletionGracePeriodSeconds")
-        if granted is None:
+        if not granted:
             return 0
         if requested is None or requested >= granted:
             return None

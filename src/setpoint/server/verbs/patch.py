@@ -241,7 +241,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
         raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
-    if faults and options.field_validation != IGNORE:
+    if faults and options.field_validation != IGNORE and tree["kind"] == resource.kind:
         for fault in faults:
             context.warn(fault)
     resource.set_defaults(tree, context.services.clock)

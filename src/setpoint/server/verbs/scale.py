@@ -151,10 +151,7 @@ async def _write(context: Context, resource: Resource, change: Change, options: 
         where = _where(resource)
         if replicas == _UNSET and resource.is_custom:
             raise BadRequest(f'the spec replicas field "{where.spec_replicas_path}" cannot be empty')
-        if replicas < 0 and resource.is_custom:
-            error = invalid(where.spec_replicas_path, replicas, "should be a non-negative integer")
-            raise Invalid.of(resource.stored_kind, name, [error])
-        if replicas < 0:
+        if replicas < 0 and not resource.is_custom:
             error = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
             raise Invalid.of(GroupKind(_GROUP, "Scale"), name, [error])
         return with_replicas(tree, where, replicas)

@@ -83,7 +83,16 @@ def immutable_unshown(tree: Object, old: Object, path: str) -> list[FieldError]:
 
 
 def _differ(value: Json, old: Json) -> bool:
-    return value != old and not (_is_empty(value) and _is_empty(old))
+    if value == old or (_is_empty(value) and _is_empty(old)):
+        return False
+    return bool(_without_empty_lists(value) != _without_empty_lists(old))
+
+
+def _without_empty_lists(value: Json) -> Json:
+    """Returns a value without empty lists inside, which equal absent ones."""
+    if type(value) is dict:
+        return {name: _without_empty_lists(inner) for name, inner in value.items() if inner != []}
+    return [_without_empty_lists(inner) for inner in value] if type(value) is list else value
 
 
 def _is_empty(value: Json) -> bool:

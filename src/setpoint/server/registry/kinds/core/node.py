@@ -6,10 +6,21 @@ from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects import conditions
-from setpoint.objects.field import FieldError, FieldErrorType, child, duplicate, forbidden, index, invalid, required
+from setpoint.objects.field import (
+    FieldError,
+    FieldErrorType,
+    child,
+    duplicate,
+    forbidden,
+    index,
+    internal,
+    invalid,
+    required,
+)
 from setpoint.objects.gotext import quote
 from setpoint.objects.names import label_value
 from setpoint.objects.tree import Json, Object
+from setpoint.schema.formats.network import is_cidr
 from setpoint.server.registry.kinds.base_strategy import drop_disabled, struct_text
 from setpoint.server.registry.kinds.core.pod.defaults import round_amounts
 from setpoint.server.registry.kinds.core.pod.resources import resource_amount
@@ -130,7 +141,12 @@ class NodeStrategy(Strategy):
         for position, text in enumerate(ranges):
             found += cidr(text, index("spec.podCIDRs", position))
         families = {":" in text for text in ranges}
-        if len(ranges) > 1 and (len(families) < 2 or len(ranges) > 2):
+        unread = next((at for at, text in enumerate(ranges) if not is_cidr(text)), None)
+        if len(ranges) > 1 and unread is not None:
+            why = f"invalid CIDR[{unread}]: <nil> (invalid CIDR address: {ranges[unread]})"
+            text = f"invalid PodCIDRs. failed to check with dual stack with error:{why}"
+            found.append(internal("spec.podCIDRs", text))
+        if len(ranges) > 1 and (unread is not None or len(families) < 2 or len(ranges) > 2):
             why = "may specify no more than one CIDR for each IP family"
             found.append(invalid("spec.podCIDRs", ranges, why))
         return found

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from setpoint.objects.field import FieldError, child, forbidden, invalid, not_supported, required
+from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.core.pod import default_pod_template, validate_pod_template
 from setpoint.server.registry.kinds.core.pod.warnings import pod_warnings
@@ -64,6 +65,10 @@ class ReplicationControllerStrategy(Strategy):
         Column("Images", _images, priority=1),
         Column("Selector", _selector, priority=1),
     )
+
+    def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
+        # The rule of the name is a declared one, and there is none for its prefix.
+        return () if prefix else dns1123_subdomain(name)
 
     def default(self, tree: Object) -> None:
         spec = tree.setdefault("spec", {})

@@ -39,7 +39,7 @@ class _Ruled(ValidatingStrategy):
         if subresource == "status":
             # Unlike for other kinds, all metadata are restored.
             for name in ("generateName", "deletionGracePeriodSeconds"):
-                meta.put(tree["metadata"], name, old["metadata"].get(name))
+                meta.carry(tree["metadata"], old["metadata"], name)
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:
         found = []

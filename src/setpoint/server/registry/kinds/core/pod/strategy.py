@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from setpoint.objects import meta
 from setpoint.objects.field import FieldError
 from setpoint.objects.names import dns1123_label
 from setpoint.objects.tree import Object
@@ -154,7 +155,7 @@ def _restore_others(tree: Object, old: Object) -> None:
     tree["status"] = old.get("status") or {}
     sent, tree["metadata"] = tree["metadata"], {**old["metadata"]}
     for name in ("managedFields", "generateName", "deletionGracePeriodSeconds"):
-        put(tree["metadata"], name, sent.get(name))
+        meta.carry(tree["metadata"], sent, name)
 
 
 def _same_containers(spec: Object, stored: Object) -> bool:
