@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from setpoint.controller.manager import Manager, run
     from setpoint.controller.related_sources import Everyone, UsedBy
     from setpoint.controller.request import Request, Requeue, Result, TerminalError
+    from setpoint.controller.sync_context import SyncContext
     from setpoint.controller.timers import Channel, Every, Stream
     from setpoint.controller.watch import Owned, Watch
     from setpoint.controller.webhook import (
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
         validate,
     )
     from setpoint.flow.apply_set import ApplySet
-    from setpoint.flow.chain import Chain, EachKind, Gone, HandlerContext, Skip
+    from setpoint.flow.chain import Chain, EachKind, Gone, HandlerContext, Skip, SyncHandlerContext
     from setpoint.flow.claims import ClaimedRef, ClaimRef, Claims
     from setpoint.flow.fsm import FSM, Done, Fail, Next, Note, Outputs, Wait, is_ready
     from setpoint.flow.generate import child, generates, status_of
@@ -89,6 +90,8 @@ __all__ = [
     "Skip",
     "Stream",
     "SyncClient",
+    "SyncContext",
+    "SyncHandlerContext",
     "TerminalError",
     "UsedBy",
     "Wait",
@@ -152,6 +155,8 @@ _HOMES = {
     "Skip": "setpoint.flow.chain",
     "Stream": "setpoint.controller.timers",
     "SyncClient": "setpoint.client.sync",
+    "SyncContext": "setpoint.controller.sync_context",
+    "SyncHandlerContext": "setpoint.flow.chain",
     "TerminalError": "setpoint.controller.request",
     "UsedBy": "setpoint.controller.related_sources",
     "Wait": "setpoint.flow.fsm",

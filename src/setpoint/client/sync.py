@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Itera
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from setpoint.client.channels import Forwarded, Process, ProcessOutput
 from setpoint.client.client import Client
@@ -25,6 +25,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 # The seconds to wait for the cleanup of an interrupted call.
 _END_SECONDS = 2.0
+
+
+class CoroutineRunner(Protocol):
+    """Runs coroutines in an event loop for the threads that call the client."""
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine on the loop, and blocks until the coroutine is done."""
 
 
 class _Loop:
@@ -71,7 +78,7 @@ class _Loop:
 class _Threaded:
     """Base of the classes that run on such a loop."""
 
-    def __init__(self, loop: _Loop) -> None:
+    def __init__(self, loop: CoroutineRunner) -> None:
         self._loop = loop
 
     def _iterate(self, items: AsyncIterator[T]) -> Generator[T, None, None]:
@@ -108,7 +115,7 @@ class SyncProcess(_Threaded):
     """A process that runs in a container. Iterate over the process to read its output; `exit_code` is set when the
     output ends."""
 
-    def __init__(self, loop: _Loop, process: Process) -> None:
+    def __init__(self, loop: CoroutineRunner, process: Process) -> None:
         super().__init__(loop)
         self._process = process
 
@@ -135,7 +142,7 @@ class SyncProcess(_Threaded):
 class SyncForwarded(_Threaded):
     """A connection to a port of a pod. Iterate over the connection to read its data."""
 
-    def __init__(self, loop: _Loop, forwarded: Forwarded) -> None:
+    def __init__(self, loop: CoroutineRunner, forwarded: Forwarded) -> None:
         super().__init__(loop)
         self._forwarded = forwarded
 
@@ -150,9 +157,13 @@ class SyncForwarded(_Threaded):
 def _waiting(
     method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["SyncClient", P], T]:
+    name = method.__name__
+
     @wraps(method)
     def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._loop.run(method(self.client, *args, **kwargs))
+        # By name: the client may be of a subclass.
+        found: T = self._loop.run(getattr(self.client, name)(*args, **kwargs))
+        return found
 
     return call
 
@@ -160,9 +171,11 @@ def _waiting(
 def _iterating(
     method: Callable[Concatenate[Client, P], AsyncIterator[T]],
 ) -> Callable[Concatenate["SyncClient", P], Iterator[T]]:
+    name = method.__name__
+
     @wraps(method)
     def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._iterate(method(self.client, *args, **kwargs))
+        return self._iterate(getattr(self.client, name)(*args, **kwargs))
 
     return call
 
@@ -170,10 +183,13 @@ def _iterating(
 def _watching(
     method: Callable[Concatenate[Client, P], AbstractAsyncContextManager[AsyncIterator[T]]],
 ) -> Callable[Concatenate["SyncClient", P], AbstractContextManager[Iterator[T]]]:
+    name = method.__name__
+
     @wraps(method)
     @contextmanager
     def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Iterator[T]]:
-        with self._entered(method(self.client, *args, **kwargs)) as items, closing(self._iterate(items)) as found:
+        opened: AbstractAsyncContextManager[AsyncIterator[T]] = getattr(self.client, name)(*args, **kwargs)
+        with self._entered(opened) as items, closing(self._iterate(items)) as found:
             yield found
 
     return call
@@ -182,9 +198,11 @@ def _watching(
 class SyncClient(_Threaded):
     """The synchronous client. `client` is the asynchronous client that runs in the loop's thread."""
 
-    def __init__(self, client: Client, *, _loop: _Loop | None = None) -> None:
-        super().__init__(_loop or _Loop())
-        self._owns_loop = _loop is None
+    def __init__(self, client: Client, *, _loop: CoroutineRunner | None = None) -> None:
+        self._own_loop: _Loop | None = None
+        if _loop is None:
+            _loop = self._own_loop = _Loop()
+        super().__init__(_loop)
         self.client = client
 
     @classmethod
@@ -212,12 +230,12 @@ class SyncClient(_Threaded):
 
     def close(self) -> None:
         """Cancels calls in progress, closes all connections, and stops the thread."""
-        if not self._owns_loop:
+        if self._own_loop is None:
             return  # the client that created the loop closes the connections
         try:
             self._loop.run(self.client.close())
         finally:
-            self._loop.stop()
+            self._own_loop.stop()
 
     def with_options(self, **how: Any) -> "SyncClient":
         """Returns a client with other default options; see `Client.with_options`. Both share the thread and the

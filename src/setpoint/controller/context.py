@@ -15,6 +15,7 @@ from setpoint.controller.recording_client import RecordingClient
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run_record import Access, Read, ReconcileRecord, Write
 from setpoint.controller.status import Status
+from setpoint.controller.threads import ThreadCall
 from setpoint.objects import meta, owners
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound
@@ -51,6 +52,8 @@ class ContextHost(Protocol):
     def warn_undeclared(self, kind: KindRef) -> None: ...
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any: ...
+
+    async def run_blocking(self, function: Callable[[ThreadCall], T]) -> T: ...
 
 
 class Context:
@@ -217,6 +220,10 @@ class Context:
         """
         found: T = await self._controller.in_thread(function, *args)
         return found
+
+    async def run_blocking(self, function: Callable[[ThreadCall], T]) -> T:
+        """Runs a `def` function of the author in a thread; see `sync_context`."""
+        return await self._controller.run_blocking(function)
 
     # Status and finalizers
 

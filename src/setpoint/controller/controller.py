@@ -4,8 +4,8 @@
     await controller.run(cache)
 
 Sources report changes, a queue collects the resulting requests, and workers take one request after the other and call
-`reconcile` with a `Context`. Exceptions are contained: the request is retried with backoff. The same request is never
-reconciled concurrently.
+`reconcile` with a `Context`. A `def` function runs in a thread, with a `SyncContext`. Exceptions are contained: the
+request is retried with backoff. The same request is never reconciled concurrently.
 """
 
 import asyncio
@@ -13,9 +13,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from contextvars import copy_context
 from itertools import count
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, TypeVar, Unpack, cast
 
 from setpoint.cache.cache import Cache, NotCached
 from setpoint.cache.entry import CachedObject
@@ -30,7 +29,14 @@ from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.leader import Fence, fenced
-from setpoint.controller.options import Options, Reconcile, ReconcileObserver, Settings
+from setpoint.controller.options import (
+    AsyncReconcile,
+    BlockingReconcile,
+    Options,
+    Reconcile,
+    ReconcileObserver,
+    Settings,
+)
 from setpoint.controller.outcome import conclude
 from setpoint.controller.pace import HotLoop, Pace
 from setpoint.controller.queue import Item, Queue, ShutDown
@@ -48,6 +54,8 @@ from setpoint.controller.suspension import (
     is_reported_suspended,
     suspension_reason,
 )
+from setpoint.controller.sync_context import call_in_thread, is_blocking
+from setpoint.controller.threads import ThreadCall, ThreadPool
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
 from setpoint.controller.watchdog import Watchdog, Watched
@@ -58,15 +66,15 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.metrics import MetricFamily
 
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
+T = TypeVar("T")
 # The seconds that a stopping controller waits for its reconciles, as in controller-runtime.
 GRACEFUL_SECONDS = 30.0
 # The number of objects for which the last reconcile is kept.
 MOST_REMEMBERED = 1000
 # A worker yields to the event loop after this many reconciles.
 _YIELDS_AFTER = 4
+# The seconds after which a request is tried again that was not reconciled because this replica may no longer lead.
+_FENCED_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +107,7 @@ class Controller:
         self.name = name
         self.options = Options(kind=kind, **settings)
         self.reconcile = reconcile
+        self._is_blocking = is_blocking(reconcile)
         self.observer = observer
         self.queue_observer = queue_observer
         self.recorder: Any = None
@@ -123,7 +132,6 @@ class Controller:
         # The API accesses of the controller so far.
         self.accesses: set[Access] = set()
         self._caches: dict[str, Cache] = {}
-        self._threads: Executor | None = None
         self._reset_state()
 
     def _reset_state(self) -> None:
@@ -135,7 +143,10 @@ class Controller:
         self._expectations: dict[str, Expectations] = {}
         self._applied = Applied()
         self._pace = Pace(self.clock, options.min_interval)
-        self._watchdog = Watchdog(self.clock, options.timeout)
+        # The threads of `ctx.in_thread`, and those of `def` functions.
+        self._threads = ThreadPool(self.name, options.threads, self.clock)
+        self._blocking = ThreadPool(f"{self.name}_reconcile", options.concurrency, self.clock)
+        self._watchdog = Watchdog(self.clock, options.timeout, self.line_in_thread)
         self._attached: dict[Source, Attached] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._paused: asyncio.Event | None = None
@@ -223,12 +234,12 @@ class Controller:
                         await self.queue.drained()
             except TimeoutError:
                 _log.warning("%s: cancelling reconciles that still run after %g s", self.name, graceful)
+        self._blocking.begin_close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-            self._threads = None
+        await self._blocking.close()
+        await self._threads.close()
         attached, self._attached = list(self._attached.values()), {}
         for each in attached:
             await each.detach()
@@ -378,6 +389,10 @@ class Controller:
             if wait > 0:
                 self._requeue(item, wait)
                 return
+            if self.fence is not None and not self.fence.seconds:
+                _log.info("%s %s: not reconciled, because this replica may no longer lead", self.name, request)
+                self._requeue(item, _FENCED_SECONDS)
+                return
             await self._reconcile(item, entry)
         finally:
             self.queue.done(request)
@@ -464,7 +479,9 @@ class Controller:
             return None
         if self._reports_conditions and ctx.entry is not None and is_reported_suspended(ctx.entry.object):
             await suspension_report.clear(ctx)
-        return await self.reconcile(ctx, request)
+        if self._is_blocking:
+            return await call_in_thread(ctx, cast(BlockingReconcile, self.reconcile), request)
+        return await cast(AsyncReconcile, self.reconcile)(ctx, request)
 
     async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
         """Writes the collected status of a reconcile. Only a successful one updates `observedGeneration`."""
@@ -540,12 +557,15 @@ class Controller:
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Runs a blocking function in one of the controller's threads."""
-        if self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
+        return await self._threads.run(lambda call: function(*args), abandons=True)
 
-            self._threads = ThreadPoolExecutor(self.options.threads, thread_name_prefix=self.name)
-        context = copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: context.run(function, *args))
+    async def run_blocking(self, function: Callable[[ThreadCall], T]) -> T:
+        """Runs a `def` function of the author in a thread. There are as many threads as concurrent reconciles."""
+        return await self._blocking.run(function)
+
+    def line_in_thread(self, task: "asyncio.Task[Any]") -> str:
+        """Returns the line that a task runs in a thread, and the name of the thread; empty without one."""
+        return self._blocking.line_of(task) or self._threads.line_of(task)
 
     def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
         """Returns the client of a reconcile for a cluster, with cached reads."""

@@ -12,13 +12,17 @@ from setpoint.controller.ratelimit import RateLimiter
 from setpoint.controller.request import Request, Result
 from setpoint.controller.source import Source
 from setpoint.controller.suspension import suspension_reason
+from setpoint.controller.sync_context import SyncContext
 from setpoint.controller.tracing import Tracer
 from setpoint.controller.watch import Owned, Watch, for_none
 
 if TYPE_CHECKING:
     from setpoint.controller.run_record import ReconcileRecord
 
-Reconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
+AsyncReconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
+# A `def` function runs in a thread.
+BlockingReconcile: TypeAlias = Callable[[SyncContext, Request], "Result | None"]
+Reconcile: TypeAlias = AsyncReconcile | BlockingReconcile
 
 
 class ReconcileObserver(Protocol):
@@ -80,7 +84,7 @@ class Options:
     predicates: Sequence[Predicate] = ()
     # The watched namespaces; empty: all.
     namespaces: Sequence[str] = ()
-    # The number of concurrent reconciles; there is never more than one per object.
+    # The number of concurrent reconciles, and of threads for `def` functions; there is never more than one per object.
     concurrency: int = 1
     # The number of threads for blocking functions (`ctx.in_thread`); created on first use.
     threads: int = 4

@@ -5,6 +5,7 @@ One task watches all reconciles of a controller, so that a reconcile costs only 
 
 import asyncio
 import logging
+from collections.abc import Callable
 from types import CoroutineType, FrameType
 from typing import Any, NamedTuple
 
@@ -28,7 +29,11 @@ class Watched(NamedTuple):
 class Watchdog:
     """Watches the reconciles of one controller, which all have the same timeout."""
 
-    def __init__(self, clock: Clock, seconds: float | None) -> None:
+    def __init__(
+        self, clock: Clock, seconds: float | None, line_in_thread: "Callable[[asyncio.Task[Any]], str] | None" = None
+    ) -> None:
+        """Creates the watchdog. `line_in_thread` returns the line that a task runs in a thread; empty for none."""
+        self._line_in_thread = line_in_thread
         self._clock = clock
         self._seconds = seconds
         # In the order of their starts, and thus of their deadlines.
@@ -69,12 +74,13 @@ class Watchdog:
         for found in list(self._watched.values()):
             if found.deadline > now:
                 return
+            line = self._line_in_thread(found.task) if self._line_in_thread is not None else ""
             _log.error(
-                "%s %s: the reconcile exceeded its timeout of %g s and is cancelled; waiting at %s",
+                "%s %s: the reconcile exceeded its timeout of %g s and is cancelled; %s",
                 found.run.controller,
                 found.run.request,
                 self._seconds,
-                where(found.task),
+                f"running {line}" if line else f"waiting at {where(found.task)}",
             )
             del self._watched[found.run.id]
             self._expired[found.run.id] = found

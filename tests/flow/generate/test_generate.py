@@ -24,6 +24,7 @@ from setpoint.api.core.v1 import ConfigMap, Secret
 from setpoint.controller.context import Context
 from setpoint.controller.rbac import rules
 from setpoint.controller.request import Requeue
+from setpoint.controller.sync_context import SyncContext
 from setpoint.flow.fsm.results import Fail, Wait
 from setpoint.flow.generate import child
 from setpoint.objects.tree import Object
@@ -44,7 +45,7 @@ async def streamed(ctx: Context, parent: App, status: AppStatus) -> AsyncIterato
         yield each
 
 
-def yielded(ctx: Context, parent: App, status: AppStatus) -> Iterator[ConfigMap]:
+def yielded(ctx: SyncContext, parent: App, status: AppStatus) -> Iterator[ConfigMap]:
     yield from listed(parent, status)
 
 

@@ -21,6 +21,7 @@ from setpoint.controller.handler import mapped
 from setpoint.controller.manager import Manager
 from setpoint.controller.related_sources import Everyone, UsedBy
 from setpoint.controller.request import Request
+from setpoint.controller.sync_context import SyncContext
 from setpoint.controller.timers import Channel
 from setpoint.controller.watch import Watch
 from setpoint.flow.fsm.results import Wait
@@ -29,7 +30,7 @@ from setpoint.plane import ControlPlane
 from setpoint.schema.types import ObjectMeta
 
 
-def looks(ctx: Context, parent: App, status: AppStatus) -> Iterator[Object]:
+def looks(ctx: SyncContext, parent: App, status: AppStatus) -> Iterator[Object]:
     """A plain generator, which cannot wait."""
     used = ctx.lookup(Secret, parent.spec.uses, "default")
     if used is None:
@@ -173,7 +174,7 @@ async def test_what_concerns_all_has_each_parent_rendered_once_however_much_is_s
 
 @pytest.mark.feature("E20", "E18")
 async def test_what_is_looked_up_in_another_cluster_brings_a_parent_of_this_one_back(world: World) -> None:
-    def renders(ctx: Context, parent: App, status: AppStatus) -> Iterator[Object]:
+    def renders(ctx: SyncContext, parent: App, status: AppStatus) -> Iterator[Object]:
         found = ctx.lookup(CONFIG_MAP, "paint", "default", cluster="north")
         yield config_map("a", found["data"]["text"] if found else "none")
 

@@ -9,6 +9,7 @@ from tests.flow.generate.worlds import APP, App, AppStatus, World, app, conditio
 from setpoint.api.core.v1 import Secret
 from setpoint.api.meta.v1 import Condition
 from setpoint.controller.context import Context
+from setpoint.controller.sync_context import SyncContext
 from setpoint.flow.fsm.results import Fail, Wait
 from setpoint.flow.generate import status_of
 from setpoint.objects.errors import Conflict
@@ -132,7 +133,7 @@ async def test_conditions_of_the_apis_own_type_are_set_and_read(world: World) ->
 
 @pytest.mark.feature("E18", "E10")
 async def test_a_status_follows_what_was_looked_up(world: World) -> None:
-    def seen(ctx: Context, parent: Object, status: Object) -> None:
+    def seen(ctx: SyncContext, parent: Object, status: Object) -> None:
         status["seen"] = "yes" if ctx.lookup(Secret, "paint", "default") else "no"
 
     world.run(status_of(APP, reads=[Secret])(seen))

@@ -7,6 +7,7 @@ from tests.session.controllers.hosting_app import greeting, hosted_app, program
 from setpoint.client.patches import merge
 
 FILE = "controllers/greet.py"
+REMEDY = "define the function with `def` instead of `async def`, or use `await ctx.in_thread(…)` there"
 TALKS = """
 import logging
 
@@ -91,12 +92,11 @@ async def test_a_controller_that_blocks_is_named_and_others_go_on(tmp_path: Path
         await app.client.create(greeting("first", to="block"))
         told = await app.until(lambda: app.events("ControllerBlocks"))
         assert told == [
-            f"Warning: greeting blocks its worker process while reconciling default/first at {FILE}:30: use `await` "
-            "and asyncio there, or `await ctx.in_thread(…)`"
+            f"Warning: greeting blocks its worker process while reconciling default/first at {FILE}:30: {REMEDY}"
         ]
         row = await app.note("greeting", "has been blocking its worker process for ")
         assert row["state"] == "Blocked"
-        assert row["note"].endswith(f" s at {FILE}:30: use `await` and asyncio there, or `await ctx.in_thread(…)`")
+        assert row["note"].endswith(f" s at {FILE}:30: {REMEDY}")
         metadata = {"name": "meanwhile", "namespace": "default"}
         await app.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
         await app.logged("other", "saw meanwhile")

@@ -96,7 +96,7 @@ def publish(site: Site, status: SiteStatus) -> Iterator[dict[str, Any]]:
 
 
 @sp.status_of(Site, condition="Ready", reads=[Service, ExecutableReplicaSet])
-def is_ready(ctx: sp.Context, site: Site, status: SiteStatus) -> None:
+def is_ready(ctx: sp.SyncContext, site: Site, status: SiteStatus) -> None:
     """Asked again whenever something that it looked up has changed."""
     service = ctx.lookup(Service, site.metadata.name)
     where = service.status if service is not None else None

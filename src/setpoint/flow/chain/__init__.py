@@ -14,8 +14,18 @@ or any controller, for each matching kind.
 
 from setpoint.flow.chain.chain import Chain
 from setpoint.flow.chain.each_kind import EachKind
-from setpoint.flow.chain.handler import ChainHandler, Gone, HandlerContext, Skip
+from setpoint.flow.chain.handler import ChainHandler, Gone, HandlerContext, Skip, SyncHandlerContext
 from setpoint.flow.chain.order import RegistrationError
 from setpoint.flow.chain.register import registration
 
-__all__ = ["Chain", "ChainHandler", "EachKind", "Gone", "HandlerContext", "RegistrationError", "Skip", "registration"]
+__all__ = [
+    "Chain",
+    "ChainHandler",
+    "EachKind",
+    "Gone",
+    "HandlerContext",
+    "RegistrationError",
+    "Skip",
+    "SyncHandlerContext",
+    "registration",
+]

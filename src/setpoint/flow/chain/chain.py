@@ -157,7 +157,7 @@ class Chain(Controller, Registrar[Obj]):
         self._arrange()
         for handler in handlers:
             handler.active = True
-            handler.reset(self.clock)
+            handler.reset(self.clock, self.line_in_thread)
             if self.working:
                 handler.start()
         if self._attached:
@@ -269,7 +269,7 @@ class Chain(Controller, Registrar[Obj]):
         # The backoff of failed reads, which are not the failure of a handler.
         self.reading = Exponential()
         for handler in self.order:
-            handler.reset(self.clock)
+            handler.reset(self.clock, self.line_in_thread)
 
     def work(self) -> None:
         super().work()

@@ -1,4 +1,4 @@
-"""One handler of a chain: a named coroutine function with its state.
+"""One handler of a chain: a named function with its state. A `def` function runs in a thread.
 
 A handler has its own backoff, timeout and metrics. Tests can call a handler like the decorated function. A handler can
 be removed from its chain at any time; the removal waits for running calls.
@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from setpoint.client.kinds import Obj
 from setpoint.controller.context import Context, ContextHost
 from setpoint.controller.ratelimit import Exponential, RateLimiter
 from setpoint.controller.run_record import ReconcileRecord
 from setpoint.controller.status import Status
+from setpoint.controller.sync_context import SyncContext, is_blocking
+from setpoint.controller.threads import ThreadCall
 from setpoint.controller.watchdog import Watchdog, Watched
 from setpoint.objects.clock import Clock
 from setpoint.objects.metrics import Histogram
@@ -109,6 +111,28 @@ class HandlerContext(Context):
         return self._outer.status
 
 
+class SyncHandlerContext(SyncContext):
+    """The context of one call of a `def` handler, which runs in a thread.
+
+    def label_zone(ctx: SyncHandlerContext, node: Node) -> Node | None:
+        ctx.requeue_after(600)
+        return None
+    """
+
+    _ctx: HandlerContext
+
+    def __init__(self, ctx: HandlerContext, call: ThreadCall) -> None:
+        super().__init__(ctx, call)
+
+    @property
+    def handler(self) -> "ChainHandler[Any]":
+        return self._ctx.handler
+
+    def requeue_after(self, seconds: float) -> None:
+        """Calls this handler, and those that come after it, again after some seconds. The earliest call counts."""
+        self._ctx.requeue_after(seconds)
+
+
 class HandlerChain(Protocol):
     """The chain of a handler."""
 
@@ -122,14 +146,17 @@ class HandlerChain(Protocol):
     def drop(self, handler: "ChainHandler[Any]") -> None: ...
 
 
+# The function of a handler.
+Function: TypeAlias = Callable[[HandlerContext, A], Awaitable[Any]] | Callable[[SyncHandlerContext, A], Any]
+
+
 class ChainHandler(Generic[A]):
     """A handler. `await handler.remove()`, or the end of `async with handler`, removes the handler from its chain."""
 
-    def __init__(
-        self, chain: HandlerChain, function: Callable[[HandlerContext, A], Awaitable[Any]], settings: Settings
-    ) -> None:
+    def __init__(self, chain: HandlerChain, function: Function[A], settings: Settings) -> None:
         self.chain = chain
         self.function = function
+        self.is_blocking = is_blocking(function)
         self.settings = settings
         self.name = settings.name
         # True while the handler takes part: false before the end of a registration, and after its removal.
@@ -142,7 +169,7 @@ class ChainHandler(Generic[A]):
         self.limiter: RateLimiter = settings.backoff()
         self.watchdog: Watchdog | None = None
 
-    def __call__(self, ctx: HandlerContext, obj: A) -> Awaitable[Any]:
+    def __call__(self, ctx: Any, obj: A) -> Any:
         return self.function(ctx, obj)
 
     def __repr__(self) -> str:
@@ -169,10 +196,10 @@ class ChainHandler(Generic[A]):
 
     # Called by the chain.
 
-    def reset(self, clock: Clock) -> None:
+    def reset(self, clock: Clock, line_in_thread: "Callable[[asyncio.Task[Any]], str]") -> None:
         """Resets the state at the start of the chain."""
         self.limiter = self.settings.backoff()
-        self.watchdog = Watchdog(clock, self.settings.timeout)
+        self.watchdog = Watchdog(clock, self.settings.timeout, line_in_thread)
 
     def start(self) -> None:
         """Starts the watchdog of its calls."""

@@ -7,7 +7,6 @@ async with nodes.registration() as new:
     @new.on_change("first", after=["second"]) ...
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -15,12 +14,27 @@ from typing import Any, Generic, TypeAlias
 
 from setpoint.client.kinds import Obj
 from setpoint.controller.ratelimit import Exponential, RateLimiter
-from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, Gone, HandlerChain, HandlerContext, Settings
+from setpoint.flow.chain.handler import (
+    DELETE,
+    REMOVE,
+    ChainHandler,
+    Function,
+    Gone,
+    HandlerChain,
+    HandlerContext,
+    Settings,
+    SyncHandlerContext,
+)
 from setpoint.flow.chain.order import RegistrationError
 from setpoint.objects.names import qualified_name
 
-OnChange: TypeAlias = Callable[[HandlerContext, Obj], Awaitable[Obj | None]]
-OnDelete: TypeAlias = Callable[[HandlerContext, Gone[Obj]], Awaitable[None]]
+# A `def` function runs in a thread.
+OnChange: TypeAlias = (
+    Callable[[HandlerContext, Obj], Awaitable[Obj | None]] | Callable[[SyncHandlerContext, Obj], Obj | None]
+)
+OnDelete: TypeAlias = (
+    Callable[[HandlerContext, Gone[Obj]], Awaitable[None]] | Callable[[SyncHandlerContext, Gone[Obj]], None]
+)
 
 # The default timeout of a call, as for a reconcile.
 TIMEOUT_SECONDS = 300.0
@@ -121,17 +135,15 @@ class Registrar(ABC, Generic[Obj]):
         )
         return lambda function: self._register(function, settings)
 
-    def _register(
-        self, function: Callable[[HandlerContext, Any], Awaitable[Any]], settings: Settings
-    ) -> ChainHandler[Any]:
+    def _register(self, function: Function[Any], settings: Settings) -> ChainHandler[Any]:
         if not settings.name:
             raise RegistrationError("a handler needs a name: on_change('label-zone')")
         if settings.timeout is not None and settings.timeout <= 0:
             raise RegistrationError(f"{settings.name}: timeout must be greater than 0, or None for no limit")
         if isinstance(settings.after, str) or not all(settings.after):
             raise RegistrationError(f"{settings.name}: `after` must be a list of handler names")
-        if not any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
-            raise TypeError(f"the handler {settings.name} is not a coroutine function: define it with `async def`")
+        if not callable(function):
+            raise TypeError(f"the handler {settings.name} is not a function: define it with `async def` or `def`")
         handler: ChainHandler[Any] = ChainHandler(self._chain(), function, settings)
         self._add_handler(handler)
         return handler

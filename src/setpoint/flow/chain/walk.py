@@ -21,8 +21,17 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.recording_client import metadata_of
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CONFLICT, ERROR, REQUEUE, SUCCESS, TERMINAL, TIMEOUT, ReconcileRecord
+from setpoint.controller.sync_context import call_in_thread
 from setpoint.flow.chain.finalizers import change_finalizers, finalizers_of, is_terminating
-from setpoint.flow.chain.handler import CHANGE, DELETE, REMOVE, Gone, HandlerContext, Skip
+from setpoint.flow.chain.handler import (
+    CHANGE,
+    DELETE,
+    REMOVE,
+    Gone,
+    HandlerContext,
+    Skip,
+    SyncHandlerContext,
+)
 from setpoint.flow.chain.todo import AnyHandler, Due, Todo
 from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
 from setpoint.schema.types.frozen import freeze
@@ -236,7 +245,10 @@ class ChainReconcile:
         error: Exception | None = None
         cancelled: asyncio.CancelledError | None = None
         try:
-            returned = await handler.function(ctx, obj)
+            if handler.is_blocking:
+                returned = await call_in_thread(ctx, handler.function, obj, context=SyncHandlerContext)
+            else:
+                returned = await handler(ctx, obj)
             if handler.settings.event != DELETE:
                 returned = self._check_identity(obj, returned)
         except asyncio.CancelledError as raised:

@@ -1,17 +1,21 @@
-"""A state: a coroutine function, and the condition that reports its result."""
+"""A state: a function, and the condition that reports its result. A `def` function runs in a thread."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, Union
 
 from setpoint.controller.context import Context
+from setpoint.controller.sync_context import SyncContext, is_blocking
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Fail, Wait, check_reason
 
 # The return value of a state: the next state, or the end of the walk.
 Next: TypeAlias = Union["State", Done, Wait, Fail, "Note", type[Done]]
 # Called with the context, a copy of the object with a mutable status, and the collector of outputs.
-Function: TypeAlias = Callable[[Context, Any, Outputs], Awaitable[Next]]
+AsyncFunction: TypeAlias = Callable[[Context, Any, Outputs], Awaitable[Next]]
+BlockingFunction: TypeAlias = Callable[[SyncContext, Any, Outputs], Next]
+Function: TypeAlias = AsyncFunction | BlockingFunction
 
 
 @dataclass(eq=False, frozen=True, kw_only=True)
@@ -42,6 +46,11 @@ class State:
     def name(self) -> str:
         """The name of its function, for display."""
         return getattr(self.function, "__name__", self.condition)
+
+    @cached_property
+    def is_blocking(self) -> bool:
+        """True for a `def` function, which runs in a thread."""
+        return is_blocking(self.function)
 
     def __repr__(self) -> str:
         return f"<state {self.condition}>"

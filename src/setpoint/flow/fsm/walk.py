@@ -3,16 +3,17 @@
 A walk changes only outputs. Its results are in `steps`, which `report` converts to conditions.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from setpoint.controller.context import Context
 from setpoint.controller.request import Requeue, TerminalError
+from setpoint.controller.sync_context import call_in_thread
 from setpoint.controller.tracing import Tracer
 from setpoint.flow.fsm.fsm_metrics import Measures
 from setpoint.flow.fsm.members import Members
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Fail, Failed, Wait
-from setpoint.flow.fsm.state import Note, State
+from setpoint.flow.fsm.state import AsyncFunction, BlockingFunction, Next, Note, State
 from setpoint.flow.result import PruneWithheld
 from setpoint.objects.clock import timeout
 from setpoint.objects.errors import ApplyConflict, Conflict
@@ -122,10 +123,10 @@ class StateWalk:
     async def _call(self, state: State, out: Outputs) -> State | None:
         try:
             if state.timeout is None:
-                result = await state.function(self._ctx, self._object, out)
+                result = await self._result_of(state, out)
             else:
                 async with timeout(self._ctx.clock, state.timeout):
-                    result = await state.function(self._ctx, self._object, out)
+                    result = await self._result_of(state, out)
             result = Done() if result is Done else result
             if not isinstance(result, State | Done | Wait | Fail | Note):
                 what = "None" if result is None else f"a {type(result).__name__}"
@@ -145,6 +146,11 @@ class StateWalk:
             self._stop(state, _is_conflict(error) or ERROR, error)
             return None
         return await self._conclude(state, result, out)
+
+    async def _result_of(self, state: State, out: Outputs) -> Next:
+        if state.is_blocking:
+            return await call_in_thread(self._ctx, cast(BlockingFunction, state.function), self._object, out)
+        return await cast(AsyncFunction, state.function)(self._ctx, self._object, out)
 
     async def _conclude(self, state: State, result: "State | Done | Wait | Fail | Note", out: Outputs) -> State | None:
         if isinstance(result, Fail):

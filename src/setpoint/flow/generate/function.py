@@ -1,17 +1,19 @@
 """The function of a handler: its arguments, and the collection of its results.
 
 The function is called with the object and a mutable status, preceded by the context if there is a third parameter. The
-function may be a generator or an async generator, or return an iterable or an awaitable of one. A
-`Result(requeue_after=...)` among the children requests another call after some seconds.
+function may be a generator or an async generator, or return an iterable or an awaitable of one. A `def` function runs
+in a thread, with a `SyncContext`. A `Result(requeue_after=...)` among the children requests another call after some
+seconds.
 """
 
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from setpoint.client.kinds import AnyObject, ref_of
 from setpoint.controller.context import Context
 from setpoint.controller.request import Result, TerminalError
+from setpoint.controller.sync_context import SyncContext, is_blocking
 from setpoint.schema.types import Resource
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -34,13 +36,19 @@ class Function:
             parameters = ", ".join(each.name for each in wanted) or "no arguments"
             raise TypeError(f"{self.name} takes {parameters}: expected (parent, status) or (ctx, parent, status)")
         self._with_context = len(wanted) == _WITH_CONTEXT
+        self._is_blocking = is_blocking(function)
 
-    def call(self, ctx: Context, obj: Any, status: Any) -> Any:
-        return self.function(ctx, obj, status) if self._with_context else self.function(obj, status)
+    def _call(self, ctx: Context | SyncContext, obj: Any, status: Any) -> Any:
+        found = self.function(ctx, obj, status) if self._with_context else self.function(obj, status)
+        # An iterator runs where its function was called.
+        return list(found) if isinstance(found, Iterator) else found
 
     async def answer(self, ctx: Context, obj: Any, status: Any) -> Any:
-        """Calls the function and awaits the result if necessary."""
-        found = self.call(ctx, obj, status)
+        """Calls the function, in a thread if defined with `def`, and awaits the result if necessary."""
+        if self._is_blocking:
+            found = await ctx.run_blocking(lambda call: self._call(SyncContext(ctx, call), obj, status))
+        else:
+            found = self._call(ctx, obj, status)
         return await found if isinstance(found, Awaitable) else found
 
     async def children(self, ctx: Context, parent: Any, status: Any) -> tuple[list[AnyObject], float | None]:

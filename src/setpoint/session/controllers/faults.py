@@ -2,28 +2,11 @@
 
 import os
 import sys
-import sysconfig
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 
-_PACKAGE = str(Path(__file__).parents[2])
-# The directories of Python and installed packages.
-_INSTALLED = tuple(
-    f"{os.path.realpath(path)}{os.sep}"
-    for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
-
-
-def is_own(file: str | None) -> bool:
-    """Returns True if the file belongs to the project: not to Python, an installed package, or Setpoint."""
-    if not file or file.startswith("<"):
-        return False
-    path = os.path.realpath(file)
-    if path.startswith((*_INSTALLED, f"{_PACKAGE}{os.sep}")):
-        return False
-    return not any(part.endswith("-packages") for part in path.split(os.sep))
+from setpoint.controller.project_code import is_own, shown
 
 
 def project_files() -> list[str]:
@@ -47,13 +30,6 @@ def place_of(trace: TracebackType | None, directory: Path) -> str:
     return f"{shown(own[-1].filename, directory)}:{own[-1].lineno}" if own else ""
 
 
-def frames(innermost: FrameType | None) -> Iterator[FrameType]:
-    """Yields the frames of a stack, innermost first."""
-    while innermost is not None:
-        yield innermost
-        innermost = innermost.f_back
-
-
 def _message(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -64,10 +40,3 @@ def _message(error: BaseException) -> str:
         return _message(error.exceptions[0])
     text = " ".join(str(error).split())
     return f"{name}: {text}" if text else name
-
-
-def shown(file: str, directory: Path) -> str:
-    """Returns the path of a file relative to the project's directory, if below."""
-    path = os.path.realpath(file)
-    base = f"{os.path.realpath(directory)}{os.sep}"
-    return path.removeprefix(base)

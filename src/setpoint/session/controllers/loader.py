@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import Declaration, controller_of, declaration_of
+from setpoint.controller.project_code import is_own
 from setpoint.schema.types.resource import Resource
-from setpoint.session.controllers.faults import error_text, is_own
+from setpoint.session.controllers.faults import error_text
 
 if TYPE_CHECKING:
     from setpoint.controller.webhook.admission import AdmissionWebhook  # most programs have no webhooks

@@ -21,6 +21,7 @@ from setpoint.client.loop import loop_factory
 from setpoint.client.options import Options
 from setpoint.client.transport import TransportError
 from setpoint.controller.controller import Controller
+from setpoint.controller.loop_monitor import Block, LoopMonitor
 from setpoint.controller.manager import Manager
 from setpoint.controller.options import ReconcileObserver
 from setpoint.controller.overview import BLOCKED, LOADING, STOPPED, Row, overview
@@ -32,10 +33,10 @@ from setpoint.objects.errors import APIError
 from setpoint.session.controllers import crd_installation, output
 from setpoint.session.controllers.channel import Channel
 from setpoint.session.controllers.faults import error_text, project_files
-from setpoint.session.controllers.lag import Lag
 from setpoint.session.controllers.loader import Contents, LoadError, load
 from setpoint.session.controllers.messages import (
     Begin,
+    Blocked,
     Failed,
     Loaded,
     PrintedLine,
@@ -65,7 +66,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._controllers: list[Controller] = []
         self._manager: Manager | None = None
-        self._lag: Lag | None = None
+        self._monitor: LoopMonitor | None = None
 
     async def run(self, program: Contents) -> None:
         """Runs the controllers until stopped."""
@@ -110,15 +111,17 @@ class Worker:
         return self._started.is_set()
 
     async def _work(self, client: Client, program: Contents) -> None:
-        manager = self._manager = Manager(client, controllers=program.controllers, preflight=self._begin.reports_runs)
+        manager = self._manager = Manager(
+            client, controllers=program.controllers, preflight=self._begin.reports_runs, watchdog=False
+        )
         for controller in manager.controllers:
             controller.observer = _Watching(controller, controller.observer, self._ran)
-        self._lag = Lag(self._clock, self._directory, self._channel.send)
-        self._lag.start()
+        self._monitor = LoopMonitor(self._clock, self._directory, self._blocked)
+        self._monitor.start()
         try:
             await manager.run(self._stopped)
         finally:
-            self._lag.stop()
+            self._monitor.stop()
 
     # Incoming messages. Called in another thread, because the loop may be blocked.
 
@@ -164,13 +167,16 @@ class Worker:
 
     def _row(self, controller: Controller) -> Row:
         row = overview(controller)
-        notes = [self._lag.note(controller.name) if self._lag is not None else "", row.note]
+        notes = [self._monitor.note(controller.name) if self._monitor is not None else "", row.note]
         state = LOADING if row.state == STOPPED else row.state
-        if self._lag is not None and self._lag.blocks(controller.name):
+        if self._monitor is not None and self._monitor.blocks(controller.name):
             state = BLOCKED
         return msgspec.structs.replace(row, state=state, note="; ".join(filter(None, notes)), module=self._begin.module)
 
     # Outgoing messages
+
+    def _blocked(self, block: Block, seconds: float) -> None:
+        self._channel.send(Blocked(block.controller, block.object, block.where, seconds))
 
     def _ran(self, controller: Controller, run: ReconcileRecord) -> None:
         error = run.error if run.result not in (CANCELLED, CONFLICT) else None

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import msgspec
 
+from setpoint.controller.loop_monitor import REMEDY
 from setpoint.controller.overview import FAILED, LOADING, Row
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.reconcile_report import Reconciled, ReconcileQuery
 from setpoint.session.controllers.entry import EntryPoint
-from setpoint.session.controllers.lag import REMEDY
 from setpoint.session.controllers.messages import Begin, Blocked, PrintedLine, Ran, Refused, StatusAnswer
 from setpoint.session.controllers.program import Program
 

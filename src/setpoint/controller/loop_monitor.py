@@ -1,6 +1,7 @@
 """Detects blocked event loops: a thread checks every second that the loop runs, and locates the blocking code."""
 
 import asyncio
+import logging
 import sys
 import threading
 from collections.abc import Callable
@@ -8,14 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from setpoint.controller.controller import Controller
+from setpoint.controller.project_code import frames, is_own, shown
 from setpoint.objects.clock import Clock
-from setpoint.session.controllers.faults import frames, is_own, shown
-from setpoint.session.controllers.messages import Blocked
 
 LOOK_SECONDS = 1.0
 # The time for which a past block is still reported.
 REMEMBER_SECONDS = 60.0
-REMEDY = "use `await` and asyncio there, or `await ctx.in_thread(…)`"
+REMEDY = "define the function with `def` instead of `async def`, or use `await ctx.in_thread(…)` there"
+
+_log = logging.getLogger(__name__)
 
 
 class Block(NamedTuple):
@@ -28,15 +30,34 @@ class Block(NamedTuple):
     until: float | None = None
 
 
-class Lag:
-    """Monitors the loop of the creating thread. Calls `notify` from another thread."""
+def log_block(block: Block, seconds: float) -> None:
+    """Logs a block, with the file, the line and the remedy."""
+    about = f"{block.controller} {block.object} " if block.controller else ""
+    at = f" at {block.where}" if block.where else ""
+    _log.warning("%sblocks the event loop for %.1f s%s: %s", about, seconds, at, REMEDY)
 
-    def __init__(self, clock: Clock, directory: Path, notify: Callable[[Blocked], None]) -> None:
+
+class LoopMonitor:
+    """Monitors the loop of the creating thread. Calls `notify` with a block and its seconds so far, in another thread.
+
+    monitor = LoopMonitor(clock, Path.cwd())
+    monitor.start()
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        directory: Path,
+        notify: Callable[[Block, float], None] = log_block,
+        *,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
         self._clock, self._directory, self._notify = clock, directory, notify
+        self._look_seconds = look_seconds
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._monitor, name="setpoint-lag", daemon=True)
+        self._thread = threading.Thread(target=self._monitor, name="setpoint-loop-monitor", daemon=True)
         self.last: Block | None = None
 
     def start(self) -> None:
@@ -63,20 +84,20 @@ class Lag:
         return f"blocked its worker process for {block.until - block.since:.1f} s{at}: {REMEDY}"
 
     def _monitor(self) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
+        while not self._ended.wait(self._look_seconds):
             turned, since = threading.Event(), self._clock.monotonic()
             try:
                 self._loop.call_soon_threadsafe(turned.set)
             except RuntimeError:
                 return  # the loop is closed
-            if turned.wait(LOOK_SECONDS):
+            if turned.wait(self._look_seconds):
                 continue
             block = self._where(since)
             is_ours = block.controller or block.where  # otherwise the machine is overloaded
-            if is_ours:
+            if is_ours and not self._ended.is_set():
                 self.last = block
-                self._notify(Blocked(block.controller, block.object, block.where, self._clock.monotonic() - since))
-            while not turned.wait(LOOK_SECONDS):
+                self._notify(block, self._clock.monotonic() - since)
+            while not turned.wait(self._look_seconds):
                 if self._ended.is_set():
                     return
             if is_ours:
