@@ -121,6 +121,14 @@ class SocketTransport(Protocol):
         TransportError, Refused."""
 
 
+@runtime_checkable
+class MovableTransport(Protocol):
+    """A transport that can be used in the event loops of several threads, each with its own instance."""
+
+    async def for_other_loop(self) -> Transport:
+        """Returns a transport to the same server for the event loop of another thread."""
+
+
 class Refused(Exception):  # noqa: N818 - named for the event
     """The server refused to open a WebSocket."""
 

@@ -4,21 +4,23 @@ The rules and constants are client-go's. Clocks of different machines are never 
 this process has seen no change for its full duration. The end of a term differs from client-go: a leader that cannot
 renew in time does not exit the process. Its work is cancelled, all of its tasks are awaited, and the replica stands by
 again. Pending writes are fenced: a write request is refused locally once the term may be over, so that a process that
-was paused for minutes only steps down when resumed (`Fence`).
+was paused for minutes only steps down when resumed (`Fence`). The lease is renewed in a thread, so that a call that
+blocks the event loop for less than the renew deadline does not end the term (`lease_renewal`).
 """
 
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from setpoint.client.client import Client
 from setpoint.client.transport import Answer, Call, Socket, Stream, Transport, TransportError
 from setpoint.controller.forward_transport import Forwarding
+from setpoint.controller.lease_renewal import LeaseRenewal, LoopPulse, client_for_thread
 from setpoint.objects.clock import Clock, timeout
 from setpoint.objects.errors import APIError, Forbidden, NotFound
 from setpoint.objects.ids import Ids, SystemIds
@@ -208,8 +210,9 @@ class Elector:
         self._leading = True
         self._open_fence()
         self._notify(True)
+        # Before the work, whose first step may block the loop.
+        renewing = asyncio.ensure_future(await self._renewal())
         working = asyncio.ensure_future(work())
-        renewing = asyncio.ensure_future(self._renew())
         has_ended = False
         try:
             await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
@@ -245,12 +248,20 @@ class Elector:
 
     async def _acquire(self) -> None:
         """Waits until this replica holds the lease."""
-        while not await self._try(self.config.renew_seconds):
+        while not await self._try(self._client, self.config.renew_seconds):
             retry = self.config.retry_seconds
             await self._clock.sleep(retry + retry * JITTER * self._ids.random())
 
-    async def _renew(self) -> None:
-        """Renews the lease. Returns when the renewal failed for too long, or another replica holds the lease."""
+    async def _renewal(self) -> Coroutine[Any, Any, None]:
+        """Returns the coroutine that waits for the loss of the lease, which is renewed from now on."""
+        client = await client_for_thread(self._client)
+        if client is None:
+            return self._renew(self._client, lambda: False)
+        return LeaseRenewal(client, self._renew, LoopPulse(self._clock, self.config.renew_seconds)).wait()
+
+    async def _renew(self, client: Client, is_hung: Callable[[], bool]) -> None:
+        """Renews the lease. Returns when the renewal failed for too long, another replica holds the lease, or the event
+        loop of the work hangs."""
         retry = self.config.retry_seconds
         while True:
             await self._clock.sleep(retry)
@@ -259,7 +270,12 @@ class Elector:
                 left = min(deadline - self._clock.monotonic(), self.fence.seconds)
                 if left <= 0:
                     return
-                if await self._try(left):
+                if is_hung():
+                    self.fence.close()
+                    why = "%s gives up the lease %s: the event loop was blocked for more than %g s"
+                    _log.error(why, self.identity, self._place, self.config.renew_seconds)
+                    return
+                if await self._try(client, left):
                     break
                 if self.leader != self.identity:
                     return
@@ -270,12 +286,12 @@ class Elector:
         # sent. Half of the time between giving up and that moment is left for pending requests.
         self.fence.open(self._renewed_at + (self.config.lease_seconds + self.config.renew_seconds) / 2)
 
-    async def _try(self, seconds: float) -> bool:
+    async def _try(self, client: Client, seconds: float) -> bool:
         """Tries to acquire or renew the lease within the given seconds. True if this replica holds the lease."""
         patience = min(max(1.0, self.config.renew_seconds / 2), seconds)
         try:
             async with timeout(self._clock, patience):
-                return await self._acquire_or_renew()
+                return await self._acquire_or_renew(client)
         except Forbidden as error:
             self._report_forbidden(error)
             return False
@@ -303,23 +319,23 @@ class Elector:
             self.namespace,
         )
 
-    async def _acquire_or_renew(self) -> bool:
+    async def _acquire_or_renew(self, client: Client) -> bool:
         sent_at = self._clock.monotonic()
         if self._leading and self._lease is not None and self.leader == self.identity:
             # Most renewals are a single request, because no other replica writes to the lease.
             with suppress(APIError):
-                return await self._write_lease(self._lease, sent_at)
+                return await self._write_lease(client, self._lease, sent_at)
             self.slow_paths += 1
             sent_at = self._clock.monotonic()
         try:
-            found = await self._client.get(LEASE, self.config.name, self.namespace)
+            found = await client.get(LEASE, self.config.name, self.namespace)
         except NotFound:
             metadata: Object = {"name": self.config.name, "namespace": self.namespace}
             if self.config.labels:
                 metadata["labels"] = dict(self.config.labels)
             api_version, _, kind = LEASE.rpartition("/")
             lease = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": self._next_spec({})}
-            self._observe(await self._client.create(lease))
+            self._observe(await client.create(lease))
             self._renewed(sent_at)
             return True
         if self._lease is None or found.get("spec") != self._lease.get("spec"):
@@ -327,15 +343,15 @@ class Elector:
         self._lease = found
         if self.leader not in ("", self.identity) and self._is_lease_valid:
             return False
-        return await self._write_lease(found, sent_at)
+        return await self._write_lease(client, found, sent_at)
 
-    async def _write_lease(self, lease: Object, sent_at: float) -> bool:
+    async def _write_lease(self, client: Client, lease: Object, sent_at: float) -> bool:
         """Writes this replica into the lease, if the lease is unchanged since the read."""
         metadata = {**lease["metadata"]}
         if self.config.labels:
             metadata["labels"] = {**(metadata.get("labels") or {}), **self.config.labels}
         mine = {**lease, "metadata": metadata, "spec": self._next_spec(lease.get("spec") or {})}
-        self._observe(await self._client.update(mine))
+        self._observe(await client.update(mine))
         self._renewed(sent_at)
         return True
 

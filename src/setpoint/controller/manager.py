@@ -16,11 +16,13 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +35,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller_of
 from setpoint.controller.health import Check, Health
 from setpoint.controller.leader import Elector, LeaderElection
+from setpoint.controller.loop_monitor import LoopMonitor
 from setpoint.controller.metrics import Metrics, WebhookMetrics
 from setpoint.controller.object_series import ObjectSeries
 from setpoint.controller.options import Settings
@@ -41,6 +44,7 @@ from setpoint.controller.pages import metrics_page, reconciles_page
 from setpoint.controller.recorder import Events
 from setpoint.controller.runnable import Background, Group, Runnable
 from setpoint.controller.tracing import Tracer, find_tracer, traced
+from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.errors import APIError
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.metrics import Collector
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
     from setpoint.server.edge.tls import Certificates
 
 GRACEFUL_SECONDS = 30.0
+# The environment variable that every pod has.
+_POD_VARIABLE = "KUBERNETES_SERVICE_HOST"
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +70,8 @@ class Manager:
     replica stands by, so that a new leader starts at once. `tracing` creates spans of reconciles and requests: an
     OpenTelemetry tracer, or True for the program's default tracer. `defaults` are settings (`concurrency`, `timeout`,
     `limiter`, ...) of declared controllers for values that the declaration does not set. `preflight` logs missing RBAC
-    rules at the start, without delaying the start.
+    rules at the start, without delaying the start. `watchdog` logs the line of code that blocks the event loop; by
+    default outside pods, where programs are developed.
 
         manager = Manager(client, controllers=[website], leader_election="websites", health=":8081")
         await manager.run()
@@ -86,6 +93,7 @@ class Manager:
         tracing: Tracer | bool = False,
         defaults: Settings | None = None,
         preflight: bool = True,
+        watchdog: bool | None = None,
         ids: Ids | None = None,
     ) -> None:
         """Creates the manager. Raises ValueError for invalid options."""
@@ -102,6 +110,7 @@ class Manager:
         self.warm = warm
         self._defaults = defaults
         self._preflight = preflight
+        self._watches_loop = _is_development(self.clock) if watchdog is None else watchdog
         self.elector: Elector | None = None
         if leader_election is not None:
             config = LeaderElection(leader_election) if isinstance(leader_election, str) else leader_election
@@ -203,6 +212,9 @@ class Manager:
         self._has_run = True
         electing: asyncio.Future[None] | None = None
         checking = asyncio.ensure_future(self._check_rights())
+        monitor = LoopMonitor(self.clock, Path.cwd()) if self._watches_loop else None
+        if monitor is not None:
+            monitor.start()
         try:
             for group in (self._servers, self._webhook_group, self._everywhere):
                 group.start()
@@ -223,6 +235,8 @@ class Manager:
             await self._stop(electing)
             await asyncio.gather(checking, return_exceptions=True)
             await self.events.flush()
+            if monitor is not None:
+                monitor.stop()
         if self._failure is not None:
             raise self._failure
 
@@ -382,6 +396,11 @@ class Manager:
     def _check_webhooks(self) -> None:
         if not self._webhook_group.is_running or not getattr(self._webhooks, "is_serving", True):
             raise RuntimeError("the webhooks are not served")
+
+
+def _is_development(clock: Clock) -> bool:
+    """Returns True outside pods, unless the time is simulated."""
+    return type(clock) is SystemClock and _POD_VARIABLE not in os.environ
 
 
 class _Run:

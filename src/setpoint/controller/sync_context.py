@@ -17,7 +17,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Coroutine
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, TypeVar
 
 from setpoint.client.kinds import Kind, Obj, metadata_of
@@ -32,6 +32,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.provenance import Cause
 
 T = TypeVar("T")
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType, type)
 
 
 class SyncContext:
@@ -202,14 +203,16 @@ def is_blocking(function: Any) -> bool:
     A lambda and a wrapper around a coroutine function are called in the event loop. A generator may block as well.
     """
     found = function
-    while isinstance(found, functools.partial):
-        found = found.func
-    found = inspect.unwrap(found)
-    if not isinstance(found, FunctionType | MethodType | BuiltinFunctionType | type):
-        found = getattr(type(found), "__call__", found)  # noqa: B004 - the method itself, not whether there is one
-    if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
-        return False
-    return getattr(found, "__name__", "") != "<lambda>"
+    while not inspect.iscoroutinefunction(found) and not inspect.isasyncgenfunction(found):
+        if isinstance(found, functools.partial):
+            found = found.func
+        elif hasattr(found, "__wrapped__"):
+            found = found.__wrapped__
+        elif isinstance(found, _FUNCTIONS) or not callable(found):
+            return getattr(found, "__name__", "") != "<lambda>"
+        else:
+            found = found.__call__
+    return False
 
 
 async def call_in_thread(

@@ -8,7 +8,7 @@ is checked before the request is sent.
 import asyncio
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias, TypeVar
 
 from setpoint.client.agent import user_agent as own_name
@@ -19,7 +19,15 @@ from setpoint.client.http.hijack import Hijacked
 from setpoint.client.http.pool import Pool
 from setpoint.client.http.upgrade import Upgrade
 from setpoint.client.http.websocket import WebSocket
-from setpoint.client.transport import Answer, Call, NoAnswerInTime, Socket, Stream, TransportError
+from setpoint.client.transport import (
+    Answer,
+    Call,
+    CredentialsError,
+    NoAnswerInTime,
+    Socket,
+    Stream,
+    TransportError,
+)
 
 # The maximum number of idle connections, the maximum number of concurrent requests (without streams), and the connect
 # timeout in seconds.
@@ -77,6 +85,17 @@ class HttpTransport:
         self._request_slots = asyncio.Semaphore(max_requests)
         self._pool: Pool[ssl.SSLContext | None] = Pool(_now, max_idle=MAX_IDLE)
         self._sockets: set[Upgrade] = set()
+
+    async def for_other_loop(self) -> "HttpTransport":
+        """Returns a transport to the same server for the event loop of another thread. The credentials are those of
+        this loop; while this loop is blocked, the last ones are used."""
+        credentials = None
+        if self._credentials is not None:
+            headers: Mapping[str, str] = {}
+            with suppress(TransportError):  # else the other transport asks for them when rejected
+                headers = await self._credentials(None)
+            credentials = _LoopCredentials(self._credentials, asyncio.get_running_loop(), headers)
+        return HttpTransport(self.endpoint, credentials=credentials, tls=self._tls, user_agent=self._user_agent)
 
     async def send(self, call: Call) -> Answer:
         if call.timeout is None:
@@ -256,6 +275,25 @@ class HttpTransport:
             if isinstance(error, TimeoutError) and not error.args:
                 why = f"no answer for {CONNECT_SECONDS:g} s"
             raise TransportError(f"cannot connect to {self.endpoint}: {why}", sent=False) from error
+
+
+class _LoopCredentials:
+    """Credentials from the event loop of another thread: their code may be bound to that loop."""
+
+    def __init__(self, credentials: Credentials, loop: asyncio.AbstractEventLoop, headers: Mapping[str, str]) -> None:
+        self._credentials, self._loop, self._headers = credentials, loop, headers
+
+    async def __call__(self, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        try:
+            refreshed = asyncio.run_coroutine_threadsafe(self._refresh(refused), self._loop)
+        except RuntimeError as error:
+            raise CredentialsError(f"no credentials: {error}") from None
+        if refused is not None and refused == self._headers:
+            await asyncio.wrap_future(refreshed)
+        return self._headers
+
+    async def _refresh(self, refused: Mapping[str, str] | None) -> None:
+        self._headers = await self._credentials(refused)
 
 
 def _now() -> float:

@@ -3,16 +3,20 @@
 A function takes the object as an instance of its class, or as a dict if the kind is given by name, and optionally a
 `Question` with the whole admission request. A function rejects the write by raising `Denied`, an API error or
 ValueError; a validating function may return warnings. A mutating function changes the object in place, or returns
-another. Any other exception is a bug: the write is rejected with a 500, and the process continues.
+another. Any other exception is a bug: the write is rejected with a 500, and the process continues. A `def` function
+runs in a thread, an `async def` function in the event loop.
 """
 
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
+from setpoint.controller.sync_context import is_blocking
+from setpoint.controller.threads import ThreadPool
 from setpoint.merge import jsonpatch, mergepatch
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupVersionKind
@@ -67,6 +71,15 @@ class Question:
         return self.request.dry_run
 
 
+class _Asked(NamedTuple):
+    """The question to a function: the object as sent, and as the function gets it."""
+
+    tree: Object
+    before: Object
+    object: Any
+    arguments: tuple[Any, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AdmissionWebhook:
     """An admission function for the objects of a kind, with its matching rules. See `validate` and `default`."""
@@ -86,37 +99,65 @@ class AdmissionWebhook:
         """Calls the decorated function directly."""
         return self.function(*arguments)
 
-    async def decide(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Returns the decision of the function. Never raises."""
-        try:
-            return await self._decide(request)
-        except Denied as error:
-            return deny(str(error), code=error.code, reason=error.reason)
-        except APIError as error:
-            return AdmissionResponse(False, error.to_status())
-        except ValueError as error:
-            return deny(str(error))
-        except Exception as error:
-            _log.exception("webhook %s failed", self.name)
-            why = f"{type(error).__name__}: {error}"
-            return deny(f"the webhook failed: {why}", code=500, reason="InternalError")
+    @cached_property
+    def is_blocking(self) -> bool:
+        """True for a `def` function, which runs in a thread."""
+        return is_blocking(self.function)
 
-    async def _decide(self, request: AdmissionRequest) -> AdmissionResponse:
+    async def decide(self, request: AdmissionRequest, threads: ThreadPool | None = None) -> AdmissionResponse:
+        """Returns the decision of the function. Never raises. A `def` function runs in one of the threads, if any."""
+        if self.is_blocking:
+            return (
+                self.decide_now(request) if threads is None else await threads.run(lambda _: self.decide_now(request))
+            )
+        try:
+            asked = self._asked(request)
+            answer = None if asked is None else self.function(*asked.arguments)
+            return self._response(asked, await answer if inspect.isawaitable(answer) else answer)
+        except Exception as error:
+            return self._refusal(error)
+
+    def decide_now(self, request: AdmissionRequest) -> AdmissionResponse:
+        """Returns the decision of a `def` function. Never raises."""
+        try:
+            asked = self._asked(request)
+            found = None if asked is None else self.function(*asked.arguments)
+            if inspect.isawaitable(found):
+                raise TypeError("the function is defined with `def` and returned an awaitable: use `async def`")
+            return self._response(asked, found)
+        except Exception as error:
+            return self._refusal(error)
+
+    def _asked(self, request: AdmissionRequest) -> "_Asked | None":
+        """Returns the arguments of the function; None for a request without an object."""
         tree = request.old_object if request.operation == DELETE else request.object
         if tree is None:
-            return allow()
+            return None
         obj = self.ref.read(copy(tree))
         # Changes from decoding and encoding are not changes of the function.
         before = copy(tree_of(obj))
         old = None if request.old_object is None else self.ref.read(copy(request.old_object))
-        arguments = (obj, Question(request, old))[: _arguments_of(self.function)]
-        answer = self.function(*arguments)
-        found = await answer if inspect.isawaitable(answer) else answer
+        return _Asked(tree, before, obj, (obj, Question(request, old))[: _arguments_of(self.function)])
+
+    def _response(self, asked: "_Asked | None", found: Any) -> AdmissionResponse:
+        if asked is None:
+            return allow()
         if not self.mutates:
             return allow(warnings=_warnings(found))
-        after = tree_of(obj if found is None else found)
-        changed = mergepatch.apply(copy(tree), mergepatch.diff(before, after))
-        return allow(patch=jsonpatch.diff(tree, changed))
+        after = tree_of(asked.object if found is None else found)
+        changed = mergepatch.apply(copy(asked.tree), mergepatch.diff(asked.before, after))
+        return allow(patch=jsonpatch.diff(asked.tree, changed))
+
+    def _refusal(self, error: Exception) -> AdmissionResponse:
+        if isinstance(error, Denied):
+            return deny(str(error), code=error.code, reason=error.reason)
+        if isinstance(error, APIError):
+            return AdmissionResponse(False, error.to_status())
+        if isinstance(error, ValueError):
+            return deny(str(error))
+        _log.error("webhook %s failed", self.name, exc_info=error)
+        why = f"{type(error).__name__}: {error}"
+        return deny(f"the webhook failed: {why}", code=500, reason="InternalError")
 
     def in_process(self) -> AdmissionFunction:
         """Returns the function for a control plane in this process (`ControlPlane(admission=…)`)."""
@@ -131,7 +172,8 @@ class AdmissionWebhook:
         ]
         match = {name: value for name, value in (self.match or {}).items() if name in _MATCHED_IN_PROCESS}
         made = MutatingFunction if self.mutates else ValidatingFunction
-        return made(self.name, self.decide, rules, match)
+        decide = self.decide_now if self.is_blocking else self.decide
+        return made(self.name, decide, rules, match, in_thread=self.is_blocking)
 
     def resources(self, plural: str) -> list[str]:
         """Returns the resources of the rule: the resource, or its subresources."""

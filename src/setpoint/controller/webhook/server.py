@@ -17,6 +17,7 @@ from setpoint.client.client import Client
 from setpoint.client.transport import TransportError
 from setpoint.controller.metrics import WebhookMetrics
 from setpoint.controller.page_server import TEXT, Address, PageServer, RenewedCertificate
+from setpoint.controller.threads import ThreadPool
 from setpoint.controller.webhook.admission import AdmissionWebhook
 from setpoint.controller.webhook.certificates import LOOK_SECONDS, OwnCertificates
 from setpoint.controller.webhook.conversion import PATH, ConversionWebhook, answer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PORT = 9443
 BODY_BYTES = 7 << 20
+THREADS = 8
 JSON = "application/json"
 _RETRY_SECONDS = 10.0
 
@@ -57,8 +59,10 @@ class WebhookServer:
         service_port: int = 443,
         certificates: "Certificates | None" = None,
         install: bool = True,
+        threads: int = THREADS,
     ) -> None:
-        """Creates the server. `name` is the name of the webhook configurations. Raises ValueError."""
+        """Creates the server. `name` is the name of the webhook configurations; `threads` is the number of threads for
+        `def` functions. Raises ValueError."""
         paths = Counter(webhook.path for webhook in webhooks)
         if twice := [path for path, count in paths.items() if count > 1]:
             raise ValueError(f"several webhooks with the path {', '.join(twice)}: set another path")
@@ -87,6 +91,7 @@ class WebhookServer:
             on_renewal=self._renewed,
         )
         self._refreshing: asyncio.Task[None] | None = None
+        self._threads = ThreadPool(name, threads, self._clock)
 
     def _certificates(self, host: str) -> OwnCertificates:
         if not self._service:
@@ -121,7 +126,9 @@ class WebhookServer:
             self._refreshing.cancel()
             await asyncio.gather(self._refreshing, return_exceptions=True)
             self._refreshing = None
+        self._threads.begin_close()
         await self._pages.stop(graceful)
+        await self._threads.close()
 
     # Certificates and configurations
 
@@ -186,11 +193,11 @@ class WebhookServer:
             review, version = decode_request(request.body)
         except ValueError as error:
             return encode_answer(deny(str(error), code=400, reason="BadRequest"), "", "v1"), False
-        response = await webhook.decide(review)
+        response = await webhook.decide(review, self._threads)
         mistake = response.status is not None and response.status.get("reason") == "InternalError"
         return encode_answer(response, review.uid, version), mistake
 
     async def _convert(self, request: Request) -> tuple[bytes, bool]:
         if not self._converts:  # the definitions are configured by another program
             self._converts = await by_kind(self._client, self._conversions)
-        return answer(self._converts, request.body), False
+        return await self._threads.run(lambda _: answer(self._converts, request.body)), False

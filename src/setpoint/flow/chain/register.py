@@ -142,7 +142,7 @@ class Registrar(ABC, Generic[Obj]):
             raise RegistrationError(f"{settings.name}: timeout must be greater than 0, or None for no limit")
         if isinstance(settings.after, str) or not all(settings.after):
             raise RegistrationError(f"{settings.name}: `after` must be a list of handler names")
-        if not callable(function):
+        if not callable(function) or getattr(function, "__name__", "") == "<lambda>":
             raise TypeError(f"the handler {settings.name} is not a function: define it with `async def` or `def`")
         handler: ChainHandler[Any] = ChainHandler(self._chain(), function, settings)
         self._add_handler(handler)

@@ -2,15 +2,18 @@
 
 A function takes an `AdmissionRequest` and returns an `AdmissionResponse`; the function may be `async`. Functions run
 together with the webhooks of the same phase, match by the same rules, receive copies of the objects, and produce the
-same messages, so a function behaves the same as behind a webhook URL.
+same messages, so a function behaves the same as behind a webhook URL. With `in_thread`, a function that may block runs
+in a thread, unless the clock is not the system clock.
 """
 
+import asyncio
 import dataclasses
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from setpoint.objects.clock import SystemClock
 from setpoint.objects.errors import APIError, InternalError
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission import object_replacement
@@ -48,9 +51,18 @@ class AdmissionFunction(Plugin):
     """The base of validating and mutating functions. `match` may contain the other match fields of a webhook:
     `matchPolicy`, `namespaceSelector`, `objectSelector`."""
 
-    def __init__(self, name: str, decide: Decide, rules: Sequence[Object], match: Object | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        decide: Decide,
+        rules: Sequence[Object],
+        match: Object | None = None,
+        *,
+        in_thread: bool = False,
+    ) -> None:
         self.name = name
         self._decide = decide
+        self._in_thread = in_thread
         self._criteria = Criteria.of_webhook({"matchPolicy": "Equivalent", **(match or {}), "rules": list(rules)})
 
     def concerns(self, resource: Resource, verb: str) -> bool:
@@ -65,7 +77,10 @@ class AdmissionFunction(Plugin):
         try:
             # With copies, so that changes by the function have no effect, as with a webhook.
             shown = dataclasses.replace(request, object=copy(request.object), old_object=copy(request.old_object))
-            answer = self._decide(shown)
+            if self._in_thread and type(context.services.clock) is SystemClock:
+                answer = await asyncio.to_thread(self._decide, shown)
+            else:
+                answer = self._decide(shown)
             response = await answer if inspect.isawaitable(answer) else answer
         except APIError:
             raise
@@ -94,9 +109,16 @@ class MutatingFunction(AdmissionFunction):
     time if the object changed afterwards (`reinvocationPolicy: IfNeeded`)."""
 
     def __init__(
-        self, name: str, decide: Decide, rules: Sequence[Object], match: Object | None = None, *, again: bool = False
+        self,
+        name: str,
+        decide: Decide,
+        rules: Sequence[Object],
+        match: Object | None = None,
+        *,
+        again: bool = False,
+        in_thread: bool = False,
     ) -> None:
-        super().__init__(name, decide, rules, match)
+        super().__init__(name, decide, rules, match, in_thread=in_thread)
         self._again = again
 
     async def mutate(self, context: Context, operation: Operation) -> None:
