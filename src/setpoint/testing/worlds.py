@@ -26,7 +26,7 @@ from setpoint.controller.request import Request, Trigger
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.errors import AlreadyExists, NotFound
-from setpoint.objects.ids import SeededIds
+from setpoint.objects.ids import SeededIds, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Resource
@@ -130,7 +130,7 @@ class World:
 
     async def run(self, *controllers: object, **options: Any) -> Manager:
         """Runs controllers under a new manager, until `stop` or the end of the world."""
-        made = [as_controller(each) for each in controllers]
+        made = [self._seeded(as_controller(each)) for each in controllers]
         await self._grant(made)
         options = {"graceful": 0.0, "preflight": False, "ids": self.ids, **options}
         manager = Manager(self.app, controllers=made, **options)
@@ -150,7 +150,7 @@ class World:
 
         Creates the object and those of `world` first if they do not exist.
         """
-        controller = as_controller(target)
+        controller = self._seeded(as_controller(target))
         for each in world if isinstance(obj, Request) else (*world, obj):
             tree = tree_of(each)
             if await self.find(ref_of(each), meta.name(tree), meta.namespace(tree)) is None:
@@ -174,6 +174,12 @@ class World:
         conditions = {each["type"]: each for each in (status or {}).get("conditions") or ()}
         sent = [seen for seen in requests if seen.verb != "watch"]
         return Ran(run, after, sent, recorder.told, conditions, revision)
+
+    def _seeded(self, controller: Controller) -> Controller:
+        """Gives a controller without ids of its own those of the world, so that a seed repeats the ids of reconciles."""
+        if isinstance(controller.ids, SystemIds):
+            controller.ids = self.ids
+        return controller
 
     async def _grant(self, controllers: Sequence[Controller]) -> None:
         """Grants controllers their rights."""
