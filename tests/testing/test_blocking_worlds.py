@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -132,7 +133,7 @@ async def test_every_crash_can_be_tried_with_a_def_reconciler() -> None:
 
     tried = 0
     async for crash in testing.every_crash(crds=[Widget], objects=[widget()]):
-        await crash.run(widgets, until=lambda world=crash.world: _is_made(world))
+        await crash.run(widgets, until=partial(_is_made, crash.world))
         tried += crash.happened
     assert tried == 6  # after each of three writes, done and not done
 

@@ -20,14 +20,13 @@ from collections.abc import Callable, Coroutine
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, TypeVar
 
-from setpoint.client.kinds import Kind, Obj, metadata_of
+from setpoint.client.kinds import Kind, Obj
 from setpoint.client.sync import SyncClient
 from setpoint.controller.context import Context
 from setpoint.controller.request import Request, TerminalError, Trigger
 from setpoint.controller.status import Status
 from setpoint.controller.sync_client import SyncReconcileClient
 from setpoint.controller.threads import ThreadCall
-from setpoint.objects import meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.provenance import Cause
 
@@ -165,17 +164,23 @@ class SyncContext:
         if ctx.finalize("example.com/bucket", lambda: storage.remove(request.name)):
             return None
         """
-        found = self.object()
-        if found is None:
-            return True
-        tree = metadata_of(found)
-        if meta.is_being_deleted(tree) and finalizer in meta.finalizers(tree):
+        try:
+            return self.in_loop(self._ctx.finalize(finalizer, _clean_up_now))
+        except _CleanUpDueError:
             clean_up()
         return self.in_loop(self._ctx.finalize(finalizer, _cleaned_up))
 
     def note(self, text: Any) -> None:
         """Attaches a note to the record of this reconcile, for later inspection."""
         self._ctx.note(text)
+
+
+class _CleanUpDueError(Exception):
+    """The object is being deleted, and the cleanup has not run yet."""
+
+
+async def _clean_up_now() -> None:
+    raise _CleanUpDueError
 
 
 async def _cleaned_up() -> None:

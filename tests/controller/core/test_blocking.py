@@ -372,7 +372,8 @@ class _Async:
         (_Async().method, False),
         (lambda ctx, request: _coroutine(ctx, request), False),
         (print, True),
-        (print.__call__, True),
+        ("text".upper, True),
+        ((1).__add__, True),
     ],
 )
 def test_what_is_defined_with_def_runs_in_a_thread(function: Any, blocks: bool) -> None:
