@@ -7,10 +7,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 from tests.client.pod_server import Channel, pod_server
+from tests.client.served import client_of, served
 
 from setpoint.client.client import Client
 from setpoint.client.http.endpoint import endpoint
@@ -18,43 +18,15 @@ from setpoint.client.http.transport import HttpTransport
 from setpoint.client.sync import SyncClient
 from setpoint.objects.errors import NotFound
 from setpoint.objects.tree import Object
-from setpoint.plane import ControlPlane
 
 
 def config_map(name: str, **data: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    """A control plane in a thread, at a URL with a proxy for credentials: anybody is the administrator."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    plane = ControlPlane(token="secret")
-
-    async def start() -> str:
-        await plane.__aenter__()
-        return await plane.listen(tls=False)
-
-    async def stop() -> None:
-        await plane.__aexit__(None, None, None)
-
-    try:
-        yield asyncio.run_coroutine_threadsafe(start(), loop).result()
-    finally:
-        asyncio.run_coroutine_threadsafe(stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
 @pytest.fixture(name="client", scope="module")
 def client_fixture() -> Iterator[SyncClient]:
-    async def token(refused: object) -> dict[str, str]:
-        return {"authorization": "Bearer secret"}
-
-    with served() as url, SyncClient(Client(HttpTransport(endpoint(url), credentials=token))) as client:
+    with served() as url, SyncClient(client_of(url)) as client:
         yield client
 
 

@@ -68,10 +68,11 @@ class _Loop:
     def stop(self) -> None:
         """Stops the loop and its thread."""
         if self._thread.is_alive():
+            # In the thread of the loop: another loop may run in this one.
+            asyncio.run_coroutine_threadsafe(self._loop.shutdown_asyncgens(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
         if not self._loop.is_closed():
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
 
