@@ -91,7 +91,15 @@ def test_once_closed_it_says_so() -> None:
     client.close()
     with pytest.raises(RuntimeError, match="closed"):
         client.get("v1/Namespace", "default")
-    assert not [thread for thread in threading.enumerate() if thread is client._loop._thread]
+    assert client._own_loop is not None
+    assert not [thread for thread in threading.enumerate() if thread is client._own_loop._thread]
+
+
+async def test_a_running_loop_does_not_keep_it_from_being_closed() -> None:
+    with SyncClient(Client(HttpTransport(endpoint("http://127.0.0.1:1")))) as client:
+        pass
+    assert client._own_loop is not None
+    assert client._own_loop._loop.is_closed()
 
 
 def test_processes_are_talked_with_too() -> None:

@@ -49,11 +49,8 @@ class LoopMonitor:
         clock: Clock,
         directory: Path,
         notify: Callable[[Block, float], None] = log_block,
-        *,
-        look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._clock, self._directory, self._notify = clock, directory, notify
-        self._look_seconds = look_seconds
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
         self._ended = threading.Event()
@@ -84,20 +81,20 @@ class LoopMonitor:
         return f"blocked its worker process for {block.until - block.since:.1f} s{at}: {REMEDY}"
 
     def _monitor(self) -> None:
-        while not self._ended.wait(self._look_seconds):
+        while not self._ended.wait(LOOK_SECONDS):
             turned, since = threading.Event(), self._clock.monotonic()
             try:
                 self._loop.call_soon_threadsafe(turned.set)
             except RuntimeError:
                 return  # the loop is closed
-            if turned.wait(self._look_seconds):
+            if turned.wait(LOOK_SECONDS):
                 continue
             block = self._where(since)
             is_ours = block.controller or block.where  # otherwise the machine is overloaded
             if is_ours and not self._ended.is_set():
                 self.last = block
                 self._notify(block, self._clock.monotonic() - since)
-            while not turned.wait(self._look_seconds):
+            while not turned.wait(LOOK_SECONDS):
                 if self._ended.is_set():
                     return
             if is_ours:
