@@ -28,7 +28,7 @@ from setpoint.controller import child_report, suspension_report
 from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
 from setpoint.controller.expectations import Expectations
-from setpoint.controller.leader import Fence, fenced
+from setpoint.controller.fence import Fence, fenced
 from setpoint.controller.options import (
     AsyncReconcile,
     BlockingReconcile,

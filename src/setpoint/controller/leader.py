@@ -11,17 +11,16 @@ blocks the event loop for less than the renew deadline does not end the term (`l
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
-from copy import copy
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from setpoint.client.client import Client
-from setpoint.client.transport import Answer, Call, Socket, Stream, Transport, TransportError
-from setpoint.controller.forward_transport import Forwarding
+from setpoint.client.transport import TransportError
+from setpoint.controller.fence import Fence
 from setpoint.controller.lease_renewal import LeaseRenewal, LoopPulse, client_for_thread
-from setpoint.objects.clock import Clock, timeout
+from setpoint.objects.clock import timeout
 from setpoint.objects.errors import APIError, Forbidden, NotFound
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.times import format_micro_time
@@ -29,7 +28,6 @@ from setpoint.objects.tree import Object
 
 LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, JITTER = 15.0, 10.0, 2.0, 1.2
 LEASE = "coordination.k8s.io/v1/Lease"
-_READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 _log = logging.getLogger(__name__)
 
@@ -70,67 +68,6 @@ class LeaderElection(NamedTuple):
             )
         if self.retry_seconds <= 0:
             raise ValueError("retry_seconds must be greater than 0")
-
-
-class NotLeading(Exception):  # noqa: N818 - names the state
-    """A write that was not sent: this replica does not lead, or cannot be sure that it still leads."""
-
-
-class Fence:
-    """The time until which this replica is certain to be the only leader."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._until = 0.0
-
-    def open(self, until: float) -> None:
-        self._until = until
-
-    def close(self) -> None:
-        self._until = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """The remaining seconds; 0 if this replica does not lead or may not lead any more."""
-        return max(self._until - self._clock.monotonic(), 0.0)
-
-    def check(self) -> float:
-        """Returns the remaining seconds, for writes outside the API. Raises NotLeading if the time is over."""
-        left = self.seconds
-        if not left:
-            raise NotLeading("this replica does not lead, or can no longer be sure that it does")
-        return left
-
-
-class FencedTransport(Forwarding):
-    """A transport that refuses writes unless this replica leads. Reads pass."""
-
-    def __init__(self, transport: Transport, fence: Fence) -> None:
-        super().__init__(transport)
-        self._fence = fence
-
-    async def send(self, call: Call) -> Answer:
-        if call.method not in _READS:
-            left = self._fence.check()
-            # A request must not outlast the term. After this timeout the write may still have happened.
-            call = call._replace(timeout=left if call.timeout is None else min(left, call.timeout))
-        return await self.transport.send(call)
-
-    def stream(self, call: Call) -> AbstractAsyncContextManager[Stream]:
-        if call.method not in _READS:
-            self._fence.check()
-        return self.transport.stream(call)
-
-    def socket(self, call: Call, protocols: Sequence[str]) -> AbstractAsyncContextManager[Socket]:
-        self._fence.check()  # a command executed over a WebSocket may change data
-        return super().socket(call, protocols)
-
-
-def fenced(client: Client, fence: Fence) -> Client:
-    """Returns a copy of the client that writes only while this replica leads."""
-    made = copy(client)
-    made.transport = FencedTransport(client.transport, fence)
-    return made
 
 
 class Elector:

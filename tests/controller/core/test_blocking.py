@@ -14,7 +14,7 @@ from tests.controller.core.worlds import CONFIG_MAP, WIDGET, Widget, World, conf
 from setpoint.controller import threads, watchdog
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
-from setpoint.controller.leader import Fence, NotLeading
+from setpoint.controller.fence import Fence, NotLeading
 from setpoint.controller.request import Request, Requeue, Result
 from setpoint.controller.run_record import ReconcileRecord
 from setpoint.controller.sync_context import SyncContext, is_blocking

@@ -7,7 +7,8 @@ import pytest
 from tests.controller.leader.worlds import ELECTION, World, runs
 
 from setpoint.client.options import Impersonation
-from setpoint.controller.leader import LEASE, Elector, LeaderElection, NotLeading
+from setpoint.controller.fence import NotLeading
+from setpoint.controller.leader import LEASE, Elector, LeaderElection
 
 
 @pytest.mark.feature("E81")

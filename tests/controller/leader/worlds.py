@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from setpoint.client.client import Client
 from setpoint.client.options import Options
 from setpoint.client.transport import Answer, Call, Stream, Transport, TransportError
-from setpoint.controller.leader import LEASE, Elector, FencedTransport, LeaderElection, NotLeading
+from setpoint.controller.fence import FencedTransport, NotLeading
+from setpoint.controller.leader import LEASE, Elector, LeaderElection
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.ids import SeededIds
 from setpoint.objects.tree import Object
