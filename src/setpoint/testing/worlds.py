@@ -176,7 +176,7 @@ class World:
         return Ran(run, after, sent, recorder.told, conditions, revision)
 
     def _seeded(self, controller: Controller) -> Controller:
-        """Gives a controller without ids of its own those of the world, so that a seed repeats the ids of reconciles."""
+        """Gives a controller without ids of its own those of the world: a seed repeats the ids of reconciles."""
         if isinstance(controller.ids, SystemIds):
             controller.ids = self.ids
         return controller
