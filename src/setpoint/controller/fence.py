@@ -17,7 +17,7 @@ _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 class NotLeading(Exception):  # noqa: N818 - names the state
-    """A write that was not sent: this replica does not lead, or cannot be sure that it still leads."""
+    """A write that was not sent: this replica does not lead, or may not lead any more."""
 
 
 class Fence:
@@ -42,7 +42,7 @@ class Fence:
         """Returns the remaining seconds, for writes outside the API. Raises NotLeading if the time is over."""
         left = self.seconds
         if not left:
-            raise NotLeading("this replica does not lead, or can no longer be sure that it does")
+            raise NotLeading("this replica does not lead, or may not lead any more")
         return left
 
 

@@ -70,7 +70,7 @@ class LoopPulse:
 
 
 class LeaseRenewal:
-    """The thread that renews a lease during one term. Create it in the event loop, before the work of the term."""
+    """The thread that renews a lease during one term; created in the event loop, before the work of the term."""
 
     def __init__(self, client: Client, renew: Renew, pulse: LoopPulse) -> None:
         self._client, self._renew, self._pulse = client, renew, pulse
@@ -139,7 +139,7 @@ class LeaseRenewal:
 
 
 class _LoopObserver:
-    """Passes the observations of requests in another thread on to the main loop, whose metrics have no locks."""
+    """Passes the observations of requests in another thread on to the main loop: metrics have no locks."""
 
     def __init__(self, observer: ClientObserver, loop: asyncio.AbstractEventLoop) -> None:
         self._observer, self._loop = observer, loop

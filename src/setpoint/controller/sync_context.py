@@ -232,5 +232,5 @@ async def call_in_thread(
         if inspect.iscoroutine(result):
             result.close()
         name = getattr(function, "__qualname__", repr(function))
-        raise TerminalError(f"{name} is defined with `def` and returned an awaitable: define it with `async def`")
+        raise TerminalError(f"{name} is defined with `def` and returned an awaitable: use `async def`")
     return result

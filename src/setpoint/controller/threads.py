@@ -5,8 +5,8 @@ cancelled, every later one is refused, and the caller is cancelled once the func
 is left when the reconcile is over. A function that does not end is named in the log.
 
 If the clock is not the system clock, as in simulations, the event loop stands still while a function runs, and a
-function stands still while the loop runs a coroutine for it. Only one thread runs at a time, time does not pass
-meanwhile, and the order is that of the tasks of the loop: the same seed gives the same run.
+function stands still while the loop runs its coroutine. Only one thread runs at a time, time does not pass meanwhile,
+and the order is that of the tasks of the loop: the same seed gives the same run.
 """
 
 import asyncio
@@ -166,7 +166,7 @@ class ThreadPool:
     async def _run_in_turns(
         self, call: "_TakingTurns", task: "asyncio.Task[Any]", function: Callable[[ThreadCall], T]
     ) -> T:
-        """Alternates between the function and the coroutines that it runs."""
+        """Alternates between the function and its coroutines."""
         outcomes: list[_Outcome[T]] = []
         context = copy_context()
         self._calls[task] = call

@@ -135,7 +135,7 @@ async def test_a_def_function_that_returns_a_coroutine_is_told_to_be_async(world
     controller = await world.run(maps(reconcile))
     await until(lambda: bool(controller.runs))
     assert controller.runs[0].result == "terminal"
-    assert str(controller.runs[0].error).endswith("returned an awaitable: define it with `async def`")
+    assert str(controller.runs[0].error).endswith("returned an awaitable: use `async def`")
 
 
 async def test_a_wait_in_a_thread_ends_with_the_timeout(world: World) -> None:

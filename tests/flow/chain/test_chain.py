@@ -91,7 +91,7 @@ def test_what_cannot_be_a_handler_is_refused_with_the_remedy() -> None:
     with pytest.raises(RegistrationError, match="timeout must be greater than 0"):
         noting(chain, [], "x", timeout=0)
     with pytest.raises(TypeError, match="async def"):
-        chain.on_change("plain")(lambda ctx, obj: None)  # type: ignore[arg-type, return-value]
+        chain.on_change("plain")(lambda ctx, obj: None)
     with pytest.raises(ValueError, match="backoff="):
         maps(limiter=lambda: FastSlow(1, 2, 3))
     with pytest.raises(ValueError, match="timeout="):

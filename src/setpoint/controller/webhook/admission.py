@@ -72,7 +72,7 @@ class Question:
 
 
 class _Asked(NamedTuple):
-    """The question to a function: the object as sent, and as the function gets it."""
+    """The question to a function: the object as sent, and as passed to the function."""
 
     tree: Object
     before: Object

@@ -129,7 +129,7 @@ class SyncHandlerContext(SyncContext):
         return self._ctx.handler
 
     def requeue_after(self, seconds: float) -> None:
-        """Calls this handler, and those that come after it, again after some seconds. The earliest call counts."""
+        """Calls this handler, and later ones, again after some seconds. The earliest call counts."""
         self._ctx.requeue_after(seconds)
 
 

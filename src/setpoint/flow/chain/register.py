@@ -143,7 +143,7 @@ class Registrar(ABC, Generic[Obj]):
         if isinstance(settings.after, str) or not all(settings.after):
             raise RegistrationError(f"{settings.name}: `after` must be a list of handler names")
         if not callable(function) or getattr(function, "__name__", "") == "<lambda>":
-            raise TypeError(f"the handler {settings.name} is not a function: define it with `async def` or `def`")
+            raise TypeError(f"the handler {settings.name} is not a function: use `async def` or `def`")
         handler: ChainHandler[Any] = ChainHandler(self._chain(), function, settings)
         self._add_handler(handler)
         return handler
