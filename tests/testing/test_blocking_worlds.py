@@ -1,6 +1,7 @@
 """`def` reconcilers in virtual time: threads run one at a time, time stands still, and a seed repeats a run."""
 
 import asyncio
+import logging
 import random
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 from tests.testing.kinds import CONFIG_MAP, Widget, config_map, widget
 
 from setpoint import testing
+from setpoint.controller import threads
 from setpoint.controller.declare import controller
 from setpoint.controller.request import Request, Result
 from setpoint.controller.sync_context import SyncContext
@@ -141,3 +143,22 @@ async def test_every_crash_can_be_tried_with_a_def_reconciler() -> None:
 async def _is_made(world: testing.World) -> bool:
     found = await world.find(Widget, "w")
     return found.status is not None and bool(found.status.conditions) and len(await world.names(CONFIG_MAP)) >= 2
+
+
+@pytest.mark.world(crds=[Widget])
+async def test_a_function_that_keeps_the_world_waiting_is_named(
+    world: testing.World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "PATIENCE_SECONDS", 0.01)
+    limit = 60.0
+
+    @controller(Widget)
+    def widgets(ctx: SyncContext, request: Request) -> None:
+        end = time.monotonic() + limit
+        while not caplog.records and time.monotonic() < end:
+            time.sleep(0.001)
+
+    with caplog.at_level(logging.WARNING, threads.__name__):
+        await world.run_once(widgets, widget())
+    assert "widget_reconcile: a function runs at tests/testing/test_blocking_worlds.py:" in caplog.text
+    assert "in the thread widget_reconcile_1" in caplog.text

@@ -156,7 +156,8 @@ class SyncContext:
     @property
     def status(self) -> Status:
         """The status to report. The controller writes changes once, after the reconcile."""
-        return self.in_loop_call(lambda: self._ctx.status)
+        loaded: Status | None = self._ctx.__dict__.get("status")
+        return self.in_loop_call(lambda: self._ctx.status) if loaded is None else loaded
 
     def finalize(self, finalizer: str, clean_up: Callable[[], None]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup. See `Context.finalize`.

@@ -179,7 +179,7 @@ class ThreadPool:
         call.thread.start(work)
         try:
             while True:
-                call.loop_turn.acquire()  # the loop stands still while the function runs
+                self._wait_for_turn(call)
                 if outcomes:
                     break
                 running = call.begin()
@@ -199,6 +199,18 @@ class ThreadPool:
         if cancelled is not None:
             raise cancelled
         return outcomes.pop().get()
+
+    def _wait_for_turn(self, call: "_TakingTurns") -> None:
+        """Blocks the loop until the function ends or waits for a coroutine. Names a function that takes long."""
+        if call.loop_turn.acquire(timeout=PATIENCE_SECONDS):
+            return
+        _log.warning(
+            "%s: a function runs at %s, and the event loop stands still meanwhile, because the time is simulated: "
+            "do not wait for the event loop there, except by the context",
+            self.name,
+            _position(call),
+        )
+        call.loop_turn.acquire()
 
     def _end(self, call: ThreadCall, ended: "asyncio.Future[None]") -> None:
         self._ends.pop(call, None)
