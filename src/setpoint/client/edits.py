@@ -89,7 +89,7 @@ class Editing(Reading, Writing):
             raise ValueError("cannot edit metadata-only objects: edit the whole object, or use patch")
         tries = EDIT_TRIES
         while True:
-            obj = await self.get(ref, name, namespace)
+            obj = await self._get_editable(ref, name, namespace)
             before = copy.deepcopy(tree_of(obj))
             changed = change(obj)
             if changed is not None and type(changed) is not type(obj):
@@ -143,7 +143,7 @@ class Editing(Reading, Writing):
         ref = kind_of(kind)
         for tries_left in reversed(range(EDIT_TRIES)):
             try:
-                obj, is_new = await self.get(ref, name, namespace), False
+                obj, is_new = await self._get_editable(ref, name, namespace), False
             except NotFound:
                 obj, is_new = _new(ref, name, namespace), True
             before = copy.deepcopy(tree_of(obj))
@@ -163,6 +163,10 @@ class Editing(Reading, Writing):
                     raise
             await self.clock.sleep(EDIT_SECONDS)
         raise AssertionError("the last attempt returns or raises")
+
+    async def _get_editable(self, ref: KindRef, name: str, namespace: str) -> Any:
+        """Returns the current version of an object, for a change."""
+        return await self.get(ref, name, namespace)
 
     async def diff(self, obj: Obj, *, force: bool = False, **how: Unpack[WriteOptions]) -> Difference:
         """Returns the changes that applying the object would make. The server computes them in a dry run, with defaults

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from setpoint.cache.entry import CachedObject
-from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, metadata_of, tree_of
+from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, metadata_of, tree_of
 from setpoint.client.patches import Patch, merge
 from setpoint.controller.child_apply import cluster_scoped_child
 from setpoint.controller.read_tracker import Lookup, Lookups
@@ -14,21 +14,61 @@ from setpoint.controller.reconcile_client import ReconcileClient
 from setpoint.controller.recording_client import RecordingClient
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run_record import Access, Read, ReconcileRecord, Write
-from setpoint.controller.status import Status
+from setpoint.controller.status import Status, StatusReport
 from setpoint.controller.threads import ThreadCall
 from setpoint.objects import meta, owners
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import NotFound
 from setpoint.objects.frozen import thaw
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
 from setpoint.schema.types.meta import OwnerReference
 from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
+from setpoint.schema.types.shape import fields_of
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # The kind of the reconciled objects. A `Context` without a kind is the context of any kind. Only type checkers need
+    # the default: they contain `typing_extensions`, and the package does not depend on it.
+    K_co = TypeVarWithDefault("K_co", covariant=True, default=object)
+else:
+    K_co = TypeVar("K_co", covariant=True)
+
+# The kind of a context without a kind. Inside the class, `object` is a method.
+AnyKind: TypeAlias = object
 T = TypeVar("T")
+S = TypeVar("S", bound=Model)
+S_co = TypeVar("S_co", bound=Model, covariant=True)
 # The number of triggers that are recorded as the cause of a write.
 _REASONS = 4
+
+
+class HasStatus(Protocol[S_co]):
+    """An object whose status has a class."""
+
+    @property
+    def status(self) -> S_co | None: ...
+
+
+class StatusAttribute:
+    """`ctx.status`: an object of the status class of the context's kind, or a mapping for any other context."""
+
+    @overload
+    def __get__(self, ctx: "Context[HasStatus[S]]", owner: Any = None) -> S: ...
+    @overload
+    def __get__(self, ctx: "Context[AnyKind]", owner: Any = None) -> Status: ...
+    def __get__(self, ctx: "Context[Any]", owner: Any = None) -> Any:
+        return ctx.status_report().view
+
+    @overload
+    def __set__(self, ctx: "Context[HasStatus[S]]", status: S) -> None: ...
+    @overload
+    def __set__(self, ctx: "Context[AnyKind]", status: Model | Object) -> None: ...
+    def __set__(self, ctx: "Context[Any]", status: Any) -> None:
+        ctx.status_report().put(status)
 
 
 class ContextHost(Protocol):
@@ -41,9 +81,9 @@ class ContextHost(Protocol):
     lookups: Lookups
     accesses: set[Access]
 
-    def api_for(self, ctx: "Context", cluster: str) -> RecordingClient: ...
+    def api_for(self, ctx: "Context[Any]", cluster: str) -> RecordingClient: ...
 
-    def client_for(self, ctx: "Context", cluster: str) -> ReconcileClient: ...
+    def client_for(self, ctx: "Context[Any]", cluster: str) -> ReconcileClient: ...
 
     def entry_of(self, request: Request) -> Any: ...
 
@@ -56,16 +96,21 @@ class ContextHost(Protocol):
     async def run_blocking(self, function: Callable[[ThreadCall], T]) -> T: ...
 
 
-class Context:
-    """The context of one reconcile, passed to the reconcile function.
+class Context(Generic[K_co]):
+    """The context of one reconcile, passed to the reconcile function. `Context[Website]` has the types of a kind.
 
-    async def reconcile(ctx: Context, request: Request) -> Result | None:
+    async def reconcile(ctx: Context[Website], request: Request) -> Result | None:
         website = await ctx.object()
         if website is None:
             return None
         await ctx.client.apply(ctx.own(config_map_of(website)))
-        ctx.status.condition("Ready", True, "Applied")
+        ctx.status.pages = len(website.spec.pages)
+        ctx.condition("Ready", True, "Applied")
     """
+
+    # The status to report. The controller writes changes once, after the reconcile. Assigning replaces the status, but
+    # keeps its conditions.
+    status = StatusAttribute()
 
     def __init__(
         self,
@@ -85,6 +130,7 @@ class Context:
         # Records a read. Called often, and therefore bound directly to the list.
         self.record_read: Callable[[Read], None] = run.reads.append
         self._clients: dict[str, ReconcileClient] = {}
+        self._report: StatusReport | None = None
         # The current state, for controllers built as state machines; included in log lines.
         self.state = ""
 
@@ -166,6 +212,10 @@ class Context:
         for name in ("client", "api", "log"):
             self.__dict__.pop(name, None)
 
+    @overload
+    async def object(self: "Context[AnyObject]") -> K_co | None: ...
+    @overload
+    async def object(self) -> Any: ...
     async def object(self) -> Any:
         """Returns the object to reconcile from the cache; None if deleted. Use `obj.edit()` to get a mutable copy."""
         primary = self._primary
@@ -174,6 +224,12 @@ class Context:
         except NotFound:
             return None
 
+    @overload
+    def lookup(self, kind: type[R], name: str, namespace: str = "", *, cluster: str | None = None) -> R | None: ...
+    @overload
+    def lookup(
+        self, kind: GroupVersionKind | str | KindRef, name: str, namespace: str = "", *, cluster: str | None = None
+    ) -> Object | None: ...
     def lookup(self, kind: Kind[Any], name: str, namespace: str = "", *, cluster: str | None = None) -> Any:
         """Returns an object from the cache without waiting; None if the cache has no such object.
 
@@ -227,22 +283,51 @@ class Context:
 
     # Status and finalizers
 
-    async def load_status(self, found: Any = None) -> Status:
+    @overload
+    async def load_status(  # type: ignore[overload-overlap]  # the second one is for all other contexts
+        self: "Context[HasStatus[S]]", found: Any = None
+    ) -> S: ...
+    @overload
+    async def load_status(self: "Context[AnyKind]", found: Any = None) -> Status: ...
+    async def load_status(self, found: Any = None) -> Any:
         """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted."""
-        if "status" not in self.__dict__:
+        if self._report is None:
             if found is None:
                 found = await self.client.get(self._primary, self.request.name, self.request.namespace)
-            self.__dict__["status"] = Status(_reported(found), self.clock)
-        status: Status = self.__dict__["status"]
-        return status
+            self._report = StatusReport(_reported(found), self.clock, _status_class(self._primary))
+        return self._report.view
 
-    @cached_property
-    def status(self) -> Status:
-        """The status to report. The controller writes changes once, after the reconcile."""
-        found = self._controller.primary_object(self.request)
-        if found is None:
-            raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
-        return Status(_reported(found), self.clock)
+    def status_report(self) -> StatusReport:
+        """Returns the collected status, which begins as the status in the cache. Raises LookupError for an object that
+        is not in the cache."""
+        if self._report is None:
+            found = self._controller.primary_object(self.request)
+            if found is None:
+                raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
+            self._report = StatusReport(_reported(found), self.clock, _status_class(self._primary))
+        return self._report
+
+    @property
+    def reported(self) -> StatusReport | None:
+        """The collected status; None if the reconcile has not used its status."""
+        return self._report
+
+    def discard_status(self) -> None:
+        """Drops the collected status: no status is written, unless the status is used again."""
+        self._report = None
+
+    def condition(
+        self,
+        type: str,  # noqa: A002 - the field's own name
+        status: bool | str | None,
+        reason: str,
+        message: str = "",
+    ) -> bool:
+        """Sets a condition of the status, and returns True if the condition changed. None stands for `Unknown`.
+
+        ctx.condition("Ready", True, "AllUp", "3 of 3 replicas are up")
+        """
+        return self.status_report().condition(type, status, reason, message)
 
     async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup.
@@ -279,8 +364,8 @@ class Context:
                 raise
             return
         # The status is written on top of this change, without a conflict.
-        if "status" in self.__dict__:
-            self.status.update_version(found)
+        if self._report is not None:
+            self._report.update_version(found)
         else:
             await self.load_status(found)
 
@@ -336,6 +421,14 @@ def _owned(child: Resource, parent: Object) -> Resource:
     return made
 
 
+def _status_class(kind: KindRef) -> type[Model] | None:
+    """Returns the class of the status of a kind; None for an untyped status."""
+    if kind.cls is None or kind.metadata_only:
+        return None
+    field = fields_of(kind.cls).by_wire.get("status")
+    return field.shape.model if field is not None and field.shape is not None else None
+
+
 def _reported(obj: AnyObject) -> Object:
     """Returns the parts of an object that `Status` needs."""
     if not isinstance(obj, Resource) or "status" not in obj.__struct_fields__:
@@ -348,7 +441,7 @@ def _reported(obj: AnyObject) -> Object:
 class _Log(logging.LoggerAdapter[logging.Logger]):
     """Prefixes each line with the controller, key and ID, and adds these as fields for structured handlers."""
 
-    def __init__(self, logger: logging.Logger, ctx: Context) -> None:
+    def __init__(self, logger: logging.Logger, ctx: Context[Any]) -> None:
         super().__init__(logger, {})
         self._ctx = ctx
 

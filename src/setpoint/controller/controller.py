@@ -11,7 +11,7 @@ request is retried with backoff. The same request is never reconciled concurrent
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from typing import Any, TypeVar, Unpack, cast
@@ -22,7 +22,7 @@ from setpoint.cache.informer import Change
 from setpoint.cache.shared_watch import NotSynced
 from setpoint.client.agent import user_agent
 from setpoint.client.client import Client
-from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
+from setpoint.client.kinds import KindRef, kind_of, tree_of
 from setpoint.client.options import Options as ClientOptions
 from setpoint.controller import child_report, suspension_report
 from setpoint.controller.child_apply import ChildError
@@ -54,7 +54,7 @@ from setpoint.controller.suspension import (
     is_reported_suspended,
     suspension_reason,
 )
-from setpoint.controller.sync_context import call_in_thread, is_blocking
+from setpoint.controller.sync_context import SyncContext, call_in_thread, is_blocking
 from setpoint.controller.threads import ThreadCall, ThreadPool
 from setpoint.controller.tracing import span_of
 from setpoint.controller.watch import Watch
@@ -77,6 +77,8 @@ _YIELDS_AFTER = 4
 _FENCED_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
+# The class of the reconciled objects.
+K = TypeVar("K")
 
 
 class Controller:
@@ -84,7 +86,7 @@ class Controller:
 
     `run` does all the work; use `start`, `work` and `stop` to control the steps separately.
 
-        async def reconcile(ctx: Context, request: Request) -> Result | None: ...
+        async def reconcile(ctx: Context[Website], request: Request) -> Result | None: ...
 
         controller = Controller("website", reconcile, kind=Website, owns=["v1/ConfigMap"])
         await controller.run(cache)
@@ -93,9 +95,10 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconcile: Reconcile,
+        reconcile: Callable[[Context[K], Request], Awaitable[Result | None]]
+        | Callable[[SyncContext[K], Request], Result | None],
         *,
-        kind: Kind[Any] | Watch | None = None,
+        kind: type[K] | GroupVersionKind | str | KindRef | Watch | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
         observer: ReconcileObserver | None = None,
@@ -106,7 +109,7 @@ class Controller:
             raise ValueError("a controller needs a name")
         self.name = name
         self.options = Options(kind=kind, **settings)
-        self.reconcile = reconcile
+        self.reconcile: Reconcile = reconcile
         self._is_blocking = is_blocking(reconcile)
         self.observer = observer
         self.queue_observer = queue_observer
@@ -485,7 +488,7 @@ class Controller:
 
     async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
         """Writes the collected status of a reconcile. Only a successful one updates `observedGeneration`."""
-        status = ctx.__dict__.get("status")
+        status = ctx.reported
         if status is None:
             return
         if final and self._observes and ctx.request not in self.suspended:

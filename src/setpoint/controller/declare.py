@@ -13,18 +13,22 @@
 The decorated function or class stays unchanged; `controller_of` creates a `Controller` from its declaration.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, Unpack
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, overload
 
-from setpoint.client.kinds import Kind, kind_of
+from setpoint.client.kinds import Kind, KindRef, R, kind_of
+from setpoint.controller.context import Context, K_co
 from setpoint.controller.controller import Controller
 from setpoint.controller.options import ReconcileObserver, Settings
 from setpoint.controller.queue import QueueObserver as QueueObserver
+from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.clock import Clock
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids
+from setpoint.objects.tree import Object
 
-C = TypeVar("C", bound=Callable[..., Any])
+A = TypeVar("A", bound=Awaitable[Result | None])
 _ATTRIBUTE = "__controller__"
 
 
@@ -36,24 +40,53 @@ class Declaration(NamedTuple):
     settings: Settings
 
 
-def controller(
-    kind: Kind[Any] | Watch | None = None, *, name: str = "", **settings: Unpack[Settings]
-) -> Callable[[C], C]:
-    """Declares a controller for a kind. The name is that of the kind unless another is given.
+class Reconciler(Protocol):
+    """A class with a method that reconciles."""
 
-    @controller(Website, owns=["v1/ConfigMap"])
-    async def website(ctx: Context, request: Request) -> Result | None: ...
-    """
+    def reconcile(self, ctx: Any, request: Request, /) -> Awaitable[Result | None]: ...
 
-    def declare(target: C) -> C:
+
+C = TypeVar("C", bound=type[Reconciler])
+
+
+class Declare(Generic[K_co]):
+    """The decorator for a function, or a class with a method `reconcile`, that reconciles objects of a kind."""
+
+    def __init__(self, kind: Kind[Any] | Watch | None, name: str, settings: Settings) -> None:
+        self._kind = kind
+        self._name = name
+        self._settings = settings
+
+    @overload
+    def __call__(self, target: C, /) -> C: ...
+    @overload
+    def __call__(self, target: Callable[[Context[K_co], Request], A], /) -> Callable[[Context[K_co], Request], A]: ...
+    def __call__(self, target: Any, /) -> Any:
+        """Declares the target, and returns the target itself."""
+        kind = self._kind
         if isinstance(target, type) and not callable(getattr(target, "reconcile", None)):
             raise TypeError(f"{target.__name__} has no method `reconcile(self, ctx, request)`")
         called = kind_of(kind.kind if isinstance(kind, Watch) else kind).gvk.kind if kind is not None else ""
-        declared = Declaration(name or called.lower() or target.__name__.lower(), kind, settings)
-        setattr(target, _ATTRIBUTE, declared)
+        name = self._name or called.lower() or target.__name__.lower()
+        setattr(target, _ATTRIBUTE, Declaration(name, kind, self._settings))
         return target
 
-    return declare
+
+@overload
+def controller(kind: type[R], *, name: str = "", **settings: Unpack[Settings]) -> Declare[R]: ...
+@overload
+def controller(
+    kind: GroupVersionKind | str | KindRef, *, name: str = "", **settings: Unpack[Settings]
+) -> Declare[Object]: ...
+@overload
+def controller(kind: Watch | None = None, *, name: str = "", **settings: Unpack[Settings]) -> Declare[Any]: ...
+def controller(kind: Kind[Any] | Watch | None = None, *, name: str = "", **settings: Unpack[Settings]) -> Declare[Any]:
+    """Declares a controller for a kind. The name is that of the kind unless another is given.
+
+    @controller(Website, owns=["v1/ConfigMap"])
+    async def website(ctx: Context[Website], request: Request) -> Result | None: ...
+    """
+    return Declare(kind, name, settings)
 
 
 def declaration_of(target: object) -> Declaration | None:

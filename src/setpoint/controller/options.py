@@ -19,9 +19,9 @@ from setpoint.controller.watch import Owned, Watch, for_none
 if TYPE_CHECKING:
     from setpoint.controller.run_record import ReconcileRecord
 
-AsyncReconcile: TypeAlias = Callable[[Context, Request], Awaitable["Result | None"]]
+AsyncReconcile: TypeAlias = Callable[[Context[Any], Request], Awaitable["Result | None"]]
 # A `def` function runs in a thread.
-BlockingReconcile: TypeAlias = Callable[[SyncContext, Request], "Result | None"]
+BlockingReconcile: TypeAlias = Callable[[SyncContext[Any], Request], "Result | None"]
 Reconcile: TypeAlias = AsyncReconcile | BlockingReconcile
 
 

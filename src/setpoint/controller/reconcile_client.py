@@ -7,7 +7,7 @@ not trigger the request: declare such kinds with `reads=[...]` if they should.
 Objects from the cache are shared and read-only: use `obj.edit()` or `thaw(tree)` for a mutable copy.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, Protocol, Unpack, cast, overload
 
 from setpoint.cache.cache import Cache, NotCached
@@ -177,6 +177,19 @@ class ReconcileClient(RecordingClient):
             ref, name, namespace, at=at, resource_version=resource_version, subresource=subresource
         )
 
+    @overload
+    async def find(
+        self, kind: type[R], name: str, namespace: str = "", *, labels: LabelsArgument = None
+    ) -> R | None: ...
+    @overload
+    async def find(
+        self,
+        kind: GroupVersionKind | str | KindRef,
+        name: str,
+        namespace: str = "",
+        *,
+        labels: LabelsArgument = None,
+    ) -> Object | None: ...
     async def find(self, kind: Kind[Any], name: str, namespace: str = "", *, labels: LabelsArgument = None) -> Any:
         """Returns one object like `get`, but None if there is no such object.
 
@@ -189,6 +202,10 @@ class ReconcileClient(RecordingClient):
         except NotFound:
             return None
 
+    @overload
+    def peek(self, kind: type[R], name: str, namespace: str = "") -> R | None: ...
+    @overload
+    def peek(self, kind: GroupVersionKind | str | KindRef, name: str, namespace: str = "") -> Object | None: ...
     def peek(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         """Returns an object from the cache without waiting; None if the cache has no such object.
 
@@ -330,18 +347,9 @@ class ReconcileClient(RecordingClient):
 
     # Writing
 
-    async def edit(
-        self,
-        kind: Kind[Any],
-        name: str,
-        namespace: str,
-        change: Callable[[Any], Any],
-        *,
-        subresource: str = "",
-        **how: Unpack[WriteOptions],
-    ) -> Any:
-        """Reads an object from the server, calls `change` and writes the result; repeats this after a conflict."""
-        return await self._live.edit(kind_of(kind), name, namespace, change, subresource=subresource, **how)
+    async def _get_editable(self, ref: KindRef, name: str, namespace: str) -> Any:
+        """Returns an object from the server: objects in the cache are shared, and may be older."""
+        return await self._live.get(ref, name, namespace)
 
     async def update(self, obj: Obj, *, subresource: str = "", **how: Unpack[WriteOptions]) -> Obj:
         """Replaces an object. Not sent if the object is equal to the cached one."""

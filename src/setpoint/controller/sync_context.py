@@ -1,12 +1,12 @@
 """The context of a `def` reconciler, which runs in a thread: the methods of `Context` without `await`.
 
     @sp.controller(Website, owns=["v1/ConfigMap"])
-    def website(ctx: sp.SyncContext, request: sp.Request) -> sp.Result | None:
+    def website(ctx: sp.SyncContext[Website], request: sp.Request) -> sp.Result | None:
         found = ctx.object()
         if found is None:
             return None
         ctx.client.apply(ctx.own(config_map_of(found)))
-        ctx.status.condition("Ready", True, "Applied")
+        ctx.condition("Ready", True, "Applied")
 
 Code of the event loop runs in the event loop, also that of the cache and of the clients, so that the thread shares no
 data with other reconciles. Writes carry the same cause, and are fenced in the same way, as those of an `async def`
@@ -18,29 +18,55 @@ import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
-from setpoint.client.kinds import Kind, Obj
+from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, kind_of
 from setpoint.client.sync import SyncClient
-from setpoint.controller.context import Context
+from setpoint.controller.context import AnyKind, Context, HasStatus, K_co, S
 from setpoint.controller.request import Request, TerminalError, Trigger
-from setpoint.controller.status import Status
+from setpoint.controller.status import Status, StatusReport
 from setpoint.controller.sync_client import SyncReconcileClient
 from setpoint.controller.threads import ThreadCall
 from setpoint.objects.clock import Clock
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.provenance import Cause
+from setpoint.objects.tree import Object
+from setpoint.schema.types.model import Model
 
 T = TypeVar("T")
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType, type)
 
 
-class SyncContext:
-    """The context of one reconcile in a thread, passed to a `def` reconcile function.
+class SyncStatusAttribute:
+    """`ctx.status` of a `def` function; see `StatusAttribute`."""
+
+    @overload
+    def __get__(self, ctx: "SyncContext[HasStatus[S]]", owner: Any = None) -> S: ...
+    @overload
+    def __get__(self, ctx: "SyncContext[AnyKind]", owner: Any = None) -> Status: ...
+    def __get__(self, ctx: "SyncContext[Any]", owner: Any = None) -> Any:
+        return ctx.status_report().view
+
+    @overload
+    def __set__(self, ctx: "SyncContext[HasStatus[S]]", status: S) -> None: ...
+    @overload
+    def __set__(self, ctx: "SyncContext[AnyKind]", status: Model | Object) -> None: ...
+    def __set__(self, ctx: "SyncContext[Any]", status: Any) -> None:
+        ctx.status_report().put(status)
+
+
+class SyncContext(Generic[K_co]):
+    """The context of one reconcile in a thread, passed to a `def` reconcile function. `SyncContext[Website]` has the
+    types of a kind.
 
     Use the context only in the thread of the function, or in threads that end before the function does.
     """
 
-    def __init__(self, ctx: Context, call: ThreadCall) -> None:
+    # The status to report. The controller writes changes once, after the reconcile. Assigning replaces the status, but
+    # keeps its conditions.
+    status = SyncStatusAttribute()
+
+    def __init__(self, ctx: Context[Any], call: ThreadCall) -> None:
         self._ctx = ctx
         self._call = call
         self._clients: dict[str, SyncReconcileClient] = {}
@@ -135,13 +161,23 @@ class SyncContext:
             found = self._clients[name] = SyncReconcileClient(client, self._call)
         return found
 
+    @overload
+    def object(self: "SyncContext[AnyObject]") -> K_co | None: ...
+    @overload
+    def object(self) -> Any: ...
     def object(self) -> Any:
         """Returns the object to reconcile from the cache; None if deleted. Use `obj.edit()` to get a mutable copy."""
         return self.in_loop(self._ctx.object())
 
+    @overload
+    def lookup(self, kind: type[R], name: str, namespace: str = "", *, cluster: str | None = None) -> R | None: ...
+    @overload
+    def lookup(
+        self, kind: GroupVersionKind | str | KindRef, name: str, namespace: str = "", *, cluster: str | None = None
+    ) -> Object | None: ...
     def lookup(self, kind: Kind[Any], name: str, namespace: str = "", *, cluster: str | None = None) -> Any:
         """Returns an object from the cache; None if the cache has no such object. See `Context.lookup`."""
-        return self.in_loop_call(lambda: self._ctx.lookup(kind, name, namespace, cluster=cluster))
+        return self.in_loop_call(lambda: self._ctx.lookup(kind_of(kind), name, namespace, cluster=cluster))
 
     def own(self, child: Obj) -> Obj:
         """Returns a copy of a child that is owned and controlled by the object to reconcile. See `Context.own`."""
@@ -151,13 +187,23 @@ class SyncContext:
 
     def load_status(self, found: Any = None) -> Status:
         """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted."""
-        return self.in_loop(self._ctx.load_status(found))
+        status: Status = self.in_loop(self._ctx.load_status(found))
+        return status
 
-    @property
-    def status(self) -> Status:
-        """The status to report. The controller writes changes once, after the reconcile."""
-        loaded: Status | None = self._ctx.__dict__.get("status")
-        return self.in_loop_call(lambda: self._ctx.status) if loaded is None else loaded
+    def status_report(self) -> StatusReport:
+        """Returns the collected status; see `Context.status_report`."""
+        loaded = self._ctx.reported
+        return self.in_loop_call(self._ctx.status_report) if loaded is None else loaded
+
+    def condition(
+        self,
+        type: str,  # noqa: A002 - the field's own name
+        status: bool | str | None,
+        reason: str,
+        message: str = "",
+    ) -> bool:
+        """Sets a condition of the status, and returns True if the condition changed. See `Context.condition`."""
+        return self.status_report().condition(type, status, reason, message)
 
     def finalize(self, finalizer: str, clean_up: Callable[[], None]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup. See `Context.finalize`.
@@ -191,7 +237,7 @@ async def _cleaned_up() -> None:
 class _SyncRecorder:
     """Records events from a thread."""
 
-    def __init__(self, recorder: Any, ctx: SyncContext) -> None:
+    def __init__(self, recorder: Any, ctx: SyncContext[Any]) -> None:
         self._recorder, self._ctx = recorder, ctx
 
     def normal(self, *args: Any, **how: Any) -> None:
@@ -222,7 +268,7 @@ def is_blocking(function: Any) -> bool:
 
 
 async def call_in_thread(
-    ctx: Context, function: Callable[..., T], *args: Any, context: type[SyncContext] = SyncContext
+    ctx: Context[Any], function: Callable[..., T], *args: Any, context: type[SyncContext[Any]] = SyncContext
 ) -> T:
     """Calls a `def` function with a synchronous context and other arguments in a thread of the controller.
 

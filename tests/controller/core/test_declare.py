@@ -55,4 +55,4 @@ def test_what_was_not_declared_and_what_cannot_reconcile_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="Empty has no method `reconcile"):
 
         @sp.controller(Widget)
-        class Empty: ...
+        class Empty: ...  # type: ignore[type-var]

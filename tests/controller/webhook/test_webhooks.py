@@ -136,9 +136,9 @@ class _Asked:
 
 def test_a_function_that_takes_nothing_is_refused() -> None:
     with pytest.raises(TypeError, match=r"\(object\) or \(object, question\)"):
-        default(Site)(lambda: None)
+        default(Site)(lambda: None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"\(object\) or \(object, question\)"):
-        validate(Site)(lambda a, b, c: None)
+        validate(Site)(lambda a, b, c: None)  # type: ignore[arg-type]
 
 
 # Conversion

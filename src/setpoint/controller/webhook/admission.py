@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from setpoint.client.kinds import Kind, KindRef, kind_of, tree_of
+from setpoint.client.kinds import KindRef, kind_of, tree_of
 from setpoint.controller.sync_context import is_blocking
 from setpoint.controller.threads import ThreadPool
 from setpoint.merge import jsonpatch, mergepatch
@@ -27,6 +27,8 @@ from setpoint.server.admission.request import AdmissionRequest, AdmissionRespons
 from setpoint.server.ports import CREATE, DELETE, UPDATE
 
 Function = Callable[..., Any]
+# The class of the objects.
+K = TypeVar("K")
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +71,10 @@ class Question:
     @property
     def dry_run(self) -> bool:
         return self.request.dry_run
+
+
+# A function of an object, or of an object and the question.
+FunctionOf: TypeAlias = Callable[[K], Any] | Callable[[K, Question], Any]
 
 
 class _Asked(NamedTuple):
@@ -184,7 +190,7 @@ _MATCHED_IN_PROCESS = ("matchPolicy", "namespaceSelector", "objectSelector")
 
 
 def validate(
-    kind: Kind[Any],
+    kind: type[K] | GroupVersionKind | str | KindRef,
     *,
     operations: Sequence[str] = (CREATE, UPDATE),
     subresources: Sequence[str] = (),
@@ -192,7 +198,7 @@ def validate(
     name: str = "",
     failure_policy: str = "Fail",
     match: Object | None = None,
-) -> Callable[[Function], AdmissionWebhook]:
+) -> Callable[[FunctionOf[K]], AdmissionWebhook]:
     """Declares a function that validates the objects of a kind.
 
     @validate(Website)
@@ -208,7 +214,7 @@ def validate(
 
 
 def default(
-    kind: Kind[Any],
+    kind: type[K] | GroupVersionKind | str | KindRef,
     *,
     operations: Sequence[str] = (CREATE, UPDATE),
     subresources: Sequence[str] = (),
@@ -216,7 +222,7 @@ def default(
     name: str = "",
     failure_policy: str = "Fail",
     match: Object | None = None,
-) -> Callable[[Function], AdmissionWebhook]:
+) -> Callable[[FunctionOf[K]], AdmissionWebhook]:
     """Declares a function that sets defaults in the objects of a kind.
 
     @default(Website)
@@ -232,7 +238,7 @@ def default(
 
 def _made(
     function: Function,
-    kind: Kind[Any],
+    kind: type[Any] | GroupVersionKind | str | KindRef,
     mutates: bool,
     operations: Sequence[str],
     subresources: Sequence[str],

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from setpoint.client.kinds import Obj
-from setpoint.controller.context import Context, ContextHost
+from setpoint.controller.context import Context, ContextHost, K_co
 from setpoint.controller.ratelimit import Exponential, RateLimiter
 from setpoint.controller.run_record import ReconcileRecord
-from setpoint.controller.status import Status
+from setpoint.controller.status import StatusReport
 from setpoint.controller.sync_context import SyncContext, is_blocking
 from setpoint.controller.threads import ThreadCall
 from setpoint.controller.watchdog import Watchdog, Watched
@@ -71,18 +71,18 @@ class Settings:
     field_manager: str = ""
 
 
-class HandlerContext(Context):
-    """The context of one call of a handler.
+class HandlerContext(Context[K_co]):
+    """The context of one call of a handler. `HandlerContext[Node]` has the types of a kind.
 
     The status is that of the object: all handlers write to the same status, which is sent once after the last handler.
 
-        async def label_zone(ctx: HandlerContext, node: Node) -> Node | None:
+        async def label_zone(ctx: HandlerContext[Node], node: Node) -> Node | None:
             ctx.requeue_after(600)
             return None
     """
 
     def __init__(
-        self, chain: ContextHost, outer: Context, handler: "ChainHandler[Any]", deadline: float | None
+        self, chain: ContextHost, outer: Context[Any], handler: "ChainHandler[Any]", deadline: float | None
     ) -> None:
         super().__init__(chain, outer.run, deadline)
         self.handler = handler
@@ -103,15 +103,14 @@ class HandlerContext(Context):
         about = super().log_fields()
         return {**about, "controller": f"{about['controller']}/{self.handler.name}", "handler": self.handler.name}
 
-    async def load_status(self, found: Any = None) -> Status:
+    async def load_status(self, found: Any = None) -> Any:
         return await self._outer.load_status(found)
 
-    @property
-    def status(self) -> Status:
-        return self._outer.status
+    def status_report(self) -> StatusReport:
+        return self._outer.status_report()
 
 
-class SyncHandlerContext(SyncContext):
+class SyncHandlerContext(SyncContext[K_co]):
     """The context of one call of a `def` handler, which runs in a thread.
 
     def label_zone(ctx: SyncHandlerContext, node: Node) -> Node | None:
@@ -119,9 +118,9 @@ class SyncHandlerContext(SyncContext):
         return None
     """
 
-    _ctx: HandlerContext
+    _ctx: HandlerContext[Any]
 
-    def __init__(self, ctx: HandlerContext, call: ThreadCall) -> None:
+    def __init__(self, ctx: HandlerContext[Any], call: ThreadCall) -> None:
         super().__init__(ctx, call)
 
     @property
@@ -147,7 +146,7 @@ class HandlerChain(Protocol):
 
 
 # The function of a handler.
-Function: TypeAlias = Callable[[HandlerContext, A], Awaitable[Any]] | Callable[[SyncHandlerContext, A], Any]
+Function: TypeAlias = Callable[[HandlerContext[Any], A], Awaitable[Any]] | Callable[[SyncHandlerContext[Any], A], Any]
 
 
 class ChainHandler(Generic[A]):

@@ -30,10 +30,10 @@ from setpoint.objects.names import qualified_name
 
 # A `def` function runs in a thread.
 OnChange: TypeAlias = (
-    Callable[[HandlerContext, Obj], Awaitable[Obj | None]] | Callable[[SyncHandlerContext, Obj], Obj | None]
+    Callable[[HandlerContext[Obj], Obj], Awaitable[Obj | None]] | Callable[[SyncHandlerContext[Obj], Obj], Obj | None]
 )
 OnDelete: TypeAlias = (
-    Callable[[HandlerContext, Gone[Obj]], Awaitable[None]] | Callable[[SyncHandlerContext, Gone[Obj]], None]
+    Callable[[HandlerContext[Obj], Gone[Obj]], Awaitable[None]] | Callable[[SyncHandlerContext[Obj], Gone[Obj]], None]
 )
 
 # The default timeout of a call, as for a reconcile.

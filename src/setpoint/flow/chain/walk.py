@@ -9,7 +9,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
@@ -166,8 +165,7 @@ class ChainReconcile:
                 todo.put(handler, self._now)
             raise
         finally:
-            with suppress(AttributeError):
-                del ctx.status
+            ctx.discard_status()
 
     def _discard_pending(self) -> None:
         """Drops the pending work of a deleted object."""

@@ -8,9 +8,9 @@ without a requeue.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Any, TypedDict, Unpack, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, get_args, get_type_hints, overload
 
-from setpoint.client.kinds import AnyObject, Kind, KindRef, kind_of, tree_of
+from setpoint.client.kinds import AnyObject, Kind, KindRef, R, kind_of, tree_of
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.options import Settings
@@ -39,6 +39,14 @@ from setpoint.schema.types.frozen import thaw as thaw_any
 from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # The class of the objects; for type checkers, `FSM` stands for a machine of any kind.
+    K = TypeVarWithDefault("K", default=Any)
+else:
+    K = TypeVar("K")
+
 # The fields of the status that states do not write.
 _REPORTED = ("conditions", "observedGeneration")
 # The number of names in a message.
@@ -57,16 +65,33 @@ class StateSettings(TypedDict, total=False):
     then: Sequence[State | str] | None
 
 
-class FSM:
+class MachineSettings(TypedDict, total=False):
+    """The settings of a machine; see `FSM` for their meaning."""
+
+    finalizer: str
+    suspend: Callable[[Object], str] | None
+    create: Callable[[Request], AnyObject | None] | None
+    how: How
+    prune: Prune
+    inventory_namespace: str
+
+
+class FSM(Generic[K]):
     """A finite-state machine for the objects of a kind. Walks begin at the state that is declared first.
 
     fsm = FSM(Bucket, finalizer="storage.example.com/bucket")
 
     @fsm.state("BucketProvisioned")
-    async def provisioned(ctx: Context, bucket: Bucket, out: Outputs) -> Next:
+    async def provisioned(ctx: Context[Bucket], bucket: Bucket, out: Outputs) -> Next:
         return Done() if await storage.has(bucket.metadata.name) else Wait(10, reason="Pending")
     """
 
+    @overload
+    def __init__(self: "FSM[R]", kind: type[R], **settings: Unpack[MachineSettings]) -> None: ...
+    @overload
+    def __init__(
+        self: "FSM[Object]", kind: GroupVersionKind | str | KindRef, **settings: Unpack[MachineSettings]
+    ) -> None: ...
     def __init__(
         self,
         kind: Kind[Any],
@@ -113,11 +138,11 @@ class FSM:
 
     # Declaring
 
-    def state(self, condition: str, **how: Unpack[StateSettings]) -> Callable[[Function], State]:
+    def state(self, condition: str, **how: Unpack[StateSettings]) -> Callable[[Function[K]], State]:
         """Declares a state of existing objects, with the type of its condition."""
         return lambda function: self._add(State(condition=condition, function=function, **how))
 
-    def finalize(self, condition: str, **how: Unpack[StateSettings]) -> Callable[[Function], State]:
+    def finalize(self, condition: str, **how: Unpack[StateSettings]) -> Callable[[Function[K]], State]:
         """Declares a state of terminating objects."""
         return lambda function: self._add(State(condition=condition, function=function, finalizes=True, **how))
 
@@ -208,7 +233,7 @@ class FSM:
 class FSMController(Controller):
     """Walks the objects of a kind through the states of a machine."""
 
-    def __init__(self, fsm: FSM, name: str, settings: Settings) -> None:
+    def __init__(self, fsm: FSM[Any], name: str, settings: Settings) -> None:
         self.fsm = fsm
         self.measures = Measures(name)
         # Even without finalizer states, objects wait for outputs that the garbage collector would not delete.
@@ -290,8 +315,7 @@ class FSMController(Controller):
             await ctx.load_status()
             report.report_deleting(ctx, found, walk, fsm.states, fsm.finalizers, waits)
             raise Requeue(None, waits)
-        with suppress(AttributeError):
-            del ctx.status  # the status is deleted with the object
+        ctx.discard_status()  # the status is deleted with the object
 
     def _owner(self, found: Any) -> Object:
         """Returns the metadata of an object that its outputs need."""

@@ -3,19 +3,20 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias, TypeVar, Union
 
 from setpoint.controller.context import Context
 from setpoint.controller.sync_context import SyncContext, is_blocking
 from setpoint.flow.fsm.outputs import Outputs
 from setpoint.flow.fsm.results import Done, Fail, Wait, check_reason
 
+K = TypeVar("K")
 # The return value of a state: the next state, or the end of the walk.
 Next: TypeAlias = Union["State", Done, Wait, Fail, "Note", type[Done]]
 # Called with the context, a copy of the object with a mutable status, and the collector of outputs.
-AsyncFunction: TypeAlias = Callable[[Context, Any, Outputs], Awaitable[Next]]
-BlockingFunction: TypeAlias = Callable[[SyncContext, Any, Outputs], Next]
-Function: TypeAlias = AsyncFunction | BlockingFunction
+AsyncFunction: TypeAlias = Callable[[Context[K], K, Outputs], Awaitable[Next]]
+BlockingFunction: TypeAlias = Callable[[SyncContext[K], K, Outputs], Next]
+Function: TypeAlias = AsyncFunction[K] | BlockingFunction[K]
 
 
 @dataclass(eq=False, frozen=True, kw_only=True)
@@ -23,13 +24,13 @@ class State:
     """One state, created by `fsm.state`.
 
     @fsm.state("BucketProvisioned", timeout=30, deadline=600)
-    async def provisioned(ctx: Context, bucket: Bucket, out: Outputs) -> Next:
+    async def provisioned(ctx: Context[Bucket], bucket: Bucket, out: Outputs) -> Next:
         return Done()
     """
 
     # The type of its condition.
     condition: str
-    function: Function
+    function: Function[Any]
     # Reason and message of the condition when the state is passed.
     reason: str = "Done"
     message: str = ""

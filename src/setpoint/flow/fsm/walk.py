@@ -149,8 +149,8 @@ class StateWalk:
 
     async def _result_of(self, state: State, out: Outputs) -> Next:
         if state.is_blocking:
-            return await call_in_thread(self._ctx, cast(BlockingFunction, state.function), self._object, out)
-        return await cast(AsyncFunction, state.function)(self._ctx, self._object, out)
+            return await call_in_thread(self._ctx, cast(BlockingFunction[Any], state.function), self._object, out)
+        return await cast(AsyncFunction[Any], state.function)(self._ctx, self._object, out)
 
     async def _conclude(self, state: State, result: "State | Done | Wait | Fail | Note", out: Outputs) -> State | None:
         if isinstance(result, Fail):

@@ -1,12 +1,14 @@
 """`@generates` and `@status_of`: make a controller of a function. Invalid options are rejected at the declaration."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, TypeAlias, TypeVar, Unpack
 
 from setpoint.client.kinds import Kind, KindRef, kind_of
+from setpoint.controller.context import Context
 from setpoint.controller.declare import Declaration
 from setpoint.controller.options import Settings
 from setpoint.controller.suspension import SUSPENDED
+from setpoint.controller.sync_context import SyncContext
 from setpoint.controller.watch import Watch
 from setpoint.flow.apply_set import Transform
 from setpoint.flow.generate.generator import Choices, GeneratingHandler, StatusHandler
@@ -16,13 +18,20 @@ from setpoint.flow.generate.sources import Generated
 from setpoint.flow.marks import set_id
 from setpoint.flow.policy import PRUNE, Adopt, How, Prune, Replace
 from setpoint.flow.record import CONFIG_MAP
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.names import dns1123_label, qualified_name
 
 _CLUSTER = "Cluster"
+# The class of the objects.
+K = TypeVar("K")
+# A function of an object and its status, preceded by the context if there is a third parameter.
+FunctionOf: TypeAlias = (
+    Callable[[K, Any], Any] | Callable[[Context[K], K, Any], Any] | Callable[[SyncContext[K], K, Any], Any]
+)
 
 
 def generates(
-    kind: Kind[Any] | Watch,
+    kind: type[K] | GroupVersionKind | str | KindRef | Watch,
     *,
     kinds: Sequence[Kind[Any] | Watch],
     condition: str = "",
@@ -39,7 +48,7 @@ def generates(
     namespace: str = "",
     finalizer: str = "",
     **settings: Unpack[Settings],
-) -> Callable[[Callable[..., Any]], GeneratingHandler]:
+) -> Callable[[FunctionOf[K]], GeneratingHandler]:
     """Makes a controller of a function that returns the children of an object.
 
     * `kinds` are the permitted kinds of children: they are watched, and the RBAC rules are derived from them.
@@ -121,12 +130,12 @@ def generates(
 
 
 def status_of(
-    kind: Kind[Any] | Watch,
+    kind: type[K] | GroupVersionKind | str | KindRef | Watch,
     *,
     condition: str = "",
     name: str = "",
     **settings: Unpack[Settings],
-) -> Callable[[Callable[..., Any]], StatusHandler]:
+) -> Callable[[FunctionOf[K]], StatusHandler]:
     """Makes a controller of a function that computes the status of an object.
 
     The function changes the given status, or returns another; only changed fields are reported. `name` is by default

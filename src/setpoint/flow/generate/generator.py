@@ -6,7 +6,6 @@ finalizer, are deleted first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
@@ -190,8 +189,7 @@ class GeneratingHandler(Handler):
         if not await self._children_of(ctx, self._owner(found)).delete(wait=False):
             set_condition(ctx, found, self.condition, False, "Deleting", "waiting for the deletion of children")
             raise Requeue(LOOK_AGAIN, "children are not deleted yet")
-        with suppress(AttributeError):
-            del ctx.status  # the status is deleted with the object
+        ctx.discard_status()  # the status is deleted with the object
 
     async def _clear(self, ctx: Context, request: Request) -> Result | None:
         """Deletes the remaining children of a deleted parent."""

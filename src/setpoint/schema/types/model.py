@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import msgspec
 
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Json, Object
 from setpoint.schema.types import unknown
 from setpoint.schema.types.markers import MapType, Rule
 from setpoint.schema.types.scalars import decode_scalar, encode_scalar
-from setpoint.schema.types.shape import Made, is_model
+from setpoint.schema.types.shape import Made, Shape, is_model
 
 # The struct's own functions, without the handling of undeclared fields and of fields set by the author.
 set_field: Callable[[Any, str, Any], None] = msgspec.Struct.__setattr__
@@ -171,6 +171,26 @@ def _rebuilt(
 @lru_cache(maxsize=4096)
 def _decoder(cls: type) -> Callable[[bytes], Any]:
     return msgspec.json.Decoder(cls, dec_hook=decode_scalar).decode
+
+
+def read_value(tree: Json, kind: Any, shape: Shape | None) -> Any:
+    """Reads the value of a field from a tree. Raises `msgspec.ValidationError` for a value of another type."""
+    try:
+        return msgspec.convert(tree, kind, dec_hook=decode_scalar)
+    except msgspec.ValidationError:
+        if shape is None:
+            raise
+    known, rest = unknown.separate_value(tree, shape)
+    made = msgspec.convert(known, kind, dec_hook=decode_scalar)
+    unknown.attach(made, rest)
+    return made
+
+
+def value_to_json(value: Any) -> Json:
+    """Returns the value of a field as a tree."""
+    tree: Json = msgspec.to_builtins(value, enc_hook=encode_scalar)
+    unknown.restore_value(value, tree)
+    return tree
 
 
 def _read_loosely(cls: Any, tree: Object) -> Any:

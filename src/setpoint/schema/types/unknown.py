@@ -30,8 +30,13 @@ def unknown_fields(model: Any) -> Object:
 def separate(tree: Json, cls: type) -> tuple[Json, Found]:
     """Splits a tree into the declared fields of a class and the rest. A null for a field that does not allow null
     counts as the rest."""
+    return separate_value(tree, Shape(model=cls))
+
+
+def separate_value(tree: Json, shape: Shape) -> tuple[Json, Found]:
+    """Splits the tree of a value like `separate`."""
     found: Found = []
-    return _known_value(tree, Shape(model=cls), (), found), found
+    return _known_value(tree, shape, (), found), found
 
 
 def _known_value(tree: Json, shape: Shape, path: Path, found: Found) -> Json:
@@ -80,7 +85,7 @@ def restore(model: Any, tree: Object) -> None:
     for name, wire, _, _, made in fields.with_models:
         value = getattr(model, name)
         if value and wire in tree:
-            _restore_inside(value, tree[wire])
+            restore_value(value, tree[wire])
             if made is not None and value.__unknown__ is UNTOUCHED and tree[wire] == made:
                 del tree[wire]
     if cls.__thawed__ is not None:
@@ -103,12 +108,13 @@ def _add_explicit_defaults(model: Any, fields: Fields, tree: Object) -> None:
             tree[wire] = msgspec.to_builtins(value, enc_hook=encode_scalar)
 
 
-def _restore_inside(value: Any, tree: Json) -> None:
+def restore_value(value: Any, tree: Json) -> None:
+    """Adds the fields that msgspec omits to the tree of a value: of a model, or of a list or map of models."""
     if isinstance(value, list | tuple):
         for item, below in zip(value, tree, strict=True):
-            _restore_inside(item, below)
+            restore_value(item, below)
     elif isinstance(value, dict):
         for key, item in value.items():
-            _restore_inside(item, tree[key])
+            restore_value(item, tree[key])
     elif hasattr(value, "__unknown__"):
         restore(value, tree)

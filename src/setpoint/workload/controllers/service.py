@@ -18,6 +18,7 @@ from setpoint.controller.handler import mapped
 from setpoint.controller.request import Request, Result
 from setpoint.controller.watch import Watch
 from setpoint.objects.tree import Object
+from setpoint.schema.types import Resource
 from setpoint.workload.controllers.lookup import READS
 from setpoint.workload.kinds.api_names import GROUP
 from setpoint.workload.kinds.container import Container
@@ -33,7 +34,7 @@ from setpoint.workload.runtime import Machine
 from setpoint.workload.service_producers import CANNOT_LISTEN
 
 FINALIZER = f"{GROUP}/service-reconciler"
-_PRODUCERS = {"Executable": Executable, "Container": Container}
+_PRODUCERS: dict[str, type[Resource]] = {"Executable": Executable, "Container": Container}
 # The delay before the next attempt to bind a busy port, and the interval of status updates while connections are open.
 _BUSY_SECONDS = 2.0
 _COUNTER_SECONDS = 5.0
