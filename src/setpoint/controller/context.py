@@ -283,13 +283,7 @@ class Context(Generic[K_co]):
 
     # Status and finalizers
 
-    @overload
-    async def load_status(  # type: ignore[overload-overlap]  # the second one is for all other contexts
-        self: "Context[HasStatus[S]]", found: Any = None
-    ) -> S: ...
-    @overload
-    async def load_status(self: "Context[AnyKind]", found: Any = None) -> Status: ...
-    async def load_status(self, found: Any = None) -> Any:
+    async def load_status(self, found: Any = None) -> Status:
         """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted."""
         if self._report is None:
             if found is None:

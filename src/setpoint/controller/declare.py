@@ -28,7 +28,7 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 
-A = TypeVar("A", bound=Awaitable[Result | None])
+AwaitableResult = TypeVar("AwaitableResult", bound=Awaitable[Result | None])
 _ATTRIBUTE = "__controller__"
 
 
@@ -46,10 +46,10 @@ class Reconciler(Protocol):
     def reconcile(self, ctx: Any, request: Request, /) -> Awaitable[Result | None]: ...
 
 
-C = TypeVar("C", bound=type[Reconciler])
+ReconcilerClass = TypeVar("ReconcilerClass", bound=type[Reconciler])
 
 
-class Declare(Generic[K_co]):
+class ControllerDecorator(Generic[K_co]):
     """The decorator for a function, or a class with a method `reconcile`, that reconciles objects of a kind."""
 
     def __init__(self, kind: Kind[Any] | Watch | None, name: str, settings: Settings) -> None:
@@ -58,9 +58,11 @@ class Declare(Generic[K_co]):
         self._settings = settings
 
     @overload
-    def __call__(self, target: C, /) -> C: ...
+    def __call__(self, target: ReconcilerClass, /) -> ReconcilerClass: ...
     @overload
-    def __call__(self, target: Callable[[Context[K_co], Request], A], /) -> Callable[[Context[K_co], Request], A]: ...
+    def __call__(
+        self, target: Callable[[Context[K_co], Request], AwaitableResult], /
+    ) -> Callable[[Context[K_co], Request], AwaitableResult]: ...
     def __call__(self, target: Any, /) -> Any:
         """Declares the target, and returns the target itself."""
         kind = self._kind
@@ -73,20 +75,24 @@ class Declare(Generic[K_co]):
 
 
 @overload
-def controller(kind: type[R], *, name: str = "", **settings: Unpack[Settings]) -> Declare[R]: ...
+def controller(kind: type[R], *, name: str = "", **settings: Unpack[Settings]) -> ControllerDecorator[R]: ...
 @overload
 def controller(
     kind: GroupVersionKind | str | KindRef, *, name: str = "", **settings: Unpack[Settings]
-) -> Declare[Object]: ...
+) -> ControllerDecorator[Object]: ...
 @overload
-def controller(kind: Watch | None = None, *, name: str = "", **settings: Unpack[Settings]) -> Declare[Any]: ...
-def controller(kind: Kind[Any] | Watch | None = None, *, name: str = "", **settings: Unpack[Settings]) -> Declare[Any]:
+def controller(
+    kind: Watch | None = None, *, name: str = "", **settings: Unpack[Settings]
+) -> ControllerDecorator[Any]: ...
+def controller(
+    kind: Kind[Any] | Watch | None = None, *, name: str = "", **settings: Unpack[Settings]
+) -> ControllerDecorator[Any]:
     """Declares a controller for a kind. The name is that of the kind unless another is given.
 
     @controller(Website, owns=["v1/ConfigMap"])
     async def website(ctx: Context[Website], request: Request) -> Result | None: ...
     """
-    return Declare(kind, name, settings)
+    return ControllerDecorator(kind, name, settings)
 
 
 def declaration_of(target: object) -> Declaration | None:

@@ -64,6 +64,8 @@ class StatusReport:
 
     def put(self, status: Model | Object) -> None:
         """Replaces the whole status. Keeps conditions and `observedGeneration` if the new status has none."""
+        if self.model is not None and isinstance(status, Model) and not isinstance(status, self.model):
+            raise TypeError(f"the status is a {self.model.__name__}, not a {type(status).__name__}")
         tree = status.to_json() if isinstance(status, Model) else thaw(status)
         known = self.tree
         kept: Object = {name: known[name] for name in ("conditions", "observedGeneration") if name in known}

@@ -15,7 +15,7 @@ from setpoint.client.kinds import Obj
 from setpoint.controller.context import Context, ContextHost, K_co
 from setpoint.controller.ratelimit import Exponential, RateLimiter
 from setpoint.controller.run_record import ReconcileRecord
-from setpoint.controller.status import StatusReport
+from setpoint.controller.status import Status, StatusReport
 from setpoint.controller.sync_context import SyncContext, is_blocking
 from setpoint.controller.threads import ThreadCall
 from setpoint.controller.watchdog import Watchdog, Watched
@@ -103,7 +103,7 @@ class HandlerContext(Context[K_co]):
         about = super().log_fields()
         return {**about, "controller": f"{about['controller']}/{self.handler.name}", "handler": self.handler.name}
 
-    async def load_status(self, found: Any = None) -> Any:
+    async def load_status(self, found: Any = None) -> Status:
         return await self._outer.load_status(found)
 
     def status_report(self) -> StatusReport:

@@ -1,0 +1,1 @@
+"""Programs without a mistake."""

@@ -1,0 +1,1 @@
+"""Programs with one mistake each, in the line marked with `# wrong`."""
