@@ -59,7 +59,7 @@ class Buckets:
         self._storage = storage
         self._look_again = look_again
 
-    async def reconcile(self, ctx: sp.Context, request: sp.Request) -> sp.Result | None:
+    async def reconcile(self, ctx: sp.Context[Bucket], request: sp.Request) -> sp.Result | None:
         name = f"{request.namespace}-{request.name}"
 
         async def remove() -> None:
@@ -67,11 +67,13 @@ class Buckets:
 
         if await ctx.finalize(FINALIZER, remove):
             return None  # it is gone, here and there
-        bucket: Bucket = await ctx.object()
+        bucket = await ctx.object()
+        if bucket is None:
+            return None
         if bucket.spec.region == "nowhere":
             raise sp.TerminalError("there is no region 'nowhere': trying again would not help")
         await self._storage.put(name, bucket.spec.region)  # what fails is tried again, ever more slowly
-        ctx.status["address"] = f"https://{name}.{bucket.spec.region}.example.com"
+        ctx.status.address = f"https://{name}.{bucket.spec.region}.example.com"
         return sp.Result(requeue_after=self._look_again)
 
 

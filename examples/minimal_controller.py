@@ -29,11 +29,11 @@ class Greeting(sp.Resource, group="example.com", version="v1"):
 
 
 @sp.controller(Greeting)
-async def greet(ctx: sp.Context, request: sp.Request) -> None:
+async def greet(ctx: sp.Context[Greeting], request: sp.Request) -> None:
     greeting = await ctx.object()
     if greeting is None:
         return  # it is gone, and there is nothing to clean up
-    ctx.status["text"] = f"Hello, {greeting.spec.to}!"
+    ctx.status.text = f"Hello, {greeting.spec.to}!"
 
 
 async def main() -> None:

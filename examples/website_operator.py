@@ -45,16 +45,16 @@ class Website(
 
 
 @sp.controller(Website, owns=[Deployment, Service], concurrency=4)
-async def website(ctx: sp.Context, request: sp.Request) -> None:
-    site: Website | None = await ctx.object()
+async def website(ctx: sp.Context[Website], request: sp.Request) -> None:
+    site = await ctx.object()
     if site is None:
         return  # its children go with it
     running = await ctx.client.apply(ctx.own(deployment_of(site)))
     await ctx.client.apply(ctx.own(service_of(site)))
     ready = running.status.ready_replicas or 0
-    ctx.status["readyReplicas"] = ready
+    ctx.status.ready_replicas = ready
     is_ready = ready >= site.spec.replicas
-    changed = ctx.status.condition(
+    changed = ctx.condition(
         "Ready", is_ready, "AllUp" if is_ready else "Starting", f"{ready} of {site.spec.replicas} replicas are up"
     )
     if changed and is_ready:

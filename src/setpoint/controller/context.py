@@ -47,7 +47,7 @@ _REASONS = 4
 
 
 class HasStatus(Protocol[S_co]):
-    """An object whose status has a class."""
+    """An object with a typed status."""
 
     @property
     def status(self) -> S_co | None: ...

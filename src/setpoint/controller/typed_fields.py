@@ -18,7 +18,7 @@ from setpoint.schema.types.shape import fields_of
 
 
 class _Converted(NamedTuple):
-    """A converted field: its value, the JSON of the value at that time, and the part of the tree it was made from."""
+    """A converted field: its value, the JSON of the value at that time, and its source in the tree."""
 
     value: Any
     json: Json
@@ -54,7 +54,7 @@ class TypedFields:
         return value
 
     def write(self, name: str, value: Any) -> None:
-        """Sets a field; None removes it. Raises TypeError for a value of another type."""
+        """Sets a field; None removes the field. Raises TypeError for a value of another type."""
         wire = _infos(self._model)[name].encode_name
         json = value_to_json(value)
         self._convert(name, json)
@@ -105,7 +105,7 @@ def missing_field(model: type[Model], name: str) -> AttributeError:
     """Returns the error of a field that has no value, or that the class of a status does not declare."""
     known = list(_infos(model))
     if name in known:
-        return AttributeError(f"{model.__name__}.{name} has no value yet: set the field, or give it a default")
+        return AttributeError(f"{model.__name__}.{name} has no value yet: set the field, or declare a default")
     close = get_close_matches(name, known, 1)
-    remedy = f"did you mean {close[0]}?" if close else f"it has {', '.join(known) or 'no fields'}"
+    remedy = f"did you mean {close[0]}?" if close else f"the fields are {', '.join(known) or 'no fields'}"
     return AttributeError(f"{model.__name__} has no field {name}: {remedy}")

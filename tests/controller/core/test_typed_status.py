@@ -173,7 +173,9 @@ async def test_a_field_that_the_class_does_not_have_and_a_value_of_another_type_
         status: Any = ctx.status
         with pytest.raises(AttributeError, match=r"^MachineStatus has no field txt: did you mean text\?$"):
             status.txt = "x"
-        with pytest.raises(AttributeError, match=r"^MachineStatus has no field zzz: it has text, ready, note, parts"):
+        with pytest.raises(
+            AttributeError, match=r"^MachineStatus has no field zzz: the fields are text, ready, note, parts"
+        ):
             _ = status.zzz
         with pytest.raises(TypeError, match=r"^MachineStatus.text: Expected `str`, got `int`"):
             status.text = 3

@@ -35,14 +35,14 @@ class {kind}(sp.Resource, group="{group}", version="v1", columns=[sp.Column("Tex
 
 {no_test}
 @sp.controller({kind}, owns=[ConfigMap])
-async def {function}(ctx: sp.Context, request: sp.Request) -> None:
-    found: {kind} | None = await ctx.object()
+async def {function}(ctx: sp.Context[{kind}], request: sp.Request) -> None:
+    found = await ctx.object()
     if found is None:
         return  # deleted; its ConfigMap is deleted by the garbage collector
     text = f"{{found.spec.greeting}}, {{request.name}}!"
     page = ConfigMap(metadata=sp.ObjectMeta(name=f"{{request.name}}-page"), data={{"text": text}})
     await ctx.client.apply(ctx.own(page))
-    ctx.status["text"] = text
+    ctx.status.text = text
 '''
 _TEST = '''"""Tests of the {kind} controller."""
 
