@@ -57,7 +57,7 @@ class Mapper:
                 found = None if self._is_missing(gvk) else await self._find(gvk)
         if found is None:
             self._record_missing(gvk)
-            raise NoMatch(f"the server has no kind {gvk.kind} in {gvk.api_version}: is its definition installed?")
+            raise NoMatch(_no_match(gvk))
         return found
 
     async def preferred(self, kind: GroupKind) -> APIResource:
@@ -204,3 +204,10 @@ class Mapper:
                 # resources of one kind, prefer the one that can be listed.
                 if resource.gvk.group_version == own and ("list" in resource.verbs or resource.gvk not in self.known):
                     self.known[resource.gvk] = resource
+
+
+def _no_match(gvk: GroupVersionKind) -> str:
+    text = f"the server has no kind {gvk.kind} in {gvk.api_version}: is its definition installed?"
+    if "." not in gvk.group or gvk.group.endswith(".k8s.io"):
+        return text
+    return f"{text} `await client.install({gvk.kind})` installs the definition of a class"

@@ -22,6 +22,7 @@ from setpoint.client.limit import RateLimit
 from setpoint.client.mapper import DEFINING_GROUPS, Mapper
 from setpoint.client.observe import NO_ANSWER, ClientObserver
 from setpoint.client.options import Impersonation, Options
+from setpoint.client.patches import APPLY
 from setpoint.client.retry import Retries
 from setpoint.client.transport import Answer, Call, Refused, Socket, SocketTransport, Stream, Transport, TransportError
 from setpoint.client.warning import parse_warnings
@@ -253,6 +254,8 @@ class Requests:
         """Sends a request to a resource or one of its objects."""
         call = Call(method, "", query or (), headers_of(accept, content_type if body else ""), body)
         path = await self._path(ref, name, namespace, subresource)
+        if not namespace:
+            self._require_namespace(ref, name, is_object=method in ("POST", "PUT") or content_type == APPLY)
         try:
             answer = await self.send(call._replace(path=path))
             if ref.gvk.group in DEFINING_GROUPS:
@@ -264,6 +267,21 @@ class Requests:
         # The resource does not exist any more: its definition may have changed.
         self.mapper.evict(ref.gvk)
         return await self.send(call._replace(path=await self._path(ref, name, namespace, subresource)))
+
+    def _require_namespace(self, ref: KindRef, name: str, *, is_object: bool = False) -> None:
+        """Raises ValueError for an object of a namespaced kind if the client has no default namespace."""
+        resource = self.mapper.known.get(ref.gvk)
+        if self.options.namespace or resource is None or not resource.namespaced or not (name or is_object):
+            return
+        kind = ref.cls.__name__ if ref.cls is not None else f'"{ref}"'
+        if is_object:
+            remedy = "set metadata.namespace; for a child, ctx.own(child) sets the namespace of the owner"
+        else:
+            remedy = f'pass the namespace, as in get({kind}, "{name}", "default")'
+        raise ValueError(
+            f"{ref.gvk.kind} {name or 'without a name'} has no namespace: {remedy}. "
+            'client.with_options(namespace="default") sets a default'
+        )
 
     async def _path(self, ref: KindRef, name: str, namespace: str, subresource: str = "") -> str:
         resource = self.mapper.known.get(ref.gvk) or await self.mapper.resource(ref.gvk)

@@ -9,6 +9,7 @@ from typing import Any
 from setpoint.client.kinds import KindRef
 from setpoint.controller.child_apply import ChildError
 from setpoint.controller.context import Context
+from setpoint.controller.remedies import has_status
 from setpoint.controller.suspension import CHILDREN_APPLIED, READY
 from setpoint.objects import conditions
 
@@ -17,7 +18,7 @@ def report(ctx: Context, kind: KindRef, regarding: Any, error: ChildError) -> No
     """Adds the condition and records the event of a child that cannot be written."""
     if ctx.recorder is not None:
         ctx.recorder.warning(regarding, error.reason, str(error))
-    if not kind.is_custom or (kind.cls is not None and "status" not in kind.cls.__struct_fields__):
+    if not kind.is_custom or not has_status(kind):
         return  # the conditions of built-in kinds belong to their own controllers
     status = ctx.status
     status.condition(CHILDREN_APPLIED, False, error.reason, str(error))

@@ -1,19 +1,21 @@
 """The context of a reconcile: its client, logger, clock and triggers."""
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from setpoint.cache.entry import CachedObject
-from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, metadata_of, tree_of
+from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, metadata_of, ref_of, tree_of
 from setpoint.client.patches import Patch, merge
+from setpoint.controller import remedies
 from setpoint.controller.child_apply import cluster_scoped_child
 from setpoint.controller.read_tracker import Lookup, Lookups
 from setpoint.controller.reconcile_client import ReconcileClient
 from setpoint.controller.recording_client import RecordingClient
 from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run_record import Access, Read, ReconcileRecord, Write
+from setpoint.controller.source import Source
 from setpoint.controller.status import Status, StatusReport
 from setpoint.controller.threads import ThreadCall
 from setpoint.objects import meta, owners
@@ -80,6 +82,9 @@ class ContextHost(Protocol):
     primary: KindRef | None
     lookups: Lookups
     accesses: set[Access]
+
+    @property
+    def watched(self) -> Sequence[Source]: ...
 
     def api_for(self, ctx: "Context[Any]", cluster: str) -> RecordingClient: ...
 
@@ -247,21 +252,23 @@ class Context(Generic[K_co]):
         """Returns a copy of a child that is owned and controlled by the object to reconcile.
 
         The copy gets the namespace of the owner, and the garbage collector deletes the child with its owner. Raises
-        LookupError if the owner is deleted, and ValueError if another object controls the child, or for a
-        cluster-scoped child of a namespaced owner.
+        LookupError if the owner is deleted, and ValueError if another object controls the child, for a child of a kind
+        that the controller does not watch (`owns`), or for a cluster-scoped child of a namespaced owner.
         """
         entry = self._controller.entry_of(self.request)
         if entry is None:
             raise LookupError(f"{self.request} is deleted and cannot own objects")
-        gvk, where = self._primary.gvk, entry.meta
+        gvk, where, ref = self._primary.gvk, entry.meta, ref_of(child)
+        if where.namespace and ref.cls is not None and ref.cls.__resource__.scope == "Cluster":
+            raise cluster_scoped_child(ref.gvk.kind, meta.name(metadata_of(child)), gvk.kind)
+        if not remedies.watches(self._controller.watched, ref.gvk):
+            raise remedies.not_owned(self._controller.name, ref, meta.name(metadata_of(child)))
         parent: Object = {
             "apiVersion": gvk.api_version,
             "kind": gvk.kind,
             "metadata": {"name": where.name, "namespace": where.namespace, "uid": where.uid},
         }
         if isinstance(child, Resource):
-            if where.namespace and child.__resource__.scope == "Cluster":
-                raise cluster_scoped_child(child.gvk().kind, child.metadata.name, gvk.kind)
             return cast(Obj, _owned(child, parent))
         tree = thaw(tree_of(child))
         if where.namespace:
@@ -284,8 +291,10 @@ class Context(Generic[K_co]):
     # Status and finalizers
 
     async def load_status(self, found: Any = None) -> Status:
-        """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted."""
+        """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted, and
+        TypeError for a class without a status."""
         if self._report is None:
+            self._require_status()
             if found is None:
                 found = await self.client.get(self._primary, self.request.name, self.request.namespace)
             self._report = StatusReport(_reported(found), self.clock, _status_class(self._primary))
@@ -293,13 +302,18 @@ class Context(Generic[K_co]):
 
     def status_report(self) -> StatusReport:
         """Returns the collected status, which begins as the status in the cache. Raises LookupError for an object that
-        is not in the cache."""
+        is not in the cache, and TypeError for a class without a status."""
         if self._report is None:
+            self._require_status()
             found = self._controller.primary_object(self.request)
             if found is None:
                 raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
             self._report = StatusReport(_reported(found), self.clock, _status_class(self._primary))
         return self._report
+
+    def _require_status(self) -> None:
+        if not remedies.has_status(self._primary):
+            raise remedies.no_status(self._primary)
 
     @property
     def reported(self) -> StatusReport | None:
@@ -366,8 +380,13 @@ class Context(Generic[K_co]):
     # Called when the status is written.
 
     async def patch_status(self, patch: Patch) -> Object:
-        kind = self._primary._replace(cls=None)
-        found = await self.client.patch(kind, patch, self.request.name, self.request.namespace, subresource="status")
+        kind, request = self._primary._replace(cls=None), self.request
+        try:
+            found = await self.client.patch(kind, patch, request.name, request.namespace, subresource="status")
+        except NotFound as error:
+            if error.name or "status" in (await self.api.resource(kind)).subresources:
+                raise
+            raise NotFound(remedies.no_status_on_server(kind)) from error
         return cast(Object, found)
 
     async def live(self) -> Object:
@@ -397,6 +416,11 @@ class Context(Generic[K_co]):
     def note(self, text: Any) -> None:
         """Attaches a note to the record of this reconcile, for later inspection."""
         self.run.notes.append(text)
+
+    def missing_right(self, kind: KindRef, resource: str, verb: str) -> str:
+        """Returns the remedy for a request that the server forbids."""
+        host = self._controller
+        return remedies.missing_right(host.name, host.watched, host.primary, kind, resource, verb)
 
     def undeclared(self, kind: KindRef) -> None:
         self._controller.warn_undeclared(kind)

@@ -45,6 +45,7 @@ from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.read_tracker import Lookups
 from setpoint.controller.reconcile_client import Applied, ReconcileClient
 from setpoint.controller.recording_client import RecordingClient
+from setpoint.controller.remedies import has_status
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, ReconcileRecord
 from setpoint.controller.source import Attached, Source
@@ -123,7 +124,7 @@ class Controller:
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
         # The conditions of built-in kinds belong to their own controllers.
-        self._reports_conditions = self.primary is not None and self.primary.is_custom
+        self._reports_conditions = self.primary is not None and self.primary.is_custom and has_status(self.primary)
         # The sources from the options; `watch` and `unwatch` add and remove others at run time.
         self.sources = self.options.sources(watch)
         if not self.sources:
@@ -264,6 +265,11 @@ class Controller:
         attached = self._attached.pop(source, None)
         if attached is not None:
             await attached.detach()
+
+    @property
+    def watched(self) -> list[Source]:
+        """The declared sources, and those that were attached at run time."""
+        return [*self.sources, *(each for each in self._attached if each not in self.sources)]
 
     @property
     def synced(self) -> bool:

@@ -14,7 +14,6 @@ failure: the controllers stop, and the replica stands by.
 
 import asyncio
 import gc
-import json
 import logging
 import os
 import signal
@@ -247,9 +246,8 @@ class Manager:
         from setpoint.controller.preflight import missing_rules
 
         try:
-            for namespace, rule in await missing_rules(self.controllers, self.client):
-                where = f"in the namespace {namespace}" if namespace else "in the cluster"
-                _log.warning("missing RBAC rule %s, required by a controller: %s", where, json.dumps(rule))
+            for missing in await missing_rules(self.controllers, self.client):
+                _log.warning("%s", missing)
         except (APIError, TransportError, NoMatch) as error:
             _log.info("cannot check RBAC permissions: %s", error)
 

@@ -58,6 +58,7 @@ def _retry(run: ReconcileRecord, error: BaseException, queue: Queue[Request]) ->
         _log.debug("%s %s: %s; retrying in %.3g s", run.controller, run.request, error, seconds)
         return
     run.result = run.result or ERROR
-    what = f"{type(error).__name__}: {error}"
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    what = f"{type(error).__name__}: {error}{notes}"
     trace = error if run.result == ERROR and not isinstance(error, ChildError) else None
     _log.error("%s %s: %s; retrying in %.3g s", run.controller, run.request, what, seconds, exc_info=trace)

@@ -4,7 +4,9 @@ Without this check a missing permission shows only as a cache that never syncs. 
 can-i`, which every user may ask about himself.
 """
 
+import json
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from setpoint.client.client import Client
 from setpoint.controller import rbac
@@ -12,20 +14,36 @@ from setpoint.controller.declare import controller_of
 from setpoint.objects.tree import Object
 
 
-async def missing_rules(controllers: Iterable[object], client: Client) -> list[tuple[str, Object]]:
-    """Returns the missing rules, each with its namespace; empty: in the whole cluster.
+class MissingRule(NamedTuple):
+    """A rule that a controller lacks: in a namespace, or with an empty one in the whole cluster."""
+
+    controller: str
+    namespace: str
+    rule: Object
+
+    def __str__(self) -> str:
+        where = f"in the namespace {self.namespace}" if self.namespace else "in the cluster"
+        return (
+            f"the controller {self.controller} lacks a right {where}, {json.dumps(self.rule)}: grant the rules of its "
+            f"declaration, `await setpoint.controller.rbac.rules([{self.controller}], client)`"
+        )
+
+
+async def missing_rules(controllers: Iterable[object], client: Client) -> list[MissingRule]:
+    """Returns the missing rules.
 
     Checks the rules of each controller's declared kinds, in the namespaces of the controller. Raises APIError if the
     server does not answer, and NoMatch for a kind that the server does not have.
     """
     if await _may(client, "", {"group": "*", "resource": "*", "verb": "*"}):
         return []
-    found: list[tuple[str, Object]] = []
+    found: list[MissingRule] = []
     for controller in map(controller_of, controllers):
         rules = await rbac.rules([controller], client)
         for namespace in controller.options.namespaces or ("",):
             for rule in rules:
-                found += [(namespace, lacking) for lacking in await _lacking(client, namespace, rule)]
+                lacking = await _lacking(client, namespace, rule)
+                found += [MissingRule(controller.name, namespace, each) for each in lacking]
     return [each for place, each in enumerate(found) if each not in found[:place]]
 
 

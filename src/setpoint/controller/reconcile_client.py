@@ -212,6 +212,8 @@ class ReconcileClient(RecordingClient):
         Raises NotCached for a kind that the controller has not declared.
         """
         ref, namespace = kind_of(kind), namespace or self.options.namespace
+        if not namespace:
+            self._require_namespace(ref, name)
         key = f"{namespace}/{name}" if namespace else name
         whole = self._full_informer(ref, namespace)
         informers = [whole] if whole is not None else self._parts(ref)
@@ -226,6 +228,8 @@ class ReconcileClient(RecordingClient):
     async def _cached(self, ref: KindRef, name: str, namespace: str, labels: LabelsArgument = None) -> Any:
         """Returns an object from the cache; None if only the server can answer. Raises NotFound."""
         request, kind = self._reader.request, ref.gvk
+        if not namespace:
+            self._require_namespace(ref, name)
         key = f"{namespace}/{name}" if namespace else name
         informer = self._full_informer(ref, namespace, labels)
         if informer is None:

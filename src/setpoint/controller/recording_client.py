@@ -14,7 +14,7 @@ from setpoint.client.transport import Answer, TransportError
 from setpoint.controller.expectations import Expectations
 from setpoint.controller.request import Request
 from setpoint.controller.run_record import Access, Read, Write
-from setpoint.objects.errors import APIError, NotFound
+from setpoint.objects.errors import APIError, Forbidden, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.schema.types.resource import Resource
 
@@ -65,6 +65,9 @@ class RunRecorder(Protocol):
 
     def record_write(self, write: Write) -> None:
         """Records a write, or a write that was skipped as unnecessary."""
+
+    def missing_right(self, kind: KindRef, resource: str, verb: str) -> str:
+        """Returns the remedy for a request that the server forbids."""
 
 
 class RecordingClient(Client):
@@ -119,17 +122,29 @@ class RecordingClient(Client):
         is_dry_run = any(option == "dryRun" for option, _ in query or ())
         self._recorder.record_access(Access(ref.gvk, subresource, verb))
         if method == "GET":
-            return await (sent if subresource else self._recorded_read(sent, ref.gvk, key, namespace, query))
+            try:
+                return await (sent if subresource else self._recorded_read(sent, ref.gvk, key, namespace, query))
+            except Forbidden as error:
+                self._explain(error, ref, subresource, verb)
+                raise
         if is_dry_run:
             return await sent
         try:
             answer = await sent
         except (TransportError, APIError) as error:
+            self._explain(error, ref, subresource, verb)
             if _is_uncertain(error):
                 self._expectations.mark_uncertain(self._recorder.request, ref.gvk, key)
             raise
         self._record(ref.gvk, verb, key, subresource, body, answer)
         return answer
+
+    def _explain(self, error: Exception, ref: KindRef, subresource: str, verb: str) -> None:
+        """Adds the remedy to the error of a forbidden request."""
+        resource = self.mapper.known.get(ref.gvk)
+        if isinstance(error, Forbidden) and resource is not None:
+            name = f"{resource.plural}/{subresource}" if subresource else resource.plural
+            error.add_note(self._recorder.missing_right(ref, name, verb))
 
     async def _recorded_read(
         self, sent: Awaitable[Answer], kind: GroupVersionKind, key: str, namespace: str, query: Query | None

@@ -1,5 +1,6 @@
 """`ctx.own`: an object becomes a child of the one that is reconciled."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from setpoint.controller.request import Request
 from setpoint.schema.types import ObjectMeta
 
 
-async def reconciled(world: World, work: Any) -> None:
+async def reconciled(world: World, work: Any, *, owns: Sequence[str] = ("v1/ConfigMap",)) -> None:
     """Has `work` called in a reconcile of a widget, and waits for it."""
     await with_widgets(world)
     done = []
@@ -22,7 +23,7 @@ async def reconciled(world: World, work: Any) -> None:
         await work(ctx)
         done.append(request)
 
-    await world.run(Controller("widget", reconcile, kind=Widget, owns=["v1/ConfigMap"]))
+    await world.run(Controller("widget", reconcile, kind=Widget, owns=owns))
     await world.client.create(widget("w"))
     await until(lambda: bool(done))
 
@@ -85,5 +86,5 @@ async def test_a_cluster_scoped_object_is_no_child_of_a_namespaced_one(world: Wo
         with pytest.raises(ValueError, match=r"delete it in ctx\.finalize"):
             await ctx.client.apply(ctx.own(tree))
 
-    await reconciled(world, work)
+    await reconciled(world, work, owns=["rbac.authorization.k8s.io/v1/ClusterRole"])
     assert [each for each in (await world.client.list(ClusterRole)).items if each.metadata.name == "r"] == []

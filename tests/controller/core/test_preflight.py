@@ -31,7 +31,7 @@ async def test_exactly_the_rules_that_are_missing_are_said() -> None:
         rules = await rbac.rules([controller()], admin)
         await give(admin, [{**rule, "verbs": [each for each in rule["verbs"] if each != "patch"]} for rule in rules])
         assert await missing_rules([controller()], client) == [
-            ("", {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]})
+            ("maps", "", {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]})
         ]
 
 
@@ -48,5 +48,5 @@ async def test_a_controller_of_some_namespaces_needs_its_rights_only_there() -> 
         await give(admin, rules, ("default",))
         assert await missing_rules([controller(namespaces=["default"])], client) == []
         missing = await missing_rules([controller(namespaces=["default", "kube-public"])], client)
-        assert ("kube-public", READ_SECRETS) in missing
-        assert {namespace for namespace, _ in missing} == {"kube-public"}
+        assert ("maps", "kube-public", READ_SECRETS) in missing
+        assert {each.namespace for each in missing} == {"kube-public"}

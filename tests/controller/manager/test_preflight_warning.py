@@ -9,7 +9,7 @@ from tests.controller.manager.worlds import Log, running, until
 from setpoint.controller.manager import Manager
 from setpoint.plane import ControlPlane
 
-MISSING = "missing RBAC rule in the namespace default, required by a controller"
+MISSING = "the controller maps lacks a right in the namespace default, "
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -26,7 +26,8 @@ async def test_the_log_names_the_rules_that_are_missing(caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING):
         await main()
     rule = '{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "patch", "update", "watch"]}'
-    assert warnings(caplog)[0] == f"{MISSING}: {rule}"
+    remedy = "grant the rules of its declaration, `await setpoint.controller.rbac.rules([maps], client)`"
+    assert warnings(caplog)[0] == f"{MISSING}{rule}: {remedy}"
 
 
 @pytest.mark.parametrize(("user", "preflight"), [("", True), ("nobody", False)])
