@@ -43,6 +43,7 @@ NAVIGATION = {
             "what-is-sent",
             "caches",
             "testing",
+            "common-mistakes",
             "envtest",
             "from-kopf",
             "from-controller-runtime",

@@ -17,7 +17,7 @@ def explain(error: Exception, scope: Scope, namespace: str, resource: APIResourc
     if isinstance(error, Unauthorized):
         return f"unauthorized: the server rejected the credentials: {error}"
     if isinstance(error, NoMatch):
-        return f"not installed: {error}. A kind that may appear later is an optional one: Watch(KIND, optional=True)"
+        return f"not installed: {error}. Use Watch({scope.kind.code}, optional=True) for a kind that may appear later"
     if isinstance(error, TransportError):
         return f"unreachable: {error}"
     return f"{type(error).__name__}: {error}"

@@ -31,6 +31,11 @@ class KindRef(NamedTuple):
     cls: "type[Resource] | None" = None
     metadata_only: bool = False
 
+    @property
+    def code(self) -> str:
+        """The notation of the kind in code: the name of the class, or the text in quotes."""
+        return self.cls.__name__ if self.cls is not None else f'"{self}"'
+
     def read(self, tree: Object) -> Any:
         """Converts a tree to an object of this kind. The tree must not be used afterwards."""
         return tree if self.cls is None or self.metadata_only else self.cls.from_json(tree)

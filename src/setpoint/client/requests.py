@@ -273,11 +273,10 @@ class Requests:
         resource = self.mapper.known.get(ref.gvk)
         if self.options.namespace or resource is None or not resource.namespaced or not (name or is_object):
             return
-        kind = ref.cls.__name__ if ref.cls is not None else f'"{ref}"'
         if is_object:
             remedy = "set metadata.namespace; for a child, ctx.own(child) sets the namespace of the owner"
         else:
-            remedy = f'pass the namespace, as in get({kind}, "{name}", "default")'
+            remedy = f'pass the namespace, as in get({ref.code}, "{name}", "default")'
         raise ValueError(
             f"{ref.gvk.kind} {name or 'without a name'} has no namespace: {remedy}. "
             'client.with_options(namespace="default") sets a default'

@@ -105,7 +105,10 @@ class Writing(Requests):
         self, ref: KindRef, body: bytes, name: str, namespace: str, subresource: str, force: bool, how: WriteOptions
     ) -> Any:
         if not (how.get("field_manager") or self.options.field_manager):
-            raise ValueError("apply needs a field manager: pass field_manager, or set the client's option")
+            raise ValueError(
+                'apply needs a field manager: pass field_manager="NAME", '
+                'or use client.with_options(field_manager="NAME")'
+            )
         return await self._patch(ref, Patch(APPLY, body), name, namespace, subresource, force, how)
 
     # The status subresource

@@ -384,7 +384,7 @@ class Context(Generic[K_co]):
         try:
             found = await self.client.patch(kind, patch, request.name, request.namespace, subresource="status")
         except NotFound as error:
-            if error.name or "status" in (await self.api.resource(kind)).subresources:
+            if "status" in (await self.api.resource(kind)).subresources:
                 raise
             raise NotFound(remedies.no_status_on_server(kind)) from error
         return cast(Object, found)

@@ -473,7 +473,10 @@ class Controller:
                 _log.warning("%s %s: cannot write the status of a failed reconcile: %s", self.name, ctx.request, error)
             raise
         if result is not None and not isinstance(result, Result):
-            raise TerminalError(f"reconcile must return a Result or None, not {type(result).__name__}")
+            raise TerminalError(
+                f"reconcile must return a Result or None, not {type(result).__name__}: "
+                "return sp.Result(requeue_after=SECONDS)"
+            )
         if self._reports_conditions and ctx.entry is not None and has_condition(ctx.entry.object, CHILDREN_APPLIED):
             await child_report.clear(ctx)
         await self._report(ctx, final=True)

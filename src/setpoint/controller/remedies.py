@@ -51,7 +51,7 @@ def not_owned(controller: str, kind: KindRef, name: str) -> ValueError:
     """Returns the error of a child of a kind that the controller does not watch."""
     return ValueError(
         f"the controller {controller} does not watch {kind}, and would not notice a change of its child {name}: add "
-        f"owns=[{argument(kind)}] to the controller"
+        f"owns=[{kind.code}] to the controller"
     )
 
 
@@ -60,6 +60,7 @@ def missing_right(
 ) -> str:
     """Returns the note about a request that the server forbids."""
     group_kind = kind.gvk.group_kind
+    verb = "patch" if verb == "apply" else verb
     is_declared = primary is not None and primary.gvk.group_kind == group_kind
     for each in sources:
         if isinstance(each, Owned) or verb in ("get", "list", "watch"):
@@ -71,11 +72,6 @@ def missing_right(
         )
     option = "reads" if verb in ("get", "list", "watch") else "owns"
     return (
-        f"add {option}=[{argument(kind)}] to the controller {controller}, and grant its rules again, which then allow "
+        f"add {option}=[{kind.code}] to the controller {controller}, and grant its rules again, which then allow "
         f"to {verb} {resource}"
     )
-
-
-def argument(kind: KindRef) -> str:
-    """Returns a kind as the author writes it."""
-    return kind.cls.__name__ if kind.cls is not None else f'"{kind}"'

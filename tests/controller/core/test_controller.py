@@ -416,7 +416,9 @@ async def test_a_reconcile_that_returns_something_else_is_told_so(world: World) 
     controller = await world.run(Controller("c", reconcile, watches=[channel]))  # type: ignore[arg-type]
     channel.send(named("a"))
     await until(lambda: len(controller.runs) == 1)
-    assert str(controller.runs[0].error) == "reconcile must return a Result or None, not bool"
+    assert str(controller.runs[0].error) == (
+        "reconcile must return a Result or None, not bool: return sp.Result(requeue_after=SECONDS)"
+    )
 
 
 async def test_workers_let_others_have_a_turn_though_nothing_makes_them_wait(world: World) -> None:
