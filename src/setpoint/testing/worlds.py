@@ -26,12 +26,14 @@ from setpoint.controller.request import Request, Trigger
 from setpoint.objects import meta
 from setpoint.objects.clock import Clock, ManualClock
 from setpoint.objects.errors import AlreadyExists, NotFound
+from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import SeededIds, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
 from setpoint.schema.types import Resource
 from setpoint.testing.comparison import comparable
 from setpoint.testing.faults import Faults
+from setpoint.testing.local_checks import LocalChecks
 from setpoint.testing.recorder import Recorder, Told
 from setpoint.testing.single_reconcile import Ran
 from setpoint.testing.virtual_time import Passing
@@ -63,10 +65,12 @@ class World:
     ) -> None:
         self.plane = plane
         self.clock = clock
+        # The installed classes: applied objects are checked before the server checks them.
+        self._kinds: dict[GroupVersionKind, type[Resource]] = {}
         # The client of the test, without faults.
-        self.client = client
+        self.client = LocalChecks.of(client, self._kinds)
         self.ids = SeededIds(seed)
-        self.faults = Faults(app, ids=self.ids)
+        self.faults = Faults(LocalChecks.of(app, self._kinds), ids=self.ids)
         # The client of the controllers.
         self.app = self.faults.of(app)
         self._rights = rights
@@ -81,6 +85,7 @@ class World:
         """Installs kinds at the server."""
         for kind in kinds:
             await self.drive(self.client.install(kind))
+            self._kinds[kind.gvk()] = kind
 
     async def create(self, *objects: AnyObject) -> list[Any]:
         """Creates objects, with their status and missing namespaces. Returns the created objects."""

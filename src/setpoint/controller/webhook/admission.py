@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, overload
 
 from setpoint.client.kinds import KindRef, kind_of, tree_of
 from setpoint.controller.sync_context import is_blocking
@@ -22,6 +22,7 @@ from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.types.crd import plural_of
+from setpoint.schema.types.resource import Resource
 from setpoint.server.admission.functions import AdmissionFunction, MutatingFunction, ValidatingFunction, rule
 from setpoint.server.admission.request import AdmissionRequest, AdmissionResponse, UserInfo, allow, deny
 from setpoint.server.ports import CREATE, DELETE, UPDATE
@@ -189,8 +190,21 @@ class AdmissionWebhook:
 _MATCHED_IN_PROCESS = ("matchPolicy", "namespaceSelector", "objectSelector")
 
 
+@overload
 def validate(
     kind: type[K] | GroupVersionKind | str | KindRef,
+    *,
+    operations: Sequence[str] = ...,
+    subresources: Sequence[str] = ...,
+    path: str = "",
+    name: str = "",
+    failure_policy: str = "Fail",
+    match: Object | None = None,
+) -> Callable[[FunctionOf[K]], AdmissionWebhook]: ...
+@overload
+def validate(kind: Resource, /) -> None: ...
+def validate(
+    kind: Any,
     *,
     operations: Sequence[str] = (CREATE, UPDATE),
     subresources: Sequence[str] = (),
@@ -198,14 +212,24 @@ def validate(
     name: str = "",
     failure_policy: str = "Fail",
     match: Object | None = None,
-) -> Callable[[FunctionOf[K]], AdmissionWebhook]:
+) -> Callable[[FunctionOf[Any]], AdmissionWebhook] | None:
     """Declares a function that validates the objects of a kind.
 
     @validate(Website)
     def checked(website: Website) -> None:
         if website.spec.replicas > 10:
             raise Denied("at most 10 replicas")
+
+    With an object instead of a kind, validates the object at once, without a server: by the schema and the rules of its
+    class. Raises Invalid.
+
+        validate(Website(spec=WebsiteSpec(replicas=-1)))
     """
+    if isinstance(kind, Resource):
+        from setpoint.schema.types import local_validation  # compiles schemas, which webhooks do not need
+
+        local_validation.validate(kind)
+        return None
 
     def made(function: Function) -> AdmissionWebhook:
         return _made(function, kind, False, operations, subresources, path, name, failure_policy, match)
