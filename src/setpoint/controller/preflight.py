@@ -11,6 +11,7 @@ from typing import NamedTuple
 from setpoint.client.client import Client
 from setpoint.controller import rbac
 from setpoint.controller.declare import controller_of
+from setpoint.controller.remedies import GRANT
 from setpoint.objects.tree import Object
 
 
@@ -25,7 +26,7 @@ class MissingRule(NamedTuple):
         where = f"in the namespace {self.namespace}" if self.namespace else "in the cluster"
         return (
             f"the controller {self.controller} lacks a right {where}, {json.dumps(self.rule)}: grant the rules of its "
-            f"declaration, `await setpoint.controller.rbac.rules([{self.controller}], client)`"
+            f"declaration, {GRANT}"
         )
 
 

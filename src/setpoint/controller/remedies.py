@@ -8,6 +8,10 @@ from setpoint.controller.watch import Owned, Watch
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.schema.types.resource import ResourceConfig
 
+# The command that grants the rights which follow from the declarations of controllers.
+GRANT = "setpoint controllers rbac MODULE | kubectl apply -f -"
+_READS = ("get", "list", "watch")
+
 
 def has_status(kind: KindRef) -> bool:
     """Returns True unless the class of a kind shows that its objects have no status subresource."""
@@ -59,19 +63,23 @@ def missing_right(
     controller: str, sources: Iterable[Source], primary: KindRef | None, kind: KindRef, resource: str, verb: str
 ) -> str:
     """Returns the note about a request that the server forbids."""
-    group_kind = kind.gvk.group_kind
     verb = "patch" if verb == "apply" else verb
-    is_declared = primary is not None and primary.gvk.group_kind == group_kind
-    for each in sources:
-        if isinstance(each, Owned) or verb in ("get", "list", "watch"):
-            is_declared = is_declared or watches([each], kind.gvk)
+    is_read, is_part = verb in _READS, "/" in resource
+    is_primary = primary is not None and primary.gvk.group_kind == kind.gvk.group_kind
+    sources = list(sources)
+    is_owned = watches((each for each in sources if isinstance(each, Owned)), kind.gvk)
+    # The rules that follow from the declaration, as in `rbac.rules`.
+    is_declared = (
+        (is_primary and (is_read or verb in ("patch", "update")))
+        or (is_owned and not is_part)
+        or (is_read and not is_part and watches(sources, kind.gvk))
+    )
     if is_declared:
-        return (
-            f"grant the rules of the controller {controller}, `await setpoint.controller.rbac.rules([{controller}], "
-            f"client)`: they allow to {verb} {resource}"
-        )
-    option = "reads" if verb in ("get", "list", "watch") else "owns"
+        return f"grant the rules of the controller {controller}, which allow to {verb} {resource}: {GRANT}"
+    if is_primary or is_part:
+        rule = f'{{"apiGroups": ["{kind.gvk.group}"], "resources": ["{resource}"], "verbs": ["{verb}"]}}'
+        return f"add extra_rules=[{rule}] to the controller {controller}, and grant its rules again: {GRANT}"
     return (
-        f"add {option}=[{kind.code}] to the controller {controller}, and grant its rules again, which then allow "
-        f"to {verb} {resource}"
+        f"add {'reads' if is_read else 'owns'}=[{kind.code}] to the controller {controller}, and grant its rules again, "
+        f"which then allow to {verb} {resource}: {GRANT}"
     )

@@ -26,7 +26,7 @@ async def test_the_log_names_the_rules_that_are_missing(caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING):
         await main()
     rule = '{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "patch", "update", "watch"]}'
-    remedy = "grant the rules of its declaration, `await setpoint.controller.rbac.rules([maps], client)`"
+    remedy = "grant the rules of its declaration, setpoint controllers rbac MODULE | kubectl apply -f -"
     assert warnings(caplog)[0] == f"{MISSING}{rule}: {remedy}"
 
 

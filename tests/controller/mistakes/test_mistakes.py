@@ -25,7 +25,7 @@ FIXES = {
     "missing_definition": "`await client.install(Team)` installs the definition",
     "controller_of_a_missing_definition": 'Watch("example.com/v1/Team", optional=True)',
     "write_of_an_undeclared_kind": "add owns=[ConfigMap] to the controller team",
-    "missing_rights": "setpoint.controller.rbac.rules([team], client)",
+    "missing_rights": "setpoint controllers rbac MODULE | kubectl apply -f -",
     "undeclared_controller": "decorate it with @controller(Kind)",
     "reconcile_that_returns_another_value": "not int: return sp.Result(requeue_after=SECONDS)",
 }
