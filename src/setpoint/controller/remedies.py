@@ -79,7 +79,8 @@ def missing_right(
     if is_primary or is_part:
         rule = f'{{"apiGroups": ["{kind.gvk.group}"], "resources": ["{resource}"], "verbs": ["{verb}"]}}'
         return f"add extra_rules=[{rule}] to the controller {controller}, and grant its rules again: {GRANT}"
+    option = "reads" if is_read else "owns"
     return (
-        f"add {'reads' if is_read else 'owns'}=[{kind.code}] to the controller {controller}, and grant its rules again, "
-        f"which then allow to {verb} {resource}: {GRANT}"
+        f"add {option}=[{kind.code}] to the controller {controller}, and grant its rules again, which then allow to "
+        f"{verb} {resource}: {GRANT}"
     )

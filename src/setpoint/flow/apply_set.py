@@ -393,7 +393,7 @@ def _fingerprint(plan: Plan) -> list[tuple[Action, Identity, str, str]]:
             step.action,
             step.identity,
             meta.resource_version(step.live) if step.live is not None else "",
-            encode(step.wanted).decode(),
+            encode([step.wanted, step.status]).decode(),
         )
         for step in plan.steps
         if step.action in WRITES or step.action in (Action.PRUNE, Action.REFUSE)

@@ -97,7 +97,7 @@ class Desired:
         self.plural = plural
         self._source = source
         self._marks = marks
-        # True if the kind has a status subresource, which the set does not write.
+        # True if the kind has a status subresource, to which the status is written.
         self._has_status = has_status
         self._tree: Object | None = None
 
@@ -110,6 +110,11 @@ class Desired:
     def precondition_version(self) -> str:
         """The resource version in the given object, which a write is then conditional on."""
         return meta.resource_version(self._source.tree)
+
+    @property
+    def status(self) -> Object | None:
+        """The status to write to the status subresource; None if the object has none."""
+        return (self._source.tree.get("status") or None) if self._has_status else None
 
     @property
     def tree(self) -> Object:

@@ -34,13 +34,13 @@ class FieldChange(NamedTuple):
         return f"{sign} {self.path}: {values}"
 
 
-def applied_fields(live: Object, manager: str) -> FieldSet | None:
+def applied_fields(live: Object, manager: str, subresource: str = "") -> FieldSet | None:
     """Returns the fields that a manager has applied, in the object's own version; None if not recorded."""
     for entry in meta.managed_fields(live):
         if (
             entry.get("manager") == manager
             and entry.get("operation") == "Apply"
-            and not entry.get("subresource")
+            and (entry.get("subresource") or "") == subresource
             and entry.get("apiVersion") == live.get("apiVersion")
         ):
             fields: FieldSet = entry.get("fieldsV1") or {}
@@ -57,6 +57,12 @@ def is_applied(wanted: Object, live: Object, manager: str) -> bool:
     if fields is None or wanted.get("apiVersion") != live.get("apiVersion"):
         return False
     return _is_same(fields, _without_name(wanted), live)
+
+
+def is_status_applied(status: Object, live: Object, manager: str) -> bool:
+    """Returns True if server-side apply of a status would have no effect."""
+    fields = applied_fields(live, manager, "status")
+    return fields is not None and _is_same(fields, {"status": status}, live)
 
 
 def _without_name(wanted: Object) -> Object:

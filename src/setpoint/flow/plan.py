@@ -65,6 +65,10 @@ class PlanStep(NamedTuple):
     live: Object | None = None
     # The resource version that the write is conditional on; empty: unconditional.
     only_version: str = ""
+    # The status to write to the status subresource; None: no status to write.
+    status: Object | None = None
+    # True if the object is as wanted except for its status.
+    status_only: bool = False
     # The inventory entry of an object to prune or leave.
     entry: InventoryEntry | None = None
 
@@ -119,7 +123,8 @@ class Plan(NamedTuple):
                 continue
             lines.append(str(step))
             if step.action in WRITES and step.wanted is not None:
-                lines += [f"    {change}" for change in diff.changes(step.wanted, step.live, self.manager)]
+                wanted = step.wanted if step.status is None else {**step.wanted, "status": step.status}
+                lines += [f"    {change}" for change in diff.changes(wanted, step.live, self.manager)]
         if self.withheld:
             lines.append(self.withheld)
         return "\n".join(lines or ["nothing to do"])
@@ -158,7 +163,9 @@ def step_for(desired: Desired, plan_input: PlanInput) -> PlanStep:
         return PlanStep(Action.KEEP, desired.identity, desired.gvk, _AS_WANTED, how, live=live)
 
     def step(action: Action, reason: str, wanted: Object | None = None, only_version: str = "") -> PlanStep:
-        return PlanStep(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version)
+        return PlanStep(action, desired.identity, desired.gvk, reason, how, wanted, live, only_version, status)
+
+    status = desired.status
 
     owner_is_going = plan_input.owner is not None and meta.is_being_deleted(plan_input.owner)
     if live is None:
@@ -171,11 +178,16 @@ def step_for(desired: Desired, plan_input: PlanInput) -> PlanStep:
         return step(Action.WAIT, "being deleted; recreated afterwards")
     wanted, says_live = _without_ignored(_with_owner(desired, live, plan_input), live, desired, plan_input)
     version = meta.resource_version(live)
+    if status is not None and _status_is_so(desired, status, live, plan_input.manager):
+        status = None
+    only = (desired.precondition_version or version) if how.lock else version if says_live else ""
     if _is_so(desired, wanted, live, plan_input.manager):
-        return step(Action.KEEP, _AS_WANTED, wanted)
+        if status is None:
+            return step(Action.KEEP, _AS_WANTED, wanted)
+        reason = "its status differs from the wanted one"
+        return step(_OF_MODE[how.mode or Mode.APPLY], reason, wanted, only)._replace(status_only=True)
     if how.replace not in (None, Replace.NEVER) and (field := must_replace(desired.identity.group_kind, wanted, live)):
         return step(Action.REPLACE, f"{field} cannot be changed", wanted)
-    only = (desired.precondition_version or version) if how.lock else version if says_live else ""
     return step(_OF_MODE[how.mode or Mode.APPLY], "differs from the wanted object", wanted, only)
 
 
@@ -185,6 +197,14 @@ def _is_so(desired: Desired, wanted: Object, live: Object, manager: str) -> bool
     if desired.how.mode is Mode.MERGE:
         return diff.contains(live, merged(wanted, live))
     return diff.is_applied(wanted, live, manager)
+
+
+def _status_is_so(desired: Desired, status: Object, live: Object, manager: str) -> bool:
+    if desired.how.mode is Mode.UPDATE:
+        return equal(live.get("status"), status)
+    if desired.how.mode is Mode.MERGE:
+        return diff.contains(live.get("status") or {}, status)
+    return diff.is_status_applied(status, live, manager)
 
 
 def replaced(wanted: Object, live: Object) -> Object:

@@ -13,9 +13,42 @@ from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.frozen import thaw
 from setpoint.objects.tree import Object
 
+STATUS = "status"
+
 
 async def write(client: Client, step: PlanStep, manager: str) -> Object:
-    """Creates or updates the object of a step. Raises the server's error."""
+    """Creates or updates the object of a step, and then its status. Raises the server's error."""
+    if step.status_only and step.live is not None:
+        return await _write_status(client, step, step.live, step.only_version, manager)
+    found = await _write_object(client, step, manager)
+    if step.status is None:
+        return found
+    return await _write_status(client, step, found, meta.resource_version(found) if step.how.lock else "", manager)
+
+
+async def _write_status(client: Client, step: PlanStep, found: Object, only_version: str, manager: str) -> Object:
+    """Writes the status of an existing object in the mode of the object."""
+    kind, (_, _, namespace, name) = KindRef(step.gvk), step.identity
+    mode = step.how.mode or Mode.APPLY
+    if mode is Mode.UPDATE:
+        tree: Object = thaw({**found, "status": step.status})
+        tree["metadata"].pop("managedFields", None)
+        if only_version:
+            tree["metadata"]["resourceVersion"] = only_version
+        return await client.update(tree, subresource=STATUS, field_manager=manager)
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "uid": meta.uid(found)}
+    if only_version:
+        metadata["resourceVersion"] = only_version
+    tree = {"apiVersion": step.gvk.api_version, "kind": step.gvk.kind, "metadata": metadata, "status": step.status}
+    patch = apply_configuration(tree) if mode is Mode.APPLY else merge(tree)
+    force = mode is Mode.APPLY and bool(step.how.force)
+    written: Object = await client.patch(
+        kind, patch, name, namespace, subresource=STATUS, force=force, field_manager=manager
+    )
+    return written
+
+
+async def _write_object(client: Client, step: PlanStep, manager: str) -> Object:
     wanted, mode = step.wanted or {}, step.how.mode or Mode.APPLY
     if mode is Mode.APPLY:
         return await _apply(client, step, wanted, manager)
