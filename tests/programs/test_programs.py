@@ -31,6 +31,10 @@ WRONG = {
         'Coroutine[Any, Any, None]]"; expected "Callable[[Context[Team], Request]',
         '"type[Team]" is not assignable to "type[Site]"',
     ),
+    "def_reconcile_of_another_kind": (
+        'incompatible type "Callable[[SyncContext[Site], Request], None]"; expected "Callable[[Context[Team], Request]',
+        'Parameter 1: type "SyncContext[Team]" is incompatible with type "SyncContext[Site]"',
+    ),
     "deleted_object": (
         'Item "None" of "Team | None" has no attribute "spec"',
         '"spec" is not a known attribute of "None"',
@@ -60,12 +64,12 @@ WRONG = {
     "reconcile_of_another_kind": (
         'Argument 1 to "__call__" of "ControllerDecorator" has incompatible type "Callable[[Context[Site], Request], '
         'Coroutine[Any, Any, None]]"; expected "Callable[[Context[Team], Request]',
-        'Parameter 1: type "Context[Team]" is incompatible with type "Context[Site]"',
+        'Parameter 1: type "SyncContext[Team]" is incompatible with type "Context[Site]"',
     ),
     "result_of_a_reconcile": (
         'Value of type variable "AwaitableResult" of "__call__" of "ControllerDecorator" cannot be '
         '"Coroutine[Any, Any, int]"',
-        'Type "CoroutineType[Any, Any, int]" is not assignable to type "Awaitable[Result | None]"',
+        'Type "CoroutineType[Any, Any, int]" is not assignable to type "Result | None"',
     ),
     "state_of_another_kind": (
         'Argument 1 has incompatible type "Callable[[Context[Site], Site, Outputs], ',

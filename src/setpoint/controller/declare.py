@@ -22,6 +22,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.options import ReconcileObserver, Settings
 from setpoint.controller.queue import QueueObserver as QueueObserver
 from setpoint.controller.request import Request, Result
+from setpoint.controller.sync_context import SyncContext
 from setpoint.controller.watch import Watch
 from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupVersionKind
@@ -29,6 +30,7 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.tree import Object
 
 AwaitableResult = TypeVar("AwaitableResult", bound=Awaitable[Result | None])
+BlockingResult = TypeVar("BlockingResult", bound=Result | None)
 _ATTRIBUTE = "__controller__"
 
 
@@ -43,7 +45,7 @@ class Declaration(NamedTuple):
 class Reconciler(Protocol):
     """A class with a method that reconciles."""
 
-    def reconcile(self, ctx: Any, request: Request, /) -> Awaitable[Result | None]: ...
+    def reconcile(self, ctx: Any, request: Request, /) -> Awaitable[Result | None] | Result | None: ...
 
 
 ReconcilerClass = TypeVar("ReconcilerClass", bound=type[Reconciler])
@@ -63,6 +65,10 @@ class ControllerDecorator(Generic[K_co]):
     def __call__(
         self, target: Callable[[Context[K_co], Request], AwaitableResult], /
     ) -> Callable[[Context[K_co], Request], AwaitableResult]: ...
+    @overload
+    def __call__(
+        self, target: Callable[[SyncContext[K_co], Request], BlockingResult], /
+    ) -> Callable[[SyncContext[K_co], Request], BlockingResult]: ...
     def __call__(self, target: Any, /) -> Any:
         """Declares the target, and returns the target itself."""
         kind = self._kind
