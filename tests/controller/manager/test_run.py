@@ -52,3 +52,50 @@ async def test_an_operator_in_one_file_works_until_it_is_told_to_end(tmp_path: P
                 await process.wait()
         lease = await client.get("coordination.k8s.io/v1/Lease", "answering", "default")
         assert not lease["spec"].get("holderIdentity")
+
+
+HANGING = """
+import threading
+import setpoint as sp
+
+@sp.controller("v1/ConfigMap", namespaces=["default"])
+def hanging(ctx, request):
+    if request.name == "question":
+        ctx.client.apply({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "answer", "namespace": "default"},
+        })
+        threading.Event().wait()
+
+sp.run(hanging, leader_election=sp.LeaderElection("hanging", "default"), graceful=0.1)
+"""
+
+
+@pytest.mark.slow
+async def test_an_operator_with_a_hung_thread_names_the_line_and_ends_with_a_second_signal(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING)
+    async with ControlPlane(system=False) as plane, plane.client() as client:
+        await plane.listen()
+        plane.write_kubeconfig(tmp_path / "kubeconfig")
+        await client.create(config_map("question"))
+        environ = {**os.environ, "KUBECONFIG": str(tmp_path / "kubeconfig")}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "hanging.py", env=environ, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
+        )
+        assert process.stderr is not None
+        try:
+            async with asyncio.timeout(60):
+                await client.wait_for("v1/ConfigMap", "answer", "default", "create")
+                process.send_signal(signal.SIGTERM)
+                line = HANGING.splitlines().index("        threading.Event().wait()") + 1
+                said = ""
+                while f"still runs at hanging.py:{line} in the thread" not in said:
+                    said = (await process.stderr.readline()).decode()
+                    assert said, "the program has ended"
+                process.send_signal(signal.SIGTERM)
+                rest = (await process.stderr.read()).decode()
+                await process.wait()
+            assert f"ends while a function still runs at hanging.py:{line}" in rest
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
