@@ -107,7 +107,11 @@ async def test_there_are_as_many_threads_as_concurrent_reconciles_and_the_loop_g
     [
         (ValueError("no good"), "error", "no good"),
         (Requeue(600, "later"), "requeue_after", "None"),
-        ("text", "terminal", "reconcile must return a Result or None, not str"),
+        (
+            "text",
+            "terminal",
+            "reconcile must return a Result or None, not str: return sp.Result(requeue_after=SECONDS)",
+        ),
     ],
     ids=["an error", "a requeue", "a wrong result"],
 )
