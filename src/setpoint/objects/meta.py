@@ -105,7 +105,7 @@ def put(meta: Object, field: str, value: object) -> None:
 
 
 def carry(meta: Object, other: Object, field: str) -> None:
-    """Gives a field of the metadata the value that it has in others, or removes the field."""
+    """Gives a field of the metadata its value in others, or removes the field."""
     meta.pop(field, None)
     if field in other:
         meta[field] = other[field]
