@@ -20,6 +20,8 @@ BEYOND = {
     "crud-service-from-status": "the server creates a Service without addresses",
     "crud-job-scheduling": "the server drops fields of features that are off",
     "err-second-volume-type": "the server drops fields of features that are off",
+    "crud-dropped-and-defaulted": "the server drops fields of features that are off",
+    "err-event-order": "a review is not stored",
     "err-node-ranges": "admission adds a taint",
     "err-pod-status": "the server drops fields of features that are off",
     "err-pod-subresource-metadata": "the server drops fields of features that are off",

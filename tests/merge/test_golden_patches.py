@@ -27,6 +27,7 @@ BEYOND = {
     "crud-service-types",
     "patch-strategic-fractions",
     "crud-autoscaler-annotations",
+    "crud-dropped-and-defaulted",
     "crud-duplicate-keys",
     "err-second-volume-type",
 }

@@ -97,7 +97,13 @@ def _is_json(kinds: Sequence[str]) -> bool:
 
 def _without_suffix(request: Request, text: str) -> str:
     """The text without the random end of the name of an object that was not created."""
-    metadata = request.body.get("metadata") if isinstance(request.body, dict) else None
+    body = request.body
+    if isinstance(body, bytes) and b"generateName" in body:
+        try:
+            body = yaml.load(body, Loader=yaml.CSafeLoader)
+        except yaml.YAMLError:
+            return text
+    metadata = body.get("metadata") if isinstance(body, dict) else None
     base = metadata.get("generateName") if isinstance(metadata, dict) else None
     if not base or not isinstance(base, str):
         return text

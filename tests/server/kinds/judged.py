@@ -50,7 +50,7 @@ def errors_of(body: Object) -> list[str]:
     tree = created(body)
     strategy = strategy_of(tree)
     name = tree["metadata"].get("name") or ""
-    found = [FieldError(*error) for error in strategy.validate(tree)]
+    found = [FieldError(*error) for error in (*strategy.validate_before_metadata(tree), *strategy.validate(tree))]
     return sorted([f"metadata.name: {text}" for text in strategy.name_errors(name, False)] + list(map(str, found)))
 
 
@@ -59,7 +59,7 @@ def errors_of_update(body: Object, stored: Object, subresource: str = "") -> lis
     tree = admitted(body)
     strategy = strategy_of(tree)
     strategy.prepare_for_update(tree, stored, subresource)
-    early = [] if subresource else strategy.changes_before_name(tree, stored)
+    early = [] if subresource else strategy.validate_before_metadata(tree) + strategy.changes_before_name(tree, stored)
     return sorted(map(str, early + strategy.validate_update(tree, stored, subresource)))
 
 

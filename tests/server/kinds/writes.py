@@ -122,7 +122,7 @@ class Writes:
                     name_rule=strategy.name_errors,
                     needs_domains="" not in strategy.without_domains,
                 )
-            errors += strategy.validate(tree)
+            errors += strategy.validate_before_metadata(tree) + strategy.validate(tree)
         if not errors:
             self.objects[place.kind, place.namespace, metadata["name"]] = tree
         return Written(tree, errors, [] if errors else strategy.warnings(tree, None))
@@ -153,7 +153,7 @@ class Writes:
         if not errors:
             if not strategy.validates_metadata:
                 errors = metavalidation.validate_update(tree["metadata"], stored)
-            errors += strategy.validate_update(tree, old, place.subresource)
+            errors += strategy.validate_before_metadata(tree) + strategy.validate_update(tree, old, place.subresource)
         if not errors:
             self.objects[place.key] = tree
         return Written(tree, errors, [] if errors else strategy.warnings(tree, old))

@@ -165,6 +165,10 @@ class Strategy:
         """Returns the errors of an updated object, including changes of immutable fields."""
         return []
 
+    def validate_before_metadata(self, tree: Object) -> list[FieldError]:
+        """Returns the errors of a new or updated object that come before those of its metadata."""
+        return []
+
     def changes_before_name(self, tree: Object, old: Object) -> list[FieldError]:
         """Returns the errors of an updated object that come before those of its name, which `name_on_update` puts
         after those of its finalizers."""

@@ -11,6 +11,7 @@ from setpoint.objects.errors import (
     BadRequest,
     Conflict,
     Invalid,
+    NotFound,
     UnsupportedMediaType,
     strict_decoding_text,
     unknown_field,
@@ -309,7 +310,14 @@ def _invalid_patch(shown: str, why: str) -> Invalid:
 async def _apply(context: Context, resource: Resource, options: WriteOptions) -> Written:
     """Server-side apply: merges the configuration into the object, or creates the object."""
     info = context.info
-    config, repeated = await read_configuration(context, options)
+    try:
+        config, repeated = await read_configuration(context, options)
+    except BadRequest:
+        key = resource.storage.key(info.namespace, info.name)
+        if info.subresource and await context.services.store.get(key) is None:
+            # The configuration is decoded when the object is known to exist.
+            raise NotFound.of(resource.group_resource, info.name) from None
+        raise
     if any(part in context.request.body for part in (b"[]", b"{}", b"selfLink")):
         # A copy, because the values of the configuration become part of the object, and are changed there.
         sent = copy(config)

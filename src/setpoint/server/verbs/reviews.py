@@ -27,7 +27,9 @@ async def review(context: Context, resource: Resource) -> Response:
     else:
         tree = resource.field_manager("", context.services.clock).update(None, tree, options.field_manager)
         if resource.kind == "TokenReview":
-            tree["status"] = await _review_token(context, tree.get("spec") or {})
+            # As on kube-apiserver, fields of the status that the review does not set stay as they are.
+            sent = {name: value for name, value in (tree.get("status") or {}).items() if name != "authenticated"}
+            tree["status"] = {"user": {}, **sent, **await _review_token(context, tree.get("spec") or {})}
         else:
             await answer_access_review(context, resource.kind, tree)
     rules = (tree.get("status") or {}).get("resourceRules") or ()
@@ -42,7 +44,7 @@ async def _review_token(context: Context, spec: Object) -> Object:
     try:
         accepted = await context.services.authenticator.review(token, spec.get("audiences") or ())
     except TokenError as error:
-        return {"user": {}, "error": str(error)}
+        return {"error": str(error)}
     return {"authenticated": True, "user": _user_info(accepted.user), "audiences": list(accepted.audiences)}
 
 

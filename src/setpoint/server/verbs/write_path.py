@@ -5,7 +5,7 @@ for its own writes too. An update reads, changes and writes the object, and repe
 an update without changes writes no entry.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -316,7 +316,7 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
 
 def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick: bool) -> Verdict:
     strategy, metadata = resource.strategy, tree["metadata"]
-    errors: list[FieldError] = []
+    errors = strategy.validate_before_metadata(tree)
     if not strategy.validates_metadata and not strategy.validates_metadata_last:
         errors += _new_metadata_errors(resource, metadata)
     errors += _namespace_errors(context, resource, tree, None, "")
@@ -353,9 +353,11 @@ def _kind_of(resource: Resource, tree: Object) -> GroupKind:
     return resource.stored_kind if tree["kind"] == resource.kind else GroupKind(resource.group, tree["kind"])
 
 
-def _refuse_kind(resource: Resource, tree: Object, name: str) -> None:
-    """Raises Invalid for a custom resource whose body has another kind, which is the only error reported."""
-    raise Invalid.of(_kind_of(resource, tree), name, [invalid("kind", tree["kind"], f"must be {resource.kind}")])
+def _refuse_kind(resource: Resource, tree: Object, name: str, errors: Sequence[FieldError] = ()) -> None:
+    """Raises Invalid for a custom resource whose body has another kind, which is the only error reported besides those
+    of the metadata of all kinds."""
+    wrong = invalid("kind", tree["kind"], f"must be {resource.kind}")
+    raise Invalid.of(_kind_of(resource, tree), name, [*errors, wrong])
 
 
 def _warn(
@@ -590,7 +592,7 @@ def _check_changed(
     quick: bool = False,
 ) -> None:
     if new["kind"] != resource.kind:
-        _refuse_kind(resource, new, name)
+        _refuse_kind(resource, new, name, metavalidation.validate_update(new["metadata"], old["metadata"]))
 
     def errors_of(tree: Object) -> Verdict:
         return _errors_of_change(context, resource, tree, old, subresource, quick=quick)
@@ -605,7 +607,7 @@ def _errors_of_change(
     context: Context, resource: Resource, new: Object, old: Object, subresource: str, *, quick: bool
 ) -> Verdict:
     strategy = resource.strategy
-    errors: list[FieldError] = []
+    errors = strategy.validate_before_metadata(new)
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"])
         errors += _metadata_errors(resource, new, old, subresource)

@@ -84,6 +84,9 @@ class DaemonSetStrategy(ValidatingStrategy):
             rolling = strategy.setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
+        elif (unused := strategy.get("rollingUpdate")) is not None:
+            unused.setdefault("maxUnavailable", 0)
+            unused.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
         # The writer of the object owns the count too, though the server computes it.
         _set_template_generation(tree, _template_generation(tree))

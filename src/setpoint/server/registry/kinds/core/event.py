@@ -154,9 +154,12 @@ class NewerEventStrategy(EventStrategy):
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return dns1123_subdomain(name, prefix)
 
+    def validate_before_metadata(self, tree: Object) -> list[FieldError]:
+        return _validate(convert(copy(tree), _CORE), "reportingController")
+
     def validate(self, tree: Object) -> list[FieldError]:
         event = convert(copy(tree), _CORE)
-        found = _validate(event, "reportingController") + _validate_series(event)
+        found = _validate_series(event)
         if not event.get("eventTime"):
             found.append(required("eventTime"))
         kind = event.get("type") or ""
@@ -167,9 +170,7 @@ class NewerEventStrategy(EventStrategy):
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         event, before = convert(copy(tree), _CORE), convert(copy(old), _CORE)
-        found = _validate(event, "reportingController")
-        if event.get("series") != before.get("series"):
-            found += _validate_series(event)
+        found = [] if event.get("series") == before.get("series") else _validate_series(event)
         for name in _KEPT:
             shown = "reportingController" if name == "reportingComponent" else name
             found += immutable(event.get(name), before.get(name), shown, _SHOWN_AS.get(name))

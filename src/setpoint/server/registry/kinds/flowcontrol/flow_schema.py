@@ -38,7 +38,7 @@ class _Ruled(ValidatingStrategy):
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
         if subresource == "status":
             # Unlike for other kinds, all metadata are restored.
-            for name in ("generateName", "deletionGracePeriodSeconds"):
+            for name in {*tree["metadata"], *old["metadata"]} - {"managedFields", "resourceVersion"}:
                 meta.carry(tree["metadata"], old["metadata"], name)
 
     def check_status(self, tree: Object, old: Object) -> list[FieldError]:

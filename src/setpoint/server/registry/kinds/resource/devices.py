@@ -138,6 +138,7 @@ class ResourceClaimStrategy(ValidatingStrategy):
         _drop_derived(lookup(tree, "spec", "devices") or {})
 
     def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        _drop_derived(lookup(tree, "spec", "devices") or {})
         for result in lookup(tree, "status", "allocation", "devices", "results") or ():
             result.pop("skipNodeOperations", None)
 

@@ -9,9 +9,13 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def drop_disabled_pod_fields(tree: Object, old: Object | None, path: Sequence[str]) -> None:
-    """Removes the stop signals of the pod spec at a path, in place, unless the stored object has some."""
-    spec = lookup(tree, *path)
-    if not spec or (old is not None and _signalled(lookup(old, *path) or {})):
+    """Removes the stop signals and the group of the pod spec at a path, in place, unless the stored object has them."""
+    spec, stored = lookup(tree, *path), lookup(old or {}, *path) or {}
+    if not spec:
+        return
+    if "schedulingGroup" in spec and "schedulingGroup" not in stored:
+        del spec["schedulingGroup"]
+    if _signalled(stored):
         return
     for container in _signalled(spec):
         del container["lifecycle"]["stopSignal"]
