@@ -18,7 +18,7 @@ _PATTERN = re.compile(
     r'|resourceVersion: "(?P<yaml_rv>\d+)"'
     r"|(?P<uid>\b(?!(?:11111111-1111|22222222-2222|33333333-3333)-4)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     rf"|(?P<time>(?:{_DAYS})T\d\d:\d\d:\d\d(?P<fraction>\.\d+)?(?:Z|[+-]\d\d:\d\d))"
-    r'|(?P<port>ode[pP]ort\\*":\s?)(?P<port_number>3[0-2]\d\d\d)\b'
+    r'|(?P<port>ode[pP]ort(?:\\*":\s?|: ))(?P<port_number>3[0-2]\d\d\d)\b'
     # The same in the cell of a Table.
     r"|(?P<service_port>\d:)(?P<cell_port>3[0-2]\d\d\d)(?=/(?:TCP|UDP|SCTP)\b)"
     # The range of the services, and those of the ServiceCIDRs of other episodes.

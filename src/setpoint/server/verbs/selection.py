@@ -65,8 +65,10 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
         if at is not None and not await is_within_reach(context, resource, at):
             raise Expired.listing(continuation.encode(position._replace(revision=NEWEST)))
         return _Start(at, scope + position.last, options.limit)
-    # A list with resource version 0 ignores the limit, as clients fill their caches this way.
-    limit = 0 if options.resource_version == "0" else options.limit
+    # A list with resource version 0 ignores the limit, as clients fill their caches this way; not a list of Events,
+    # which kube-apiserver does not cache.
+    is_cached = resource.strategy.retry_after_seconds > 0
+    limit = 0 if options.resource_version == "0" and is_cached else options.limit
     if options.at is not None:
         return _Start(options.at, "", limit)
     if revision:

@@ -18,6 +18,9 @@ async def update(context: Context, resource: Resource) -> Response:
     options = write_options(context, "UpdateOptions")
     tree = await read_object(context, resource, options.field_validation)
     fill_namespace(tree["metadata"], info.namespace if resource.namespaced else "")
+    if resource.is_custom and info.subresource == "status" and tree["kind"] != resource.kind:
+        # The status has no kind of its own. kube-apiserver does not track the fields of such an update.
+        tree["kind"], context.keeps_managers = resource.kind, True
     refuse_name(tree["metadata"].get("name", ""), info.name)
 
     def replaced(_: Object) -> Object:

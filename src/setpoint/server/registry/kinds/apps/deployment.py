@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from setpoint.objects.field import FieldError, forbidden, invalid, not_supported, required
 from setpoint.objects.names import dns1123_label
-from setpoint.objects.tree import Object
+from setpoint.objects.tree import Json, Object
 from setpoint.server.registry.kinds.apps.pod_template import (
     template_warnings,
     validate_collisions,
@@ -35,6 +35,11 @@ def name_warning(tree: Object) -> list[str]:
     return [f"{_NAME_WARNING}[{' '.join(problems)}]"] if problems else []
 
 
+def _selector_text(tree: Object, now: datetime) -> Json:
+    """Returns the selector. Unlike other kinds, a Deployment without one, as in a bookmark, shows an empty text."""
+    return selector("spec", "selector")(tree, now) if lookup(tree, "spec", "selector") else ""
+
+
 def _ready(tree: Object, _now: datetime) -> str:
     return f"{lookup(tree, 'status', 'readyReplicas') or 0}/{lookup(tree, 'spec', 'replicas') or 0}"
 
@@ -55,7 +60,7 @@ class DeploymentStrategy(ValidatingStrategy):
         Column("Available", number("status", "availableReplicas")),
         AGE,
         *containers("spec", "template"),
-        Column("Selector", selector("spec", "selector"), priority=1),
+        Column("Selector", _selector_text, priority=1),
     )
 
     def complete_bookmark(self, tree: Object) -> None:

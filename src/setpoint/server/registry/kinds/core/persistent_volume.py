@@ -23,8 +23,8 @@ _CLASS = "volume.beta.kubernetes.io/storage-class"
 _RECLAIM = ("Delete", "Recycle", "Retain")
 _SOURCES = (
     *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
-    *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "azureDisk"),
-    *("photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi"),
+    *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume"),
+    *("photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"),
 )
 _OLD_VOLUME_ANNOTATIONS = {
     _CLASS: 'deprecated since v1.8; use "storageClassName" attribute instead',
