@@ -162,7 +162,7 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
         claimed = tree.get("kind") if resource.is_custom else resource.kind
         why = with_embedded_structs(str(error), resource.api_version, resource.kind)
         raise BadRequest.not_decodable(resource.kind, resource.version, why, claimed=claimed) from None
-    if fault := resource.strategy.decoding_fault(tree):
+    if resource.strategy.has_decoding_faults and (fault := resource.strategy.decoding_fault(tree)):
         raise BadRequest.not_decodable(resource.kind, resource.version, fault)
     if (unknown or body.repeated) and validation != IGNORE:
         texts = [*map(unknown_field, unknown)]

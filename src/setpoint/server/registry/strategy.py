@@ -49,6 +49,9 @@ class Strategy:
     counts_empty_in: ClassVar[str] = ""
     # True if validation distinguishes empty lists from absent ones.
     validates_empty: ClassVar[bool] = False
+    # True if the kind has rules in `decoding_fault`, and in `validate_before_metadata`.
+    has_decoding_faults: ClassVar[bool] = False
+    validates_before_metadata: ClassVar[bool] = False
     # True if a PUT may omit resourceVersion.
     allows_unconditional_update: ClassVar[bool] = True
     # The versions in which a PUT may omit resourceVersion in any case.

@@ -233,7 +233,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         # The conversion accepted a number of too many bits.
         tree = {**patched, "apiVersion": resource.api_version, "kind": resource.kind}
         unknown = resource.shape.normalize(tree)
-    if fault := resource.strategy.decoding_fault(tree):
+    if resource.strategy.has_decoding_faults and (fault := resource.strategy.decoding_fault(tree)):
         raise BadRequest(fault) if is_strategic else _invalid_patch(change.text(resource, before), fault)
     if is_strategic:
         unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
@@ -373,7 +373,7 @@ def complete(resource: Resource, tree: Object, clock: Clock) -> None:
             raise BadRequest.not_decodable(resource.kind, resource.version, str(error)) from None
         # The conversion cut a number of too many bits.
         resource.shape.complete(tree)
-    if fault := resource.strategy.decoding_fault(tree):
+    if resource.strategy.has_decoding_faults and (fault := resource.strategy.decoding_fault(tree)):
         raise BadRequest.not_decodable(resource.kind, resource.version, fault)
     resource.set_defaults(tree, clock)
 

@@ -15,19 +15,23 @@ _SHOWN_SELECTORS = ("nodeSelector", "scopeSelector")
 
 
 def as_sent(
-    context: Context, resource: Resource, tree: Object, subresource: str, check: Callable[[Object], Verdict]
+    context: Context,
+    resource: Resource,
+    tree: Object,
+    subresource: str,
+    found: Verdict,
+    check: Callable[[Object], Verdict],
 ) -> Verdict:
-    """Returns the verdict about an object; that about the object as sent if the object is invalid."""
-    validates_empty = resource.strategy.validates_empty
-    found = check(tree)
-    if resource.is_custom or context.sent_object is None or not (found.errors or validates_empty):
+    """Returns the verdict about an object as sent. `found` is the verdict about the decoded object, which is invalid or
+    of a kind that validates empty fields."""
+    if resource.is_custom or context.sent_object is None:
         return found
     sent = _sent(context.sent_object(), resource, subresource)
     whole: Object = copy(tree)
     if not _put_empty(whole, sent):
         return found
     again = check(whole)
-    return again if again.errors or validates_empty else found
+    return again if again.errors or resource.strategy.validates_empty else found
 
 
 def sets_self_link(context: Context) -> bool:

@@ -305,10 +305,12 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
     if tree["kind"] != resource.kind:
         _refuse_kind(resource, tree, metadata.get("name", ""))
 
-    def errors_of(tree: Object) -> Verdict:
-        return _errors_of_new(context, resource, tree, quick=quick)
-
-    errors, warnings = as_sent(context, resource, tree, "", errors_of)
+    found = _errors_of_new(context, resource, tree, quick=quick)
+    if found.errors or resource.strategy.validates_empty:
+        found = as_sent(
+            context, resource, tree, "", found, lambda sent: _errors_of_new(context, resource, sent, quick=quick)
+        )
+    errors, warnings = found
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
     _warn(context, resource, tree, None, warnings)
@@ -316,7 +318,7 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
 
 def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick: bool) -> Verdict:
     strategy, metadata = resource.strategy, tree["metadata"]
-    errors = strategy.validate_before_metadata(tree)
+    errors = strategy.validate_before_metadata(tree) if strategy.validates_before_metadata else []
     if not strategy.validates_metadata and not strategy.validates_metadata_last:
         errors += _new_metadata_errors(resource, metadata)
     errors += _namespace_errors(context, resource, tree, None, "")
@@ -368,7 +370,7 @@ def _warn(
     warnings: list[str],
     subresource: str = "",
 ) -> None:
-    of_kind = [] if subresource == "status" else resource.strategy.warnings(tree, old)
+    of_kind = [] if subresource == "status" or resource.is_custom else resource.strategy.warnings(tree, old)
     for text in (*warnings, *of_kind):
         context.warn(text)
     if resource.is_custom and "finalizers" in tree["metadata"]:
@@ -597,7 +599,10 @@ def _check_changed(
     def errors_of(tree: Object) -> Verdict:
         return _errors_of_change(context, resource, tree, old, subresource, quick=quick)
 
-    errors, warnings = as_sent(context, resource, new, subresource, errors_of)
+    found = errors_of(new)
+    if found.errors or resource.strategy.validates_empty:
+        found = as_sent(context, resource, new, subresource, found, errors_of)
+    errors, warnings = found
     if errors:
         raise Invalid.of(_kind_of(resource, new), name, errors)
     _warn(context, resource, new, old, warnings, subresource)
@@ -607,7 +612,7 @@ def _errors_of_change(
     context: Context, resource: Resource, new: Object, old: Object, subresource: str, *, quick: bool
 ) -> Verdict:
     strategy = resource.strategy
-    errors = strategy.validate_before_metadata(new)
+    errors = strategy.validate_before_metadata(new) if strategy.validates_before_metadata else []
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"])
         errors += _metadata_errors(resource, new, old, subresource)

@@ -64,6 +64,8 @@ class DaemonSetStrategy(ValidatingStrategy):
         Column("Selector", selector("spec", "selector"), priority=1),
     )
 
+    has_decoding_faults: ClassVar[bool] = True
+
     def decoding_fault(self, tree: Object) -> str:
         value = (tree["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
         try:

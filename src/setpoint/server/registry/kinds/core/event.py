@@ -154,6 +154,8 @@ class NewerEventStrategy(EventStrategy):
     def name_errors(self, name: str, prefix: bool) -> Sequence[str]:
         return dns1123_subdomain(name, prefix)
 
+    validates_before_metadata: ClassVar[bool] = True
+
     def validate_before_metadata(self, tree: Object) -> list[FieldError]:
         return _validate(convert(copy(tree), _CORE), "reportingController")
 
