@@ -21,6 +21,7 @@ BEYOND = {
     "crud-job-scheduling": "the server drops fields of features that are off",
     "err-second-volume-type": "the server drops fields of features that are off",
     "crud-dropped-and-defaulted": "the server drops fields of features that are off",
+    "crud-eviction-responders": "the server drops fields of features that are off",
     "err-event-order": "a review is not stored",
     "err-node-ranges": "admission adds a taint",
     "err-pod-status": "the server drops fields of features that are off",

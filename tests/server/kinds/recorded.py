@@ -29,6 +29,7 @@ _ELSEWHERE = (
     "errors/err-fieldmanager-invalid",
     "errors/err-order-of-checks",
     "crud/crud-managers-and-embedded-structs",
+    "crud/crud-eviction-responders",
     "crud/crud-service-from-status",
     "errors/err-empty-lists",
     "errors/err-empty-lists-inside",

@@ -9,12 +9,14 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def drop_disabled_pod_fields(tree: Object, old: Object | None, path: Sequence[str]) -> None:
-    """Removes the stop signals and the group of the pod spec at a path, in place, unless the stored object has them."""
+    """Removes the stop signals, the group and the responders of the pod spec at a path, in place, unless the stored
+    object has them."""
     spec, stored = lookup(tree, *path), lookup(old or {}, *path) or {}
     if not spec:
         return
-    if "schedulingGroup" in spec and "schedulingGroup" not in stored:
-        del spec["schedulingGroup"]
+    for name in ("schedulingGroup", "evictionResponders"):
+        if name in spec and name not in stored:
+            del spec[name]
     if _signalled(stored):
         return
     for container in _signalled(spec):
