@@ -15,6 +15,9 @@ from setpoint.server.registry.strategy import Strategy
 STATUS_ALONE: Mapping[str, Sequence[str]] = {"": ("status",), "status": ("spec", "metadata")}
 
 
+_MAPS = ("labels", "annotations", "matchLabels", "nodeSelector")
+
+
 class ValidatingStrategy(Strategy):
     """A strategy with one set of rules (`check`) for new and changed objects, and one for the status."""
 
@@ -89,9 +92,14 @@ def _differ(value: Json, old: Json) -> bool:
 
 
 def _without_empty_lists(value: Json) -> Json:
-    """Returns a value without empty lists inside, which equal absent ones."""
+    """Returns a value without empty lists and empty labels inside, which equal absent ones. Other empty objects are
+    structs."""
     if type(value) is dict:
-        return {name: _without_empty_lists(inner) for name, inner in value.items() if inner != []}
+        return {
+            name: _without_empty_lists(inner)
+            for name, inner in value.items()
+            if inner != [] and not (inner == {} and name in _MAPS)
+        }
     return [_without_empty_lists(inner) for inner in value] if type(value) is list else value
 
 

@@ -150,6 +150,7 @@ class ResourceClaimStrategy(ValidatingStrategy):
 
 
 class ResourceClaimTemplateStrategy(ValidatingStrategy):
+    validates_empty = True
     declared_rules = declared_rules("spec.spec.devices")
     name_on_update = "before"
     returns_deleted_object = True
