@@ -43,7 +43,7 @@ fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --first $(FIRST)
 
 # Applies COUNT small changes to copies of the sources, and fails if tests notice fewer than 90 % of the changes. The
-# first run records the lines that each test runs, for ten to fifteen minutes; RECORD=tests/... records some tests again.
+# first run records the lines that each test runs, for about twenty minutes; RECORD=tests/... records only some tests.
 mutate: COUNT ?= 100
 mutate: $(READY)
 	$(BIN)/python -m tools.mutation --seed $(SEED) --count $(COUNT) $(if $(RECORD),--record $(RECORD))

@@ -1,7 +1,7 @@
 """Errors of SQLite, of the disk and of decoding become errors of the store, each with its remedy."""
 
 import sqlite3
-from errno import EIO, ENOSPC
+from errno import EACCES, EIO, ENOSPC
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,7 @@ def sqlite_error(code: int) -> sqlite3.Error:
     [
         (OSError(ENOSPC, "full"), NoSpace, "store.db: no space left on the disk.*Free some space"),
         (OSError(EIO, "broken"), DiskFailed, "store.db: .*broken"),
-        (Unsafe("others may write to it"), DiskFailed, "^others may write to it$"),
+        (Unsafe(EACCES, "others may write to it", "f"), DiskFailed, "^f: others may write to it$"),
         (msgspec.DecodeError("bad bytes"), Damaged, "cannot be read: bad bytes"),
         (sqlite_error(sqlite3.SQLITE_FULL), NoSpace, "store.db: no space left on the disk"),
         (sqlite_error(sqlite3.SQLITE_CORRUPT), Damaged, "is damaged: as SQLite says.*Restore it"),
