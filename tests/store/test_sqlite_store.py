@@ -206,3 +206,12 @@ async def test_jobs_of_one_turn_share_a_transaction_up_to_the_size_of_a_group(
         assert statements.count("COMMIT") == 1
         connection.set_trace_callback(None)
         assert await store.revision() == 7
+
+
+async def test_a_finished_compaction_is_waited_for_no_longer(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await write(store, b"1", b"2", b"3")
+        await asyncio.gather(store.compact(1), store.compact(3), store.compact(2))
+        await store.commit("b", b"1", ANY, ACTOR)
+        assert store._writer._sweeping == []
+        assert (await store.oldest(), store._writer._journal.swept) == (3, 3)
