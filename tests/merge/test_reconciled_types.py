@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from setpoint.merge.fieldset import from_paths
+from setpoint.merge.typed.map import MapType
 from setpoint.merge.types import Types
 from setpoint.objects.tree import Object
 from setpoint.schema.builtin import definition
@@ -60,3 +61,25 @@ def test_a_set_without_atomic_values_stays_the_same() -> None:
     kind = Types(definition).custom_resource(nested(plain, "spec"))
     fields = from_paths(("f:spec", "f:a"), ("f:spec", "f:b"))
     assert kind.reconcile(fields) is fields
+
+
+@pytest.mark.parametrize(
+    ("schema", "deduced"),
+    [
+        ({"type": "object"}, True),
+        ({"type": "object", "additionalProperties": True}, True),
+        ({"type": "object", "additionalProperties": {}}, True),
+        ({"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}, True),
+        ({"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": True}}, True),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, False),
+        ({"type": "object", "additionalProperties": {"type": "object"}}, False),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {}}, False),
+        ({"type": "object", "properties": {"a": {}}, "x-kubernetes-preserve-unknown-fields": True}, False),
+    ],
+)
+def test_the_fields_of_a_map_of_any_values_are_never_reconciled(schema: Object, deduced: bool) -> None:
+    kind = Types(definition).custom_resource(nested(schema, "spec"))
+    assert isinstance(kind, MapType)
+    found = kind.fields["spec"][1]
+    assert isinstance(found, MapType)
+    assert found.deduced is deduced
