@@ -91,8 +91,8 @@ def test_replicas_stand_below_their_set_and_count_for_it(setpoint: Command, app:
     _, first, *replicas = setpoint("ps", "-a", "-l", app.selector).stdout.splitlines()
     assert first.split()[:6] == row.split()[:6]  # but for their age
     assert [line.startswith(f"  {app.name('workers')}-") for line in replicas] == [True, True]
-    said = setpoint("logs", app.name("workers")).stdout.splitlines()
-    assert sorted(line.partition(" | ")[2] for line in said) == sorted(2 * [f"line {number}" for number in range(3)])
+    lines = said(setpoint, app.name("workers"), 6)
+    assert sorted(line.partition(" | ")[2] for line in lines) == sorted(2 * [f"line {number}" for number in range(3)])
 
 
 def test_logs_of_one_are_its_lines_and_of_several_have_names(setpoint: Command, app: App) -> None:
@@ -111,9 +111,9 @@ def test_logs_of_one_are_its_lines_and_of_several_have_names(setpoint: Command, 
     assert setpoint("logs", app.name("one"), "--since", "1ms").stdout == ""
 
 
-def said(setpoint: Command, name: str) -> list[str]:
-    """The lines of a process that says three, once it has said them."""
-    while len(lines := setpoint("logs", name).stdout.splitlines()) < 3:
+def said(setpoint: Command, name: str, count: int = 3) -> list[str]:
+    """The lines of processes that say so many, once they have said them."""
+    while len(lines := setpoint("logs", name).stdout.splitlines()) < count:
         pass
     return lines
 

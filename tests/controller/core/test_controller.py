@@ -456,7 +456,7 @@ async def test_a_reconcile_without_a_pause_is_slowed_down_and_the_remedy_is_logg
     controller = await world.run(Controller("busy", reconcile, watches=[channel], clock=clock))
     channel.send(named("a"))
     for count in (1, 2, 3):
-        await until(partial(_waits_after, controller, seen, count))
+        await until(partial(_waits_after, controller, clock, seen, count))
         clock.advance((clock.next_deadline() or 0.0) - clock.monotonic())
     await until(lambda: len(controller.runs) == 4)
     assert [attempt for attempt, _ in seen] == [0, 1, 2, 3]
@@ -468,5 +468,8 @@ async def test_a_reconcile_without_a_pause_is_slowed_down_and_the_remedy_is_logg
     assert "raise sp.Requeue()" in caplog.text
 
 
-def _waits_after(controller: Controller, seen: list[tuple[int, float]], count: int) -> bool:
-    return len(seen) == count and controller.queue.delayed == 1
+def _waits_after(controller: Controller, clock: ManualClock, seen: list[tuple[int, float]], count: int) -> bool:
+    """Returns True once the queue waits for the next run: its task sets the timer after the item is delayed."""
+    due = clock.next_deadline()
+    is_set = due is not None and due - clock.monotonic() < 1.0
+    return len(seen) == count and controller.queue.delayed == 1 and is_set
