@@ -91,13 +91,21 @@ class Cache:
         self,
         client: Client,
         *,
+        # The clock; by default that of the client.
         clock: Clock | None = None,
+        # The source of randomness for jitter.
         ids: Ids | None = None,
+        # The default namespaces; empty: all namespaces.
         namespaces: Iterable[str] = (),
+        # A function that changes every object before the cache stores the object (see `cache.transforms`).
         transform: Transform | None = None,
+        # The transforms of single kinds, instead of `transform`.
         transforms: Mapping[Kind[Any], Transform] | None = None,
+        # The seconds for which an informer without users keeps its objects.
         grace: float = GRACE_SECONDS,
+        # The seconds within which a read waits for the first list.
         sync_timeout: float = SYNC_SECONDS,
+        # The seconds for which a read waits until the cache shows a write of this client.
         write_wait: float = PATIENCE_SECONDS,
     ) -> None:
         self.writes = Writes(seen=self._seen_by_all)

@@ -35,10 +35,15 @@ class Options(NamedTuple):
 
     # The namespace of calls without a namespace, for namespaced kinds.
     namespace: str = ""
+    # The field manager of writes; the server derives one from the User-Agent if empty.
     field_manager: str = ""
+    # The treatment of unknown fields: Ignore, Warn or Strict; empty: as the server decides.
     field_validation: str = ""
+    # True makes the server process writes without storing the results.
     dry_run: bool = False
+    # The user to impersonate.
     impersonate: Impersonation | None = None
+    # The cause that writes carry.
     cause: Cause | None = None
     # The seconds for the whole answer of a request, or for the head of a stream. None means no limit.
     timeout: float | None = None
@@ -51,6 +56,7 @@ class WriteOptions(TypedDict, total=False):
 
     # The server processes the request without storing the result.
     dry_run: bool | None
+    # The field manager of the write.
     field_manager: str
     # The treatment of unknown fields: Ignore, Warn or Strict.
     field_validation: str
@@ -59,12 +65,17 @@ class WriteOptions(TypedDict, total=False):
 class ListOptions(TypedDict, total=False):
     """The options of a list."""
 
+    # A label selector: a text such as `app=web`, or a mapping.
     labels: LabelsArgument
+    # A field selector: a text, or a mapping.
     fields: FieldsArgument
     # The maximum number of objects, as one page. Without a limit all pages are read.
     limit: int
+    # The continue token of the previous page.
     continue_: str
+    # The resource version of the read.
     resource_version: str
+    # The meaning of the resource version: Exact or NotOlderThan.
     resource_version_match: str
     # A past revision to read, supported by Setpoint's own server only.
     at: int | None
@@ -73,9 +84,13 @@ class ListOptions(TypedDict, total=False):
 class WatchOptions(TypedDict, total=False):
     """The options of a watch."""
 
+    # A label selector: a text such as `app=web`, or a mapping.
     labels: LabelsArgument
+    # A field selector: a text, or a mapping.
     fields: FieldsArgument
+    # The resource version after which the watch begins.
     resource_version: str
+    # True to receive bookmarks.
     bookmarks: bool
     # Begins with the existing objects, followed by a bookmark that marks their end.
     initial_events: bool

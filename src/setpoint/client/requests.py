@@ -51,11 +51,17 @@ class Requests:
         self,
         transport: Transport,
         *,
+        # The clock; the system clock by default.
         clock: Clock | None = None,
+        # The default options of calls.
         options: Options | None = None,
+        # Called with each warning of the server; by default each text is logged once.
         on_warning: Callable[[str], None] | None = None,
+        # The mapper of kinds, to share the results of discovery between clients.
         mapper: Mapper | None = None,
+        # The limit of requests per second; none by default.
         rate_limit: RateLimit | None = None,
+        # Called for each request, retry and delay, for metrics.
         observer: ClientObserver | None = None,
     ) -> None:
         self.transport = transport

@@ -38,13 +38,17 @@ class LeaderElection(NamedTuple):
     Manager(client, controllers=[website], leader_election=LeaderElection("websites", namespace="default"))
     """
 
+    # The name of the lease.
     name: str
     # The namespace of the lease; empty: that of the pod or of the kubeconfig's context, else `default`.
     namespace: str = ""
     # The identity of this replica; empty: `<host>_<uuid>`.
     identity: str = ""
+    # The seconds after which another replica may take over, if the lease is not renewed.
     lease_seconds: float = LEASE_SECONDS
+    # The seconds after which a leader that cannot renew the lease gives up.
     renew_seconds: float = RENEW_SECONDS
+    # The seconds between two attempts.
     retry_seconds: float = RETRY_SECONDS
     # Releases the lease at the end, so that another replica need not wait for its expiry.
     release: bool = True

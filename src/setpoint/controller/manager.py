@@ -80,19 +80,33 @@ class Manager:
         self,
         client: Client,
         *,
+        # The controllers, or the functions and classes that declare them.
         controllers: Sequence[object] = (),
+        # The name of a lease, or its full configuration. None: this process is the only replica.
         leader_election: LeaderElection | str | None = None,
+        # The address of `/metrics`, such as `:8080`; empty: no metrics page.
         metrics: str = "",
+        # True serves the metrics with TLS to authorized users; certificate files replace a generated certificate.
         secure_metrics: "bool | Certificates" = False,
+        # The address of `/healthz` and `/readyz`; the same address as the metrics makes one server.
         health: str = "",
+        # The webhook server.
         webhooks: Runnable | None = None,
+        # The seconds for reconciles to finish at the end: 0 does not wait, None waits without limit.
         graceful: float | None = GRACEFUL_SECONDS,
+        # The clients of other clusters, by name.
         clusters: Mapping[str, Client] | None = None,
+        # True fills the caches while the replica stands by, so that a new leader starts at once.
         warm: bool = False,
+        # An OpenTelemetry tracer for reconciles and requests, or True for the program's default tracer.
         tracing: Tracer | bool = False,
+        # The settings of declared controllers for values that the declaration does not set.
         defaults: Settings | None = None,
+        # True logs missing RBAC rules at the start, without a delay of the start.
         preflight: bool = True,
+        # True names the line that blocks the event loop in the log. None: outside of pods only.
         watchdog: bool | None = None,
+        # The source of IDs; a seeded one for reproducible tests.
         ids: Ids | None = None,
     ) -> None:
         """Creates the manager. Raises ValueError for invalid options."""

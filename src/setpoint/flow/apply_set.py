@@ -54,16 +54,27 @@ class ApplySet:
         client: Client,
         name: str,
         *,
+        # The owner of the objects; None: a set without an owner.
         owner: AnyObject | None = None,
+        # The namespace of the inventory; by default that of the owner.
         namespace: str = "",
+        # The field manager of the writes; by default that of the client.
         field_manager: str = "",
+        # The write policy of the objects.
         how: How = AS_THE_SET,
+        # The policy for objects that are no longer in the set.
         prune: Prune = PRUNE,
+        # Functions that change every object before the write.
         transforms: Sequence[Transform] = (),
+        # The inventory; by default a ConfigMap.
         record: Record | None = None,
+        # A client that does not read from a cache; by default `client`.
         api: Client | None = None,
+        # The memory of the last writes, shared by the sets of one controller.
         memory: Applied | None = None,
+        # The seconds for the whole set.
         timeout: float = 30.0,
+        # Called with each plan before its execution.
         on_plan: Callable[[Plan], None] | None = None,
     ) -> None:
         self.client, self.api = client, api or client

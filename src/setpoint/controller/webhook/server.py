@@ -50,15 +50,25 @@ class WebhookServer:
     def __init__(
         self,
         client: Client,
+        # The admission webhooks: `@validate` and `@default` functions.
         webhooks: Sequence[AdmissionWebhook] = (),
         *,
+        # The conversions between versions of kinds.
         conversions: Sequence[ConversionWebhook] = (),
+        # The name of the webhook configurations.
         name: str = "webhooks",
+        # The address to listen at.
         address: str = f":{PORT}",
+        # The Service through which the API server calls the webhooks, as `namespace/name`; empty: the address of this
+        # process.
         service: str = "",
+        # The port of the Service.
         service_port: int = 443,
+        # Certificate files of another program such as cert-manager; the configurations are left to its user.
         certificates: "Certificates | None" = None,
+        # True registers the webhooks at the API server.
         install: bool = True,
+        # The number of threads for `def` functions.
         threads: int = THREADS,
     ) -> None:
         """Creates the server. `name` is the name of the webhook configurations; `threads` is the number of threads for

@@ -56,7 +56,9 @@ class Skip(Exception):  # noqa: N818 - a signal, no error
 class Settings:
     """The settings of a handler."""
 
+    # The name of the handler, unique in its chain.
     name: str
+    # The event that the handler is for: a change or a removal.
     event: str = CHANGE
     # The handlers that must succeed before.
     after: tuple[str, ...] = ()
@@ -66,6 +68,7 @@ class Settings:
     backoff: Callable[[], RateLimiter] = Exponential
     # True to call the handler for terminating objects, too.
     deleting: bool = False
+    # The finalizer of a removal handler; by default that of the chain.
     finalizer: str = ""
     # The field manager of applies; by default unique per handler, so that handlers do not remove each other's fields.
     field_manager: str = ""

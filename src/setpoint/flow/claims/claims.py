@@ -58,10 +58,15 @@ class Claims:
         claim: Kind[Any],
         claimed: Kind[Any],
         *,
+        # Copies fields of a claim to the claimed object.
         project: Project | None = None,
+        # Called before a claimed object is deleted.
         before_delete: BeforeDelete | None = None,
+        # The policy for the claimed object of a deleted claim.
         reclaim: Reclaim = Reclaim.DELETE,
+        # The finalizer of claims.
         finalizer: str = "setpoint.dev/claim",
+        # The namespace of claimed objects of a namespaced kind.
         claimed_namespace: str = "",
     ) -> None:
         self.claim, self.claimed = kind_of(claim), kind_of(claimed)

@@ -56,12 +56,17 @@ _ANYWHERE = "*"
 
 
 class StateSettings(TypedDict, total=False):
-    """The settings of a state; see `State` for their meaning."""
+    """The settings of a state."""
 
+    # The reason of the condition when the state is passed.
     reason: str
+    # The message of the condition when the state is passed.
     message: str
+    # The timeout of one call in seconds; None: that of the reconcile.
     timeout: float | None
+    # The seconds after which a wait in this state is reported as `DeadlineExceeded`. The wait continues.
     deadline: float | None
+    # The transitions that the code does not show: states, or the names of their conditions.
     then: Sequence[State | str] | None
 
 
@@ -96,11 +101,17 @@ class FSM(Generic[K]):
         self,
         kind: Kind[Any],
         *,
+        # The finalizer that keeps an object until its finalizer states have run.
         finalizer: str = "",
+        # Returns why an object is suspended; empty: not suspended.
         suspend: Callable[[Object], str] | None = None,
+        # Creates the object of a request without an object; None: not needed.
         create: Callable[[Request], AnyObject | None] | None = None,
+        # The write policy of outputs.
         how: How = AS_THE_SET,
+        # The policy for outputs that are no longer put out.
         prune: Prune = PRUNE,
+        # The namespace of the inventory of cluster-scoped objects.
         inventory_namespace: str = "default",
     ) -> None:
         self.kind = kind_of(kind)

@@ -33,19 +33,33 @@ FunctionOf: TypeAlias = (
 def generates(
     kind: type[K] | GroupVersionKind | str | KindRef | Watch,
     *,
+    # The permitted kinds of children: they are watched, and RBAC rules are derived from them.
     kinds: Sequence[Kind[Any] | Watch],
+    # The type of the condition that reports the result; empty: only the log does.
     condition: str = "",
+    # The name of the controller and of its apply sets; by default that of the kind.
     name: str = "",
+    # True permits children in other namespaces than the parent's.
     cross_namespace: bool = False,
+    # True permits cluster-scoped children.
     cluster_scoped: bool = False,
+    # True sets owner references where permitted; otherwise the inventory deletes the children.
     owner_references: bool = True,
+    # The policy for objects that already exist.
     adopt: Adopt = Adopt.IF_UNMANAGED,
+    # The policy for children that are no longer returned; False: never delete.
     prune: Prune | bool = PRUNE,
+    # True takes over fields from other managers.
     force: bool = True,
+    # Fields of existing children that are left to other managers, as JSON Pointers.
     ignore: Mapping[Kind[Any], Sequence[str]] | None = None,
+    # The policy for changes of immutable fields, by kind.
     replace: Mapping[Kind[Any], Replace] | None = None,
+    # Functions that change every child before the write.
     transforms: Sequence[Transform] = (),
+    # The namespace of the inventories; by default that of the parent. Required for cluster-scoped parents.
     namespace: str = "",
+    # The finalizer that keeps a parent until its children are deleted; empty: none.
     finalizer: str = "",
     **settings: Unpack[Settings],
 ) -> Callable[[FunctionOf[K]], GeneratingHandler]:
