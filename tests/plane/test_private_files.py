@@ -31,6 +31,7 @@ ALLOWED = {
     "workload/workload_host.py": "a directory inside a temporary one, with mode 0700",
     "app/init/": "files of the user's project",
     "cli/controllers/new.py": "files of the user's project",
+    "cli/controllers/production.py": "files of the user's project",
     "cli/app/init.py": "files of the user's project",
     "cli/controllers/models.py": "files of the user's project",
     "cli/controllers/fsm.py": "files of the user's project",
