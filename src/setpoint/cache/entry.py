@@ -6,7 +6,7 @@ thousands of objects, are stored separately (`managed_fields_store`).
 """
 
 from collections.abc import Callable
-from sys import getsizeof, intern
+from sys import intern
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
@@ -185,8 +185,3 @@ class CachedObject(Generic[T]):
         found = CachedObject(self.meta, self._made, make)
         found._record, found.raw_size = self._record, self.raw_size
         return found
-
-    @property
-    def size(self) -> int:
-        """The approximate memory in bytes: a decoded object takes about three times its encoded size."""
-        return self.raw_size * (3 if self.is_made else 1) + getsizeof(self)
