@@ -44,6 +44,7 @@ NAVIGATION = {
             "caches",
             "testing",
             "common-mistakes",
+            "options",
             "envtest",
             "from-kopf",
             "from-controller-runtime",
