@@ -7,7 +7,7 @@ Comparing predicates always pass creations and deletions, which have no second s
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from setpoint.cache.entry import CachedObject, Meta
 from setpoint.cache.informer import Change
@@ -100,20 +100,55 @@ updated = Predicate(lambda change: change.old is not None and change.new is not 
 deleted = Predicate(lambda change: change.new is None, "deleted")
 
 
-def changed(*paths: str) -> Predicate:
+# Stands for every value, in `changed`.
+ANY: Final = object()
+
+
+def changed(*paths: str, old: object = ANY, new: object = ANY) -> Predicate:
     """Passes changes of the value at one of the paths.
 
-    changed("spec", "metadata.annotations[example.com/owner]")
+    With `old` or `new`, passes only changes from or to that value, at one path. Each is a value, None for an absent
+    one, or a function that tests a value. The value before a creation and after a deletion is absent.
+
+        changed("spec", "metadata.annotations[example.com/owner]")
+        changed("status.phase", new="Failed")
+        changed("spec.size", old=lambda size: size is not None, new=lambda size: size > 10)
     """
     parsed = [parse_path(path) for path in paths]
     if not parsed:
         raise ValueError("changed() needs at least one path, e.g. `spec`")
+    if old is not ANY or new is not ANY:
+        if len(parsed) > 1:
+            raise ValueError("changed() with old or new takes one path: combine predicates with `|`")
+        return _transition(paths[0], old, new)
 
     def differs(old: CachedObject[Any], new: CachedObject[Any]) -> bool:
         before, after = tree_of(old.object), tree_of(new.object)
         return any(value_at(before, path) != value_at(after, path) for path in parsed)
 
     return _compared(differs, f"changed({', '.join(paths)})")
+
+
+def _transition(path: str, old: object, new: object) -> Predicate:
+    """Returns the predicate of a change from and to certain values."""
+    parsed = parse_path(path)
+
+    def value(entry: CachedObject[Any] | None) -> Any:
+        return None if entry is None else value_at(tree_of(entry.object), parsed)
+
+    def test(change: Change[Any]) -> bool:
+        before, after = value(change.old), value(change.new)
+        if change.old is not None and change.new is not None and change.old.meta.uid != change.new.meta.uid:
+            before = None  # another object of the same name
+        return before != after and _is_wanted(before, old) and _is_wanted(after, new)
+
+    return Predicate(test, f"changed({path})")
+
+
+def _is_wanted(value: object, wanted: object) -> bool:
+    if wanted is ANY:
+        return True
+    return bool(wanted(value)) if callable(wanted) else bool(value == wanted)
 
 
 def matching(selector: LabelsArgument) -> Predicate:

@@ -114,3 +114,30 @@ def test_a_predicate_that_fails_lets_the_change_count(caplog: pytest.LogCaptureF
 def test_a_predicate_without_paths_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="needs at least one path"):
         predicate.changed()
+
+
+@pytest.mark.parametrize(
+    ("asked", "change", "passed"),
+    [
+        (predicate.changed("spec.a", new=2), update(spec={"a": 2}), True),
+        (predicate.changed("spec.a", new=2), update(spec={"a": 3}), False),
+        (predicate.changed("spec.a", new=1), update(spec={"a": 1}), False),  # no change
+        (predicate.changed("spec.a", old=1, new=2), update(spec={"a": 2}), True),
+        (predicate.changed("spec.a", old=5, new=2), update(spec={"a": 2}), False),
+        (predicate.changed("spec.a", new=None), update(spec={}), True),
+        (predicate.changed("spec.a", old=None), update(spec={"a": 2}), False),
+        (predicate.changed("spec.a", old=None, new=1), Change(None, version()), True),
+        (predicate.changed("spec.a", old=None, new=1), update(uid="v"), True),  # another object of the same name
+        (predicate.changed("spec.a", new=None), Change(version(), None), True),
+        (predicate.changed("spec.a", new=lambda value: value > 10), update(spec={"a": 11}), True),
+        (predicate.changed("spec.a", new=lambda value: value > 10), update(spec={"a": 10}), False),
+        (predicate.changed("spec.a", old=lambda value: value == 1), update(spec={"a": 10}), True),
+    ],
+)
+def test_a_change_from_and_to_certain_values_passes(asked: Predicate, change: Change[Any], passed: bool) -> None:
+    assert passes((asked,), change) is passed
+
+
+def test_values_belong_to_one_path() -> None:
+    with pytest.raises(ValueError, match="takes one path"):
+        predicate.changed("spec.a", "spec.b", new=1)
