@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setpoint.objects.clock import Clock, ManualClock, SystemClock
+from setpoint.objects.clock import Clock, ManualClock, SystemClock, timeout
 from setpoint.objects.ids import ALPHABET, Ids, SeededIds, SystemIds
 from setpoint.objects.provenance import Actor, Cause
 
@@ -117,3 +117,15 @@ def test_provenance_written_before_a_field_existed_stays_readable() -> None:
     # A list of one: what a version that knew only the first field would have written.
     assert Actor.decode(b"\x91\xa4jane") == Actor("jane")
     assert Cause.decode(b"\x91\xa3r-1") == Cause("r-1")
+
+
+async def test_a_timeout_counts_from_its_beginning_although_the_clock_moves_at_once() -> None:
+    clock = ManualClock(START)
+
+    async def work() -> None:
+        async with asyncio.timeout(10), timeout(clock, 30.0):
+            clock.advance(30.0)  # before any other task has had a turn
+            await clock.sleep(3600.0)
+
+    with pytest.raises(TimeoutError, match="more than 30 s"):
+        await work()

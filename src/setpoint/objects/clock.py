@@ -105,10 +105,12 @@ async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
     if task is None:
         raise RuntimeError("only what runs in a task can be ended")
     expired = False
+    # Counted from here: the task below begins later, and the clock may move in between.
+    deadline = clock.monotonic() + seconds
 
     async def end() -> None:
         nonlocal expired
-        await clock.sleep(seconds)
+        await clock.sleep(deadline - clock.monotonic())
         expired = True
         task.cancel()
 

@@ -175,9 +175,10 @@ async def test_a_reconcile_that_takes_too_long_is_ended_and_the_place_where_it_h
 
 
 async def test_a_reconcile_that_does_not_end_when_it_is_told_to_counts_as_stuck(world: World) -> None:
-    clock, channel, release = ManualClock(START), Channel(), asyncio.Event()
+    clock, channel, begun, release = ManualClock(START), Channel(), asyncio.Event(), asyncio.Event()
 
     async def reconcile(ctx: Context, request: Request) -> None:
+        begun.set()
         while not release.is_set():
             try:
                 await release.wait()
@@ -186,8 +187,7 @@ async def test_a_reconcile_that_does_not_end_when_it_is_told_to_counts_as_stuck(
 
     controller = await world.run(Controller("c", reconcile, watches=[channel], timeout=5.0, clock=clock))
     channel.send(named("a"))
-    await until(lambda: bool(controller.queue.working()))
-    await asyncio.sleep(0.01)
+    await begun.wait()
     clock.advance(5.0)
     await asyncio.sleep(0.01)
     assert not controller.stuck()

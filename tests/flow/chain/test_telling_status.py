@@ -95,10 +95,11 @@ async def test_a_chain_that_is_started_again_begins_anew_with_the_same_handlers(
 @pytest.mark.feature("E29")
 async def test_a_handler_that_does_not_end_when_it_is_told_to_counts_as_stuck() -> None:
     async with new_world(turned=True) as world:
-        chain, end = maps(), asyncio.Event()
+        chain, begun, end = maps(), asyncio.Event(), asyncio.Event()
 
         @chain.on_change("stubborn", timeout=5)
         async def stubborn(ctx: HandlerContext, obj: Object) -> None:
+            begun.set()
             while not end.is_set():
                 try:
                     await end.wait()
@@ -107,11 +108,12 @@ async def test_a_handler_that_does_not_end_when_it_is_told_to_counts_as_stuck() 
 
         await world.create()
         world.manager.add(chain)
-        await until(lambda: bool(chain.queue.working()))
+        await begun.wait()
         assert world.clock is not None
-        for seconds in (5, 11):
-            world.clock.advance(seconds)
-            await asyncio.sleep(0.005)
+        world.clock.advance(5)
+        await asyncio.sleep(0.005)
+        world.clock.advance(11)
+        await until(lambda: bool(chain.stuck()))
         assert [found.run.controller for found in chain.stuck()] == ["configmap/stubborn"]
         end.set()
         await until(lambda: not chain.stuck())

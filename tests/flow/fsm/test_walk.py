@@ -1,5 +1,6 @@
 """A walk goes from the first state until one says how it ends, and the conditions tell how far it came."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -153,16 +154,17 @@ async def test_a_state_that_answers_nothing_is_told_what_to_return(world: World)
 
 async def test_a_state_that_takes_too_long_is_ended() -> None:
     async with new_world(manual=True) as world:
-        fsm = FSM(Bucket)
+        fsm, begun = FSM(Bucket), asyncio.Event()
 
         @fsm.state("Slow", timeout=5)
         async def slow(ctx: Context, found: Bucket, out: Outputs) -> Next:
+            begun.set()
             await ctx.clock.sleep(3600)
             return Done()
 
-        controller = world.run(fsm)
+        world.run(fsm)
         await world.create()
-        await until(lambda: bool(controller.queue.working()))
+        await begun.wait()  # the timeout counts from here on
         assert world.clock is not None
         world.clock.advance(5)
         told = await world.is_so("Slow=False/TimedOut", "Ready=False/TimedOut")

@@ -11,7 +11,7 @@ from tests.controller.core.worlds import PATIENCE, config_map, settle, until
 
 from setpoint.client.client import Client
 from setpoint.controller.controller import Controller
-from setpoint.controller.manager import Manager
+from setpoint.controller.manager import GRACEFUL_SECONDS, Manager
 from setpoint.flow.fsm import FSM
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.tree import Object
@@ -112,5 +112,6 @@ async def new_world(*, manual: bool = False) -> AsyncIterator[World]:
     how: dict[str, Any] = {"clock": clock} if clock else {}
     async with asyncio.timeout(PATIENCE), ControlPlane(system=False, **how) as plane, plane.client() as client:
         await client.install(Bucket)
-        async with Manager(client) as manager:
+        # A manager that waits for running reconciles would wait for the manual clock, which no task turns any more.
+        async with Manager(client, graceful=0 if manual else GRACEFUL_SECONDS) as manager:
             yield World(client, manager, clock)
