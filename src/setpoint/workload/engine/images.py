@@ -21,6 +21,7 @@ _NO_SECRETS = (
 )
 _TAR = {"content-type": "application/x-tar"}
 # The time that a distant registry may take to start its response.
+_BUILD_RETRIES, _REMOVED_LAYER = 2, "layer not known"
 _BEGIN_SECONDS = 120.0
 
 
@@ -92,6 +93,13 @@ class Images:
 
     async def build(self, context: Context, options: BuildOptions, *, watch: Watcher | None = None) -> Image:
         """Builds an image from a directory. Raises BuildFailed or ContextError."""
+        for _ in range(_BUILD_RETRIES):
+            try:
+                return await self.build_archive(context.pieces(), context.dockerfile, options, watch=watch)
+            except BuildFailed as error:
+                # Podman looks for cached layers, and fails if another client removes one of them at that moment.
+                if _REMOVED_LAYER not in error.message:
+                    raise
         return await self.build_archive(context.pieces(), context.dockerfile, options, watch=watch)
 
     async def build_archive(
