@@ -201,6 +201,21 @@ def test_the_image_installs_the_requirements_and_runs_as_nobody(file: str, line:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("][", "wrong.yaml: document 1 is not valid YAML"),
+        (CERTIFICATES.replace("plural: certificates", "plural: others"), 'must be spec.names.plural+"."+spec.group'),
+    ],
+)
+def test_a_wrong_definition_is_refused_with_the_reason(text: str, said: str) -> None:
+    write("lamp_nine.py", "LampNine")
+    Path("wrong.yaml").write_text(text)
+    found = ran("rbac", "lamp_nine.py", "--crds", "wrong.yaml", code=1)
+    assert said in found
+    assert "internal error" not in found
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
         (("rbac", "missing.py"), 1, "missing.py not found"),

@@ -10,7 +10,7 @@ import click
 from setpoint.cli.controllers.operator_modules import load_modules, modules_argument, operator_name
 from setpoint.cli.output.terminal import echo
 from setpoint.cli.support.connection import run
-from setpoint.cli.support.errors import CONFLICT, NOT_FOUND, USAGE, Failure
+from setpoint.cli.support.errors import CONFLICT, NOT_FOUND, USAGE, Failure, explained
 
 if TYPE_CHECKING:
     from setpoint.controller.deployment.operator import Operator
@@ -139,7 +139,8 @@ async def _installation(operator: "Operator", crds: Sequence[str]) -> "dict[str,
     from setpoint.plane import ControlPlane
 
     async with ControlPlane(system=False) as plane, plane.client() as client:
-        await client.install(*operator.definitions, *_read(crds))
+        with explained():
+            await client.install(*operator.definitions, *_read(crds))
         try:
             return await installation(operator, client)
         except NoMatch as error:
@@ -158,8 +159,10 @@ def _read(files: Sequence[str]) -> "list[Object]":
     for file in files:
         try:
             found += load_yaml(Path(file))
-        except (ValueError, OSError) as error:
-            raise Failure(f"cannot read {file}: {error}") from None
+        except OSError as error:
+            raise Failure(f"cannot read {file}: {error.strerror}") from None
+        except ValueError as error:  # names the file
+            raise Failure(str(error)) from None
     return [each for each in found if each.get("kind") == "CustomResourceDefinition"]
 
 
