@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Any, Protocol, TypeVar, cast, overload
 
 from setpoint.cache.entry import CachedObject
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, metadata_of, ref_of, tree_of
@@ -17,6 +17,7 @@ from setpoint.controller.request import Request, Trigger
 from setpoint.controller.run_record import Access, Read, ReconcileRecord, Write
 from setpoint.controller.source import Source
 from setpoint.controller.status import Status, StatusReport
+from setpoint.controller.status_attribute import K_co, StatusReporter
 from setpoint.controller.threads import ThreadCall
 from setpoint.objects import meta, owners
 from setpoint.objects.clock import Clock
@@ -30,47 +31,9 @@ from setpoint.schema.types.model import Model
 from setpoint.schema.types.resource import Resource
 from setpoint.schema.types.shape import fields_of
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    # The kind of the reconciled objects. A `Context` without a kind is the context of any kind. Only type checkers need
-    # the default: they contain `typing_extensions`, and the package does not depend on it.
-    K_co = TypeVarWithDefault("K_co", covariant=True, default=object)
-else:
-    K_co = TypeVar("K_co", covariant=True)
-
-# The kind of a context without a kind. Inside the class, `object` is a method.
-AnyKind: TypeAlias = object
 T = TypeVar("T")
-S = TypeVar("S", bound=Model)
-S_co = TypeVar("S_co", bound=Model, covariant=True)
 # The number of triggers that are recorded as the cause of a write.
 _REASONS = 4
-
-
-class HasStatus(Protocol[S_co]):
-    """An object with a typed status."""
-
-    @property
-    def status(self) -> S_co | None: ...
-
-
-class StatusAttribute:
-    """`ctx.status`: an object of the status class of the context's kind, or a mapping for any other context."""
-
-    @overload
-    def __get__(self, ctx: "Context[HasStatus[S]]", owner: Any = None) -> S: ...
-    @overload
-    def __get__(self, ctx: "Context[AnyKind]", owner: Any = None) -> Status: ...
-    def __get__(self, ctx: "Context[Any]", owner: Any = None) -> Any:
-        return ctx.status_report().view
-
-    @overload
-    def __set__(self, ctx: "Context[HasStatus[S]]", status: S) -> None: ...
-    @overload
-    def __set__(self, ctx: "Context[AnyKind]", status: Model | Object) -> None: ...
-    def __set__(self, ctx: "Context[Any]", status: Any) -> None:
-        ctx.status_report().put(status)
 
 
 class ContextHost(Protocol):
@@ -101,7 +64,7 @@ class ContextHost(Protocol):
     async def run_blocking(self, function: Callable[[ThreadCall], T]) -> T: ...
 
 
-class Context(Generic[K_co]):
+class Context(StatusReporter[K_co]):
     """The context of one reconcile, passed to the reconcile function. `Context[Website]` has the types of a kind.
 
     async def reconcile(ctx: Context[Website], request: Request) -> Result | None:
@@ -112,10 +75,6 @@ class Context(Generic[K_co]):
         ctx.status.pages = len(website.spec.pages)
         ctx.condition("Ready", True, "Applied")
     """
-
-    # The status to report. The controller writes changes once, after the reconcile. Assigning replaces the status, but
-    # keeps its conditions.
-    status = StatusAttribute()
 
     def __init__(
         self,
@@ -323,19 +282,6 @@ class Context(Generic[K_co]):
     def discard_status(self) -> None:
         """Drops the collected status: no status is written, unless the status is used again."""
         self._report = None
-
-    def condition(
-        self,
-        type: str,  # noqa: A002 - the field's own name
-        status: bool | str | None,
-        reason: str,
-        message: str = "",
-    ) -> bool:
-        """Sets a condition of the status, and returns True if the condition changed. None stands for `Unknown`.
-
-        ctx.condition("Ready", True, "AllUp", "3 of 3 replicas are up")
-        """
-        return self.status_report().condition(type, status, reason, message)
 
     async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup.

@@ -17,11 +17,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack, overload
 
 from setpoint.client.kinds import Kind, KindRef, R, kind_of
-from setpoint.controller.context import Context, K_co
+from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.options import ReconcileObserver, Settings
 from setpoint.controller.queue import QueueObserver as QueueObserver
 from setpoint.controller.request import Request, Result
+from setpoint.controller.status_attribute import K_co
 from setpoint.controller.sync_context import SyncContext
 from setpoint.controller.watch import Watch
 from setpoint.objects.clock import Clock

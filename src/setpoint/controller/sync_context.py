@@ -18,53 +18,31 @@ import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, kind_of
 from setpoint.client.sync import SyncClient
-from setpoint.controller.context import AnyKind, Context, HasStatus, K_co, S
+from setpoint.controller.context import Context
 from setpoint.controller.request import Request, TerminalError, Trigger
 from setpoint.controller.status import Status, StatusReport
+from setpoint.controller.status_attribute import K_co, StatusReporter
 from setpoint.controller.sync_client import SyncReconcileClient
 from setpoint.controller.threads import ThreadCall
 from setpoint.objects.clock import Clock
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
-from setpoint.schema.types.model import Model
 
 T = TypeVar("T")
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType, type)
 
 
-class SyncStatusAttribute:
-    """`ctx.status` of a `def` function; see `StatusAttribute`."""
-
-    @overload
-    def __get__(self, ctx: "SyncContext[HasStatus[S]]", owner: Any = None) -> S: ...
-    @overload
-    def __get__(self, ctx: "SyncContext[AnyKind]", owner: Any = None) -> Status: ...
-    def __get__(self, ctx: "SyncContext[Any]", owner: Any = None) -> Any:
-        return ctx.status_report().view
-
-    @overload
-    def __set__(self, ctx: "SyncContext[HasStatus[S]]", status: S) -> None: ...
-    @overload
-    def __set__(self, ctx: "SyncContext[AnyKind]", status: Model | Object) -> None: ...
-    def __set__(self, ctx: "SyncContext[Any]", status: Any) -> None:
-        ctx.status_report().put(status)
-
-
-class SyncContext(Generic[K_co]):
+class SyncContext(StatusReporter[K_co]):
     """The context of one reconcile in a thread, passed to a `def` reconcile function. `SyncContext[Website]` has the
     types of a kind.
 
     Use the context only in the thread of the function, or in threads that end before the function does.
     """
-
-    # The status to report. The controller writes changes once, after the reconcile. Assigning replaces the status, but
-    # keeps its conditions.
-    status = SyncStatusAttribute()
 
     def __init__(self, ctx: Context[Any], call: ThreadCall) -> None:
         self._ctx = ctx
@@ -194,16 +172,6 @@ class SyncContext(Generic[K_co]):
         """Returns the collected status; see `Context.status_report`."""
         loaded = self._ctx.reported
         return self.in_loop_call(self._ctx.status_report) if loaded is None else loaded
-
-    def condition(
-        self,
-        type: str,  # noqa: A002 - the field's own name
-        status: bool | str | None,
-        reason: str,
-        message: str = "",
-    ) -> bool:
-        """Sets a condition of the status, and returns True if the condition changed. See `Context.condition`."""
-        return self.status_report().condition(type, status, reason, message)
 
     def finalize(self, finalizer: str, clean_up: Callable[[], None]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup. See `Context.finalize`.

@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from setpoint.client.kinds import Obj
-from setpoint.controller.context import Context, ContextHost, K_co
+from setpoint.controller.context import Context, ContextHost
 from setpoint.controller.ratelimit import Exponential, RateLimiter
 from setpoint.controller.run_record import ReconcileRecord
 from setpoint.controller.status import Status, StatusReport
+from setpoint.controller.status_attribute import K_co
 from setpoint.controller.sync_context import SyncContext, is_blocking
 from setpoint.controller.threads import ThreadCall
 from setpoint.controller.watchdog import Watchdog, Watched
