@@ -112,3 +112,5 @@ def test_a_key_of_rsa_is_signed_and_a_forged_request_is_not() -> None:
         authority.sign_client(forged, START, LIFETIME)
     with pytest.raises(CertificateError, match="invalid certificate request"):
         authority.sign_client(b"nothing", START, LIFETIME)
+    with pytest.raises(CertificateError, match="at most 16384"):
+        authority.sign_client(pem + b" " * (16 << 10), START, LIFETIME)

@@ -136,6 +136,8 @@ def test_manifests_are_a_kustomize_directory_that_is_written_again_but_spares_ot
     spec = yaml.safe_load((project / "deploy/deployment.yaml").read_text())["spec"]
     assert spec["replicas"] == 3
     assert spec["template"]["spec"]["containers"][0]["image"] == "lamps:2"
+    (project / "taken/crds.yaml").mkdir(parents=True)
+    assert "taken/crds.yaml exists" in ran(*arguments[:-1], "taken", code=7)
     (project / "deploy/crds.yaml").write_text("mine")
     before = (project / "deploy/deployment.yaml").read_text()
     said = ran(*arguments[:3], "lamps:3", *arguments[4:], code=7)

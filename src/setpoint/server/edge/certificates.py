@@ -36,6 +36,7 @@ KUBERNETES_NAMES = (
 # kubeconfig by that line, and read a key without the name as RSA.
 _NAMED = serialization.PrivateFormat.TraditionalOpenSSL
 _PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
+_MAX_REQUEST = 16 << 10  # bytes; a request with the longest RSA key that OpenSSL verifies has half of them
 _CLOCK_SKEW = timedelta(minutes=5)
 _MAX_NAME = 64  # characters that X.509 allows in a common name or an organization
 
@@ -102,6 +103,8 @@ class Authority:
     def sign_client(self, request: bytes, now: datetime, lifetime: timedelta, *, enciphers: bool = False) -> bytes:
         """Returns the certificate, in PEM, of a client that made a certificate request (PKCS #10, PEM). The subject and
         the key are those of the request; `enciphers` permits key encipherment. Raises CertificateError."""
+        if len(request) > _MAX_REQUEST:
+            raise CertificateError(f"invalid certificate request: {len(request)} bytes, at most {_MAX_REQUEST}")
         try:
             found = x509.load_pem_x509_csr(request)
             is_valid = found.is_signature_valid
