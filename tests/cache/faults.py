@@ -182,8 +182,6 @@ class World:
                 await self.settle()
                 if holds():
                     return
-            # What runs in threads takes real time: the clock must not run away from it.
-            await asyncio.sleep(0.01)
             due = self.clock.next_deadline()
             assert due is not None, "nothing would ever happen again"
             assert due <= end, f"it did not happen within {seconds} s"

@@ -17,13 +17,15 @@ from setpoint.store.etcd import EtcdConfig, EtcdStore, Unreachable
 from .linearizability import Recorder
 
 TASKS = 2
+# The operations of each task, however slow the machine is.
+LEAST = 60
 
 
 async def work(recorder: Recorder, name: str, until: float) -> None:
     random = Random(name)
     known: dict[str, int] = {}
     number = 0
-    while time.monotonic() < until:
+    while time.monotonic() < until or len(recorder.history) < LEAST:
         key, choice, number = random.choice("xyz"), random.random(), number + 1
         try:
             if choice < 0.4:

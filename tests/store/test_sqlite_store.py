@@ -1,6 +1,7 @@
 """The store on a file beyond the contract: recent events in memory, retention by itself, upkeep, and the lock."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Purge, Retention, Selection, TooEarly, Write
+from setpoint.store.contract import ABSENT, ANY, Purge, Retention, Selection, TooEarly, Write
 from setpoint.store.sqlite import SqliteStore
 from setpoint.store.sqlite import store as module
 from setpoint.store.sqlite import writer as writer_module
@@ -215,3 +216,29 @@ async def test_a_finished_compaction_is_waited_for_no_longer(tmp_path: Path) -> 
         await store.commit("b", b"1", ANY, ACTOR)
         assert store._writer._sweeping == []
         assert (await store.oldest(), store._writer._journal.swept) == (3, 3)
+
+
+async def test_without_threads_all_work_is_done_inline(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    store = await SqliteStore.open(tmp_path / "db", clock=ManualClock(START), threaded=False)
+    try:
+        watch = store.watch("a/", after=0)
+        for number in range(3):
+            await store.commit(f"a/{number}", b"x", ABSENT, ACTOR)
+        assert [item.key for item in (await store.range("a/")).items] == ["a/0", "a/1", "a/2"]
+        assert [event.entry.key for event in await watch.next()] == ["a/0", "a/1", "a/2"]
+        # One turn of the loop for the jobs of this turn, and one for their outcomes.
+        committed = asyncio.ensure_future(store.commit("a/0", b"y", ANY, ACTOR))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        assert committed.done()
+        await store.compact(3)
+        assert await store.oldest() == 3
+        snapshot = await store.snapshot()
+        await store.restore(snapshot)
+        assert set(threading.enumerate()) == before
+    finally:
+        await store.close()
+    again = await SqliteStore.open(tmp_path / "db", clock=ManualClock(START), threaded=False)
+    assert await again.count("a/") == 3
+    await again.close()

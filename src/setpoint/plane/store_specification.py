@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from setpoint.objects.clock import Clock
+from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.ids import Ids
 from setpoint.plane.errors import PlaneError
 from setpoint.store.contract import Retention, Store
@@ -60,7 +60,9 @@ async def open_store(spec: str, clock: Clock, ids: Ids, retention: Retention | N
 
         path, durability = _durability(where)
         make_directory(path.parent)
-        return await SqliteStore.open(path, clock=clock, durability=durability, **kept)
+        return await SqliteStore.open(
+            path, clock=clock, durability=durability, threaded=isinstance(clock, SystemClock), **kept
+        )
     if kind == "etcd" and where:
         try:
             from setpoint.store.etcd import EtcdConfig, EtcdStore

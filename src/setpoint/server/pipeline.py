@@ -162,7 +162,7 @@ class Pipeline:
         response = _finished(response, context)
         body = response.body
         if (type(body) is bytes and len(body) > LEAST) or type(body) is list:
-            response = await compressed(request, response)
+            response = await compressed(request, response, self.services.offload, context.user.name)
         if self._observer is None:
             return response
         return self._observer.observe(context, response, self.services.clock.monotonic() - started)

@@ -1,10 +1,11 @@
 """Compression of large responses for clients that accept gzip."""
 
-import asyncio
 import zlib
 from collections.abc import Sequence
+from functools import partial
 
 from setpoint.server.message import Request, Response
+from setpoint.server.offload import Offload
 
 # Smaller responses are sent faster uncompressed.
 LEAST = 128 * 1024
@@ -16,7 +17,7 @@ _LEVEL = 1
 _GZIP = 31
 
 
-async def compressed(request: Request, response: Response) -> Response:
+async def compressed(request: Request, response: Response, offload: Offload, user: str) -> Response:
     """Returns the response, compressed if large and if the client accepts gzip."""
     whole = response.body
     if not isinstance(whole, bytes | list):
@@ -27,7 +28,7 @@ async def compressed(request: Request, response: Response) -> Response:
         return response
     if any(name == "Content-Encoding" for name, _ in response.headers):
         return response
-    small = _gzip(body) if size <= _LONG else await asyncio.to_thread(_gzip, body)
+    small = _gzip(body) if size <= _LONG else await offload.run(user, partial(_gzip, body))
     headers = (*response.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
     return response._replace(body=small, headers=headers)
 

@@ -21,17 +21,20 @@ _TAIL = 2000
 class Checkpointer:
     """The checkpoint thread. The writer reports its commits, and moves the tail."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, threaded: bool = True) -> None:
         self._log = path.with_name(path.name + "-wal")
         self._connection = connection
         self._wanted = threading.Event()
         self._closing = False
         self._tail_is_left = False
         self._commits = 0
-        self._thread = threading.Thread(target=self._run, name=f"checkpointer of {path.name}", daemon=True)
+        self._thread: threading.Thread | None = None
+        if threaded:
+            self._thread = threading.Thread(target=self._run, name=f"checkpointer of {path.name}", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        if self._thread is not None:
+            self._thread.start()
 
     def notice(self) -> None:
         """Counts a transaction; every 50 transactions, checks whether the log has become too long."""
@@ -39,7 +42,10 @@ class Checkpointer:
         if self._commits >= 50 and not self._wanted.is_set():
             self._commits = 0
             if _size(self._log) > LONG:
-                self._wanted.set()
+                if self._thread is None:
+                    self._move()
+                else:
+                    self._wanted.set()
 
     def finish_if_requested(self, connection: sqlite3.Connection) -> None:
         """Moves the tail, if one is left; the writer calls this method between two transactions."""
@@ -50,7 +56,8 @@ class Checkpointer:
     def close(self) -> None:
         self._closing = True
         self._wanted.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         while True:
@@ -58,9 +65,12 @@ class Checkpointer:
             self._wanted.clear()
             if self._closing:
                 return
-            left = _checkpoint(self._connection)
-            if left is not None and left < _TAIL:
-                self._tail_is_left = True
+            self._move()
+
+    def _move(self) -> None:
+        left = _checkpoint(self._connection)
+        if left is not None and left < _TAIL:
+            self._tail_is_left = True
 
 
 def _checkpoint(connection: sqlite3.Connection) -> int | None:

@@ -83,6 +83,7 @@ class SqliteStore:
         retention: Retention = Retention(size=1024 * 1024 * 1024),  # noqa: B008 - immutable
         durability: Durability = "full",
         sparse: bool = False,
+        threaded: bool = True,
     ) -> Self:
         """Opens the store in a file, and creates the file if there is none.
 
@@ -90,7 +91,7 @@ class SqliteStore:
         when a crash of the process cannot lose the commit, but a crash of the machine may lose the last ones; `off`,
         the same without ever waiting for the disk, so that a crash of the machine may also damage the file. `sparse` is
         for a file that was filled with a part of another's log (`filling.py`): missing revisions are then not treated
-        as damage.
+        as damage. `threaded=False` runs all work in the event loop, in the order of the calls, as simulations require.
 
         Raises InUse, Damaged, UnknownLayout, NoSpace or DiskFailed.
         """
@@ -100,6 +101,8 @@ class SqliteStore:
         made = Path(path).resolve()
         loop = asyncio.get_running_loop()
         clock = clock or SystemClock()
+        if not threaded:
+            return cls(made, clock, retention, durability, loop, sparse, threaded=False)
         return await loop.run_in_executor(None, cls, made, clock, retention, durability, loop, sparse)
 
     def __init__(
@@ -110,12 +113,15 @@ class SqliteStore:
         durability: Durability,
         loop: asyncio.AbstractEventLoop,
         sparse: bool = False,
+        *,
+        threaded: bool = True,
     ) -> None:
         self.path = path
         self.closed = False
         self._clock = clock
         self._retention = retention
         self._sparse = sparse
+        self._threaded = threaded
         self._loop = loop
         self._damage: StoreError | None = None
         self._stop_checking = threading.Event()
@@ -134,13 +140,14 @@ class SqliteStore:
             self._own = Reader(path, self._connect(durability))
             self._check_on_open()
             self._idle = [Reader(path, self._connect(durability)) for _ in range(_READERS)]
-            self._checkpointer = Checkpointer(path, self._connect(durability))
+            self._checkpointer = Checkpointer(path, self._connect(durability), threaded=threaded)
             self._writer = Writer(
                 Reader(path, self._connect(durability)),
                 self._lock if durability == "full" else None,
                 self._checkpointer,
                 retention,
                 self._publish_from_thread,
+                threaded=threaded,
             )
         except BaseException as error:
             self._stop_checking.set()
@@ -192,7 +199,7 @@ class SqliteStore:
         logged = log.stat().st_size if log.exists() else 0
         if not logged:
             check_length(self.path, self._own.connection)
-        if self.path.stat().st_size + logged <= SMALL:
+        if self.path.stat().st_size + logged <= SMALL or not self._threaded:
             check(self.path, self._own.connection, sparse=self._sparse)
         else:
             self._checking = threading.Thread(target=self._check_in_background, daemon=True)
@@ -267,7 +274,10 @@ class SqliteStore:
             finally:
                 self._idle.append(reader)
 
-        return await self._loop.run_in_executor(self._readers, read_rows)
+        return await self._call(self._readers, read_rows)
+
+    async def _call(self, executor: ThreadPoolExecutor | None, work: Callable[[], _T]) -> _T:
+        return await self._loop.run_in_executor(executor, work) if self._threaded else work()
 
     def _in_one_state(self, reader: Reader, read: Callable[[Reader], _T]) -> _T:
         try:
@@ -454,7 +464,7 @@ class SqliteStore:
     async def restore(self, snapshot: Snapshot | bytes) -> int:
         self._open()
         data = snapshot if isinstance(snapshot, bytes) else snapshot.dump()
-        contents = await self._loop.run_in_executor(self._readers, load, data)
+        contents = await self._call(self._readers, lambda: load(data))
         revision: int = await self._submit(Restore(self._future(), contents))
         return revision
 
@@ -465,7 +475,7 @@ class SqliteStore:
         self.closed = True
         self._followers.wake_all(self.current)
         await self._upkeep.close()
-        await self._loop.run_in_executor(None, self._close)
+        await self._call(None, self._close)
 
     def _close(self) -> None:
         self._stop_checking.set()

@@ -129,7 +129,7 @@ class Published:
 
 
 class Writer:
-    """The thread, its queue, and the journal that only this thread uses."""
+    """The thread, its queue, and the journal that only this thread uses. `threaded=False` runs each job inline."""
 
     def __init__(
         self,
@@ -138,6 +138,8 @@ class Writer:
         checkpointer: Checkpointer,
         retention: Retention,
         publish: Callable[[Published], None],
+        *,
+        threaded: bool = True,
     ) -> None:
         self._path = reader.path
         self._connection = reader.connection
@@ -150,7 +152,9 @@ class Writer:
         # The futures that wait for a sweep to reach a revision.
         self._sweeping: list[tuple[int, asyncio.Future[Any]]] = []
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name=f"writer of {self._path.name}", daemon=True)
+        self._thread: threading.Thread | None = None
+        if threaded:
+            self._thread = threading.Thread(target=self._run, name=f"writer of {self._path.name}", daemon=True)
 
     @property
     def bounds(self) -> Bounds:
@@ -166,24 +170,34 @@ class Writer:
         return bool(self._journal.scrub)
 
     def start(self) -> None:
-        self._thread.start()
+        if self._thread is not None:
+            self._thread.start()
 
     def put(self, jobs: list[Job]) -> None:
+        """Queues jobs for the thread; without a thread, runs them before returning."""
         self._jobs.put(jobs)
+        if self._thread is None:
+            self._run(wait=False)
 
     def close(self) -> None:
         """Completes the queued jobs, and ends the thread."""
         self._jobs.put(None)
-        self._thread.join()
+        if self._thread is None:
+            self._run(wait=False)
+        else:
+            self._thread.join()
 
     # The thread
 
-    def _run(self) -> None:
+    def _run(self, *, wait: bool = True) -> None:
+        """Runs jobs until the writer is closed; without `wait`, until no work is left."""
         while True:
             idle = self._journal.swept >= self._journal.bounds.oldest
-            jobs = self._next_jobs(wait=idle and not self._closing)
+            jobs = self._next_jobs(wait=wait and idle and not self._closing)
             if not jobs and self._closing:
                 self._resolve_sweeps(Closed("the store was closed before all of it was forgotten"))
+                return
+            if not jobs and idle:
                 return
             self._execute(jobs)
             try:
@@ -195,6 +209,8 @@ class Writer:
                 # Compacted rows that are not yet swept do no harm: a later sweep removes them.
                 self._resolve_sweeps(error)
                 if not jobs and not self._closing:
+                    if not wait:
+                        return
                     self._execute(self._next_jobs(wait=True))
             self._checkpointer.finish_if_requested(self._connection)
 

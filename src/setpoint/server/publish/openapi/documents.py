@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -50,6 +51,8 @@ _HASHES = "openapi hashes"
 # Another release may describe the same resources differently.
 _MADE_BY = f"{VERSION} {RELEASE}".encode()
 _A_YEAR = timedelta(days=365)
+# Documents are made for all users: the work occupies the thread of none of them.
+_USER = "system:openapi"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -136,14 +139,14 @@ class OpenAPI:
             headers += [("Cache-Control", "public, immutable"), ("Expires", expires)]
         if is_not_modified(context, etag):
             return Response(304, "", b"", headers)
-        return Response(200, media_type, await self._document(context.registry, path, found, media_type), headers)
+        return Response(200, media_type, await self._document(context, path, found, media_type), headers)
 
-    async def _document(self, registry: Registry, path: str, name: str, media_type: str) -> bytes:
-        key = name, media_type
+    async def _document(self, context: Context, path: str, name: str, media_type: str) -> bytes:
+        key, registry = (name, media_type), context.registry
         async with self._making:
             found = self._documents.get(key)
             if found is None:
-                found = await asyncio.to_thread(_make, registry, path, media_type)
+                found = await context.services.offload.run(_USER, partial(_make, registry, path, media_type))
                 current = {*self.hashes(registry).values(), name}
                 self._documents = {old: made for old, made in self._documents.items() if old[0] in current}
                 self._documents[key] = found
@@ -160,7 +163,8 @@ class OpenAPI:
         async with self._making:
             body = registry.documents.get(key)
             if not isinstance(body, bytes):
-                body = registry.documents[key] = await asyncio.to_thread(self._full_document, registry, media_type)
+                work = partial(self._full_document, registry, media_type)
+                body = registry.documents[key] = await context.services.offload.run(_USER, work)
         return Response(200, media_type, body, headers)
 
     def _full_document(self, registry: Registry, media_type: str) -> bytes:
