@@ -93,7 +93,7 @@ async def test_a_waiter_that_is_cancelled_as_its_turn_comes_leaves_the_work_to_a
     await asyncio.sleep(0)
     queue.add("a")
     first.cancel()
-    assert (await asyncio.wait_for(second, 1)).key == "a"
+    assert (await asyncio.wait_for(second, 60)).key == "a"
 
 
 async def test_higher_priorities_come_first_and_equals_in_order(queue: Queue[str], clock: ManualClock) -> None:
@@ -248,7 +248,7 @@ async def test_a_drain_waits_for_what_is_worked_on_and_for_what_was_added_meanwh
     assert not drain.done()
     queue.pop()
     queue.done("a")
-    await asyncio.wait_for(drain, 1)
+    await asyncio.wait_for(drain, 60)
 
 
 async def test_delays_that_came_to_nothing_do_not_pile_up(queue: Queue[str], clock: ManualClock) -> None:

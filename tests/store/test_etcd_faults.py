@@ -203,7 +203,7 @@ async def test_a_watch_goes_on_after_an_outage_during_which_others_compacted() -
 
 async def test_the_others_take_over_when_a_member_dies() -> None:
     with etcd(members=3) as servers:
-        async with opened(*(server.endpoint for server in servers), timeout=2.0) as store:
+        async with opened(*(server.endpoint for server in servers), timeout=10.0) as store:
             watch = store.watch("", after=0)
             revisions = []
             for n in range(60):

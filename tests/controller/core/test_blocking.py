@@ -156,7 +156,7 @@ async def test_a_wait_in_a_thread_ends_with_the_timeout(world: World) -> None:
             raise
 
     await world.config_map("m")
-    controller = await world.run(maps(reconcile, timeout=0.05))
+    controller = await world.run(maps(reconcile, timeout=1.0))
     await until(lambda: bool(controller.runs))
     assert controller.runs[0].result == "timeout"
     assert isinstance(ended[0], asyncio.CancelledError)
