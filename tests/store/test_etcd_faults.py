@@ -17,7 +17,9 @@ from aetcd.rpc import rpc_pb2 as pb
 from setpoint.objects.provenance import Actor
 from setpoint.store.contract import ABSENT, ANY, Event, ExpectationFailed, StoreError, Watch
 from setpoint.store.etcd import EtcdConfig, EtcdStore, OutcomeUnknown, Tls, Unreachable
+from setpoint.store.etcd.fence import Fence
 
+from .conftest import eventually
 from .etcd_proxy import Proxy
 from .etcd_server import EtcdServer, Outsider, etcd, require_etcd, shared_etcd
 from .linearizability import Operation, explain
@@ -112,6 +114,43 @@ async def test_a_write_that_was_held_up_can_no_longer_land_once_its_caller_was_t
         await asyncio.sleep(0.3)
         assert await store.get("b") is None
         assert [entry.value for entry in await store.history("b")] == [None, b"1"]
+
+
+async def test_a_write_behind_a_raised_fence_is_looked_up_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched, go_on = asyncio.Event(), asyncio.Event()
+    find = Fence._find_pending
+
+    async def paused(self: Fence, head: bytes, since: int, until: int, deadline: float) -> None:
+        await find(self, head, since, until, deadline)
+        searched.set()
+        await go_on.wait()
+
+    monkeypatch.setattr(Fence, "_find_pending", paused)
+    async with Proxy(shared_etcd()) as proxy, opened(proxy.endpoint) as store:
+        fence = store._writer._fence
+        other = await EtcdStore.open(EtcdConfig((shared_etcd().endpoint,), store._session.root.path))
+
+        async def lose(key: str) -> "asyncio.Task[int]":
+            """Sends a write that etcd makes, and whose answer is lost."""
+            proxy.swallow_answers()
+            writing = asyncio.create_task(store.commit(key, b"1", ABSENT, ALICE))
+            await eventually(lambda: is_there(key), f"{key} was written")
+            proxy.cut()
+            proxy.release()
+            return writing
+
+        async def is_there(key: str) -> bool:
+            return await other.get(key) is not None
+
+        first = await lose("a")
+        await searched.wait()
+        # The fence is raised, and etcd has told so in the answer to another write, before the raise has ended.
+        fence.observe(fence.version + 1)
+        second = await lose("b")
+        go_on.set()
+        revisions = await asyncio.wait_for(asyncio.gather(first, second), SOON)
+        assert sorted(item.revision for item in (await store.range("")).items) == sorted(revisions)
+        await other.close()
 
 
 async def test_many_writes_lost_at_once_are_each_told_the_truth() -> None:

@@ -31,8 +31,15 @@ class Fence:
         self._sent: dict[bytes, tuple[bytes, int]] = {}
         self._landed: dict[bytes, int] = {}
         self._raising = asyncio.Lock()
-        self._raised = 0  # the number of raises after which all pending writes were looked up
+        self._searched = 0  # all pending writes that checked a lower version than this one were looked up
         self._heads: set[bytes] = set()  # the head keys that the last lookup searched
+
+    def observe(self, version: int) -> None:
+        """Sets the version that etcd reported."""
+        if version < self.version:
+            # The fence expired, and its versions begin again: no write of the new ones was looked up.
+            self._searched = 0
+        self.version = version
 
     def check(self) -> Message:
         """Returns the comparison that makes a write fail once the fence has been raised."""
@@ -41,17 +48,18 @@ class Fence:
     def record_sent(self, write: bytes, epoch: Epoch) -> int:
         """Registers a write that is about to be sent; the result is an argument of `resolve` if the answer is lost."""
         self._sent[write] = epoch.head, self._session.seen
-        return self._raised
+        return self.version
 
     def record_answered(self, write: bytes) -> None:
         del self._sent[write]
         self._landed.pop(write, None)
 
-    async def resolve(self, write: bytes, sent: int, is_lost: ResponseLost) -> int | None:
-        """Returns etcd's revision of a write, or None if it will never be applied. Raises OutcomeUnknown."""
+    async def resolve(self, write: bytes, checked: int, is_lost: ResponseLost) -> int | None:
+        """Returns etcd's revision of a write, or None if it will never be applied. Raises OutcomeUnknown. `checked` is
+        the version of the fence that the write checked: a raise covers only the writes that checked an earlier one."""
         try:
             async with self._raising:
-                if sent == self._raised or self._sent[write][0] not in self._heads:
+                if checked >= self._searched or self._sent[write][0] not in self._heads:
                     await self._raise()
         except (StoreError, OutOfRange) as error:
             reason = str(error) or "etcd was compacted in the meantime"
@@ -77,7 +85,7 @@ class Fence:
                 await self._find_pending(last.key, heads[last.key], last.mod_revision, deadline)
         assert raised is not None
         self.version, self._heads = raised.version, set(heads)
-        self._raised += 1
+        self._searched = raised.version
 
     async def _find_pending(self, head: bytes, since: int, until: int, deadline: float) -> None:
         """Searches the versions of a head after one revision and up to another for pending writes of this client."""

@@ -201,6 +201,6 @@ class Writer:
             if found is None or found.mod_revision != epoch.revision:
                 session.switch_epoch(response.responses[0])
             elif (raised.version if raised else 0) != version:
-                fence.version = raised.version if raised else 0
+                fence.observe(raised.version if raised else 0)
             else:
                 return Result(epoch, response.header.revision, answers=response.responses[2:])
