@@ -10,7 +10,7 @@ from setpoint.schema.cel.rules import compile_rules
 from setpoint.schema.compile import compile_schema
 from setpoint.schema.compile.function_source import Body, Traversal
 from setpoint.schema.compile.generator import PER_OBJECT, WORTH_COMPILING
-from setpoint.schema.compile.schema_cache import shared_schema
+from setpoint.schema.compile.schema_cache import RecentSchemas, shared_schema
 from setpoint.schema.crd.definition import CustomResourceDefinition
 from setpoint.schema.openapi import Schema
 from setpoint.schema.work_limits import Lengthy
@@ -116,6 +116,14 @@ def test_equal_schemas_are_compiled_once() -> None:
     one, other = shared_schema(wide(3)), shared_schema(wide(3))
     assert one is other
     assert shared_schema(wide(4)) is not one
+    assert shared_schema(msgspec.Raw(msgspec.json.encode(wide(3)))) is one
+
+
+def test_the_latest_schemas_are_kept_up_to_a_total_size() -> None:
+    recent, compiled = RecentSchemas(100), shared_schema(wide(3))
+    for key, size in ((b"a", 40), (b"b", 40), (b"a", 40), (b"c", 40), (b"large", 101)):
+        recent.use(key, compiled, size)
+    assert [key for key in (b"a", b"b", b"c", b"large") if key in recent] == [b"a", b"c"]
 
 
 def test_a_wide_schema_is_read_as_it_would_be_in_one_piece() -> None:

@@ -39,7 +39,7 @@ from setpoint.controller.options import (
 )
 from setpoint.controller.outcome import conclude
 from setpoint.controller.pace import HotLoop, Pace
-from setpoint.controller.queue import Item, Queue, ShutDown
+from setpoint.controller.queue import Item, Queue, QueueState, ShutDown
 from setpoint.controller.queue import QueueObserver as QueueObserver
 from setpoint.controller.ratelimit import Exponential
 from setpoint.controller.read_tracker import Lookups
@@ -121,6 +121,8 @@ class Controller:
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.initial_priority = self.options.initial_priority
+        # The queue of a controller that this one continues; replaces the requests of the initial lists.
+        self.initial_queue: QueueState[Request] | None = None
         watch = self.options.primary()
         self.primary: KindRef | None = None if watch is None else kind_of(watch.kind)
         # The conditions of built-in kinds belong to their own controllers.
@@ -205,6 +207,9 @@ class Controller:
         """Starts the workers."""
         if self._tasks:
             return
+        if self.initial_queue is not None:
+            self.queue.restore(self.initial_queue)
+            self.initial_queue = None
         self._tasks = [asyncio.ensure_future(self._work()) for _ in range(self.options.concurrency)]
         self._tasks.append(asyncio.ensure_future(self._watchdog.watch()))
 

@@ -17,7 +17,7 @@ A queue belongs to one event loop. Only `get` and `drained` wait.
 import asyncio
 import heapq
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import count
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -51,6 +51,14 @@ class Item(NamedTuple, Generic[K]):
     priority: int
     # Seconds since the key became due.
     waited: float
+
+
+class QueueState(NamedTuple, Generic[K]):
+    """The waiting keys of a queue, and the number of retries of each key since its last success."""
+
+    # Key, priority, reasons, further reasons, due time, and True if the key is ready; in the order of the queue.
+    waiting: tuple[tuple[K, int, tuple[Hashable, ...], int, float, bool], ...]
+    retries: Mapping[K, int]
 
 
 class QueueObserver(Protocol):
@@ -282,6 +290,41 @@ class Queue(Generic[K]):
             self._make_ready(entry)
         elif self._drained is not None and not self._working and not self._depth:
             self._drained.set()
+
+    # Copies
+
+    def state(self) -> QueueState[K]:
+        """Returns the waiting keys. Raises RuntimeError while a key is being processed."""
+        if self._working:
+            keys = ", ".join(map(str, self._working))
+            raise RuntimeError(f"{keys}: being processed; a queue can be copied only while no key is")
+        ready = [entry for lines in self._ready.values() for line in lines.values() for entry in line]
+        delayed = [entry for entry in self._entries.values() if entry.state == _DELAYED]
+        return QueueState(
+            tuple(
+                (entry.key, entry.priority, entry.reasons, entry.more, entry.when, entry.state == _READY)
+                for entry in (*ready, *sorted(delayed, key=lambda entry: entry.when))
+            ),
+            {key: self._limiter.retries(key) for key in self._retried},
+        )
+
+    def restore(self, state: QueueState[K]) -> None:
+        """Replaces the waiting keys by those of another queue, whose clock has the same time."""
+        self.clear()
+        for key, retries in state.retries.items():
+            self._retried.add(key)
+            for _ in range(retries):
+                self._limiter.delay(key)
+        for key, priority, reasons, more, when, is_ready in state.waiting:
+            entry = self._entries[key] = _QueuedKey(key, priority)
+            entry.reasons, entry.more, entry.when = reasons, more, when
+            if is_ready:
+                entry.state = _READY
+                self._insert(entry)
+                self._wake()
+            else:
+                heapq.heappush(self._delayed, (when, next(self._order), entry))
+                self._arm(when)
 
     # Ending
 

@@ -81,6 +81,12 @@ class ManualClock:
         heapq.heappush(self._sleepers, (deadline, next(self._arrivals), future))
         await future
 
+    def fork(self) -> "ManualClock":
+        """Returns another clock with the same time, and without sleepers."""
+        made = ManualClock(self._start)
+        made._elapsed = self._elapsed
+        return made
+
     def next_deadline(self) -> float | None:
         """Returns the deadline of the next sleeper in `monotonic` seconds; None if there is no sleeper."""
         while self._sleepers and self._sleepers[0][2].done():

@@ -51,6 +51,16 @@ class SeededIds:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
+    def fork(self) -> "SeededIds":
+        """Returns a source that continues with the same sequence, independently of this one."""
+        made = SeededIds(0)
+        made.resume(self)
+        return made
+
+    def resume(self, other: "SeededIds") -> None:
+        """Continues with the sequence of another source from now on."""
+        self._random.setstate(other._random.getstate())
+
     def uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 

@@ -12,7 +12,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import structs
 
 from setpoint.config import Config, plane_options
 from setpoint.controller.reconciles_page import ReconcilesPage
@@ -46,10 +48,12 @@ if TYPE_CHECKING:
     from setpoint.client.client import Client
     from setpoint.controller.controller import Controller
     from setpoint.objects.reconcile_report import ReconcileQuery, Reconciles
+    from setpoint.plane.plane_snapshot import PlaneSnapshot
     from setpoint.server.access.audit.auditor import Auditor
     from setpoint.server.edge.tls import Certificates
     from setpoint.server.registry.conversion.functions import ConversionFunction
     from setpoint.server.request.context import Services
+    from setpoint.store.memory import MemoryStore
     from setpoint.system.system import System
     from setpoint.workload.workload_host import WorkloadHost
     from setpoint.workload.workloads import Workloads, WorkloadSettings
@@ -130,13 +134,46 @@ class ControlPlane:
         self._system: System | None = None
         self._host = self._workload_host(config.workloads if workloads is None else workloads)
         self._starting: asyncio.Task[None] | None = None
+        # The store of a fork, which has the system objects.
+        self._forked: MemoryStore | None = None
+
+    async def snapshot(self) -> "PlaneSnapshot":
+        """Returns the current state, from which other control planes can continue. Takes constant time for a store in
+        memory, and reads the whole store otherwise."""
+        from setpoint.plane.plane_snapshot import PlaneSnapshot, forked_clock, forked_ids
+        from setpoint.server.access.audit.audit_settings import Audit
+
+        store = await self.services.store.snapshot()
+        settings = {
+            # The files of this plane stay its own.
+            "config": structs.replace(self.config, data="", token="", audit=Audit()),
+            "admission": self._admission,
+            "conversions": self._conversions,
+            "serving": self._serving,
+            "aggregated_discovery": self._aggregated_discovery,
+            "system": self._system_names,
+            "workloads": False,
+        }
+        return PlaneSnapshot(store, forked_clock(self._clock), forked_ids(self._ids), partial(_continued, settings))
+
+    async def fork(self, at: int | None = None) -> "ControlPlane":
+        """Returns a new control plane in memory, not yet started, that continues from the current state or from an
+        earlier revision, with the same revisions, past, admission and system controllers. The fork runs no workloads,
+        and writes to one of the planes do not affect the other. Raises TooEarly or TooLate for a revision that cannot
+        be read.
+
+            async with await plane.fork(at=120) as fork:
+                await fork.client().delete("v1/ConfigMap", "settings", "default")
+        """
+        return (await self.snapshot()).plane(at)
 
     async def __aenter__(self) -> Self:
         """Starts the control plane. Raises PlaneError, or the errors of the store."""
         async with AsyncExitStack() as stack:
-            store = self._store_argument
+            store = self._forked or self._store_argument
             if isinstance(store, str):
                 store = await open_store(store, self._clock, self._ids, plane_options.retention(self.config))
+            if isinstance(self._store_argument, str):
                 stack.push_async_callback(store.close)
             if self._auditor is None and self.config.audit.log_path:
                 self._auditor = self._open_auditor()
@@ -158,7 +195,7 @@ class ControlPlane:
                 from setpoint.workload.kinds.definitions import definitions
 
                 await provide(services, definitions())
-            await self._server.start()
+            await self._server.start(provisioned=self._forked is not None)
             if services.views.shared:
                 stack.callback(services.views.close)
                 following = asyncio.create_task(services.definitions.follow())
@@ -462,3 +499,10 @@ class ControlPlane:
                 raise PlaneError(f"{path} exists and was not written by Setpoint: choose another file")
         make_directory(path.parent)
         secret_files.write(path, self.kubeconfig().encode())
+
+
+def _continued(settings: Mapping[str, Any], store: "MemoryStore", clock: Clock, ids: Ids) -> ControlPlane:
+    """Returns a control plane on a copy of the store of another one."""
+    made = ControlPlane("memory", clock=clock, ids=ids, **settings)
+    made._forked = store
+    return made

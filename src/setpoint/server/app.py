@@ -113,10 +113,13 @@ class Server:
             read_only=read_only,
         )
 
-    async def start(self) -> None:
-        """Creates the system objects of every cluster, and serves the resources of the definitions in the store."""
+    async def start(self, *, provisioned: bool = False) -> None:
+        """Creates the system objects of every cluster, and serves the resources of the definitions in the store. With
+        `provisioned`, the store is a copy of a running server's, which has the system objects."""
         steps = self.services.start_steps
-        if not self._read_only:
+        if provisioned:
+            steps.update(dict.fromkeys(system_objects.STEPS, True))
+        elif not self._read_only:
             await system_objects.fill(self.services)
             await self._authorization.provide()
             steps["rbac/bootstrap-roles"] = True

@@ -10,9 +10,11 @@ user with the rights that the test defines.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from setpoint.cache.cache import Cache
@@ -21,6 +23,7 @@ from setpoint.client.kinds import AnyObject, Kind, ref_of, tree_of
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller_of
 from setpoint.controller.manager import Manager
+from setpoint.controller.queue import QueueState
 from setpoint.controller.rbac import rules as rules_of
 from setpoint.controller.request import Request, Trigger
 from setpoint.objects import meta
@@ -30,15 +33,16 @@ from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import SeededIds, SystemIds
 from setpoint.objects.tree import Object
 from setpoint.plane import ControlPlane
+from setpoint.plane.plane_snapshot import PlaneSnapshot
 from setpoint.schema.types import Resource
 from setpoint.testing.comparison import comparable
 from setpoint.testing.faults import Faults
 from setpoint.testing.local_checks import LocalChecks
 from setpoint.testing.recorder import Recorder, Told
 from setpoint.testing.single_reconcile import Ran
+from setpoint.testing.templates import START, template
 from setpoint.testing.virtual_time import Passing
 
-START = datetime(2030, 1, 1, tzinfo=UTC)
 # The user of controllers with limited rights, and the rules that all controllers have: events and leader election.
 USER = "controllers"
 _ASIDE: list[Object] = [
@@ -76,7 +80,8 @@ class World:
         self._rights = rights
         # All controllers so far, for the rights derived from their declarations.
         self._declared: list[Controller] = []
-        self._managers: list[Manager] = []
+        # The running managers, with their options.
+        self._managers: dict[Manager, dict[str, Any]] = {}
         self._passing = Passing(clock, self)
 
     # Objects
@@ -137,17 +142,26 @@ class World:
         """Runs controllers under a new manager, until `stop` or the end of the world."""
         made = [self._seeded(as_controller(each)) for each in controllers]
         await self._grant(made)
-        options = {"graceful": 0.0, "preflight": False, "ids": self.ids, **options}
-        manager = Manager(self.app, controllers=made, **options)
+        return await self._start(made, options)
+
+    @property
+    def managers(self) -> list[Manager]:
+        """The running managers, in the order of their start."""
+        return list(self._managers)
+
+    async def _start(self, controllers: Sequence[Controller], options: dict[str, Any]) -> Manager:
+        manager = Manager(
+            self.app, controllers=controllers, **{"graceful": 0.0, "preflight": False, "ids": self.ids, **options}
+        )
         await manager.__aenter__()
-        self._managers.append(manager)
+        self._managers[manager] = options
         await self.settle()
         return manager
 
     async def stop(self, *managers: Manager) -> None:
         """Stops managers, or all of them, like a process that receives SIGTERM."""
-        for manager in managers or reversed(self._managers[:]):
-            self._managers.remove(manager)
+        for manager in managers or reversed(list(self._managers)):
+            del self._managers[manager]
             await self._passing_meanwhile(manager.__aexit__(None, None, None))
 
     async def run_once(self, target: object, obj: AnyObject | Request, *, world: Sequence[AnyObject] = ()) -> Ran:
@@ -235,6 +249,34 @@ class World:
         )
         return len(self.faults.seen), self.faults.request_count, queues
 
+    # Copies
+
+    async def snapshot(self) -> "WorldSnapshot":
+        """Returns the state of the world, from which any number of other worlds can continue: all objects with their
+        past, the time, the random numbers, and the queues of the controllers. Raises RuntimeError while a reconcile
+        waits for time to pass.
+
+            snapshot = await world.snapshot()
+            async with snapshot.world() as one, snapshot.world() as other: ...
+        """
+        await self.settle()
+        managers = tuple(
+            (tuple((each, each.queue.state()) for each in manager.controllers), options)
+            for manager, options in self._managers.items()
+        )
+        return WorldSnapshot(await self.plane.snapshot(), self.ids.fork(), self._rights, dict(self._kinds), managers)
+
+    @asynccontextmanager
+    async def fork(self) -> "AsyncIterator[World]":
+        """Creates a world that continues from the current state of this one. Changes in one of them do not
+        affect the other.
+
+            async with world.fork() as other:
+                await other.client.delete(Widget, "a", "default")
+        """
+        async with (await self.snapshot()).world() as found:
+            yield found
+
     # Shutdown
 
     async def close(self) -> None:
@@ -279,17 +321,72 @@ async def world(
         async with testing.world(crds=[Widget], objects=[widget], rights="declared") as world:
             await world.run(widgets)
     """
-    clock = clock or ManualClock(START)
-    plane.setdefault("ids", SeededIds(seed))
-    async with ControlPlane(clock=clock, system=system, **plane) as made, made.client() as client:
-        app = client if rights is None else made.client(user=USER, groups=["system:authenticated"])
-        found = World(made, clock, client, app, rights, seed)
-        await found.install(*crds)
+    has_template = clock is None and not system and not plane
+    if has_template:
+        started = (await template(tuple(crds), seed)).plane()
+    else:
+        started = ControlPlane(clock=clock or ManualClock(START), system=system, **{"ids": SeededIds(seed), **plane})
+    async with _opened(started, rights, seed) as found:
+        if has_template:
+            found._kinds.update({kind.gvk(): kind for kind in crds})
+        else:
+            await found.install(*crds)
         await found.create(*objects)
+        yield found
+
+
+@asynccontextmanager
+async def _opened(plane: ControlPlane, rights: Rights, seed: int) -> AsyncIterator[World]:
+    """Starts a control plane, and provides its world."""
+    async with plane, plane.client() as client:
+        app = client if rights is None else plane.client(user=USER, groups=["system:authenticated"])
+        found = World(plane, plane.services.clock, client, app, rights, seed)
         try:
             yield found
         finally:
             await found.close()
+
+
+@dataclass(frozen=True)
+class WorldSnapshot:
+    """The state of a world at one moment. Independent of that world, which may go on or end.
+
+    The controllers of a new world continue with the queues of the original ones; their caches are filled anew, and the
+    attributes of their own objects are shared. Faults are not copied.
+    """
+
+    plane: PlaneSnapshot
+    _ids: SeededIds
+    _rights: Rights
+    _kinds: Mapping[GroupVersionKind, type[Resource]]
+    _managers: Sequence[tuple[Sequence[tuple[Controller, QueueState[Request]]], dict[str, Any]]]
+
+    @asynccontextmanager
+    async def world(self) -> AsyncIterator[World]:
+        """Creates a world that continues from this state.
+
+        async with snapshot.world() as world:
+            await world.advance(60)
+        """
+        async with _opened(self.plane.plane(), self._rights, 0) as found:
+            found._kinds.update(self._kinds)
+            for controllers, options in self._managers:
+                made = [_continued(controller, queue, found.ids) for controller, queue in controllers]
+                found._declared += made
+                await found._start(made, options)
+            # Starting the controllers has used some numbers.
+            found.ids.resume(self._ids)
+            if isinstance(self.plane.ids, SeededIds) and isinstance(ids := found.plane.services.ids, SeededIds):
+                ids.resume(self.plane.ids)
+            yield found
+
+
+def _continued(controller: Controller, queue: QueueState[Request], ids: SeededIds) -> Controller:
+    """Returns a controller like another one, which begins with the queue of that one."""
+    made = copy(controller)
+    made.runs, made.last_runs, made.accesses = deque(maxlen=controller.runs.maxlen), {}, set()
+    made.ids, made.initial_queue = ids, queue
+    return made
 
 
 def as_controller(target: object) -> Controller:

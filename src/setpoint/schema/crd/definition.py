@@ -100,13 +100,18 @@ class Version(_DefinitionPart):
     @property
     def openapi_schema(self) -> Json:
         """The JSON of `schema.openAPIV3Schema`, or None. In an outline, decoded on each access."""
-        found = self.schema.open_apiv3_schema if self.schema else None
+        found = self.stored_schema
         return msgspec.json.decode(found) if type(found) is msgspec.Raw else found
+
+    @property
+    def stored_schema(self) -> "Json | msgspec.Raw":
+        """The tree or, in an outline, the JSON of `schema.openAPIV3Schema`; None without a schema."""
+        return self.schema.open_apiv3_schema if self.schema else None
 
     @property
     def has_large_schema(self) -> bool:
         """True if reading the schema takes long because of its size. Determined without reading the whole schema."""
-        found = self.schema.open_apiv3_schema if self.schema else None
+        found = self.stored_schema
         if type(found) is msgspec.Raw:
             return len(memoryview(found)) > LARGE_SCHEMA_BYTES
         return weight(found, LARGE_SCHEMA) >= LARGE_SCHEMA

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from weakref import WeakKeyDictionary
 
+from setpoint.merge.typed.any import DEDUCED
 from setpoint.merge.typed.node import Type
 from setpoint.merge.types import Types
 from setpoint.objects import objectmeta
@@ -32,6 +34,10 @@ SCALE_KIND = GroupVersionKind("autoscaling", "v1", "Scale")
 _INT32_MAX = 2**31 - 1
 
 
+# The types of compiled schemas: both are immutable, and released together.
+_types: WeakKeyDictionary[CompiledSchema, Type] = WeakKeyDictionary()
+
+
 class CustomShape:
     """The shape of one version of a custom resource, from its schema."""
 
@@ -47,11 +53,16 @@ class CustomShape:
 
     @lazy
     def compiled(self) -> CompiledSchema:
-        return shared_schema(self._version.openapi_schema or {"type": "object"})
+        return shared_schema(self._version.stored_schema or {"type": "object"})
 
     @lazy
     def type(self) -> Type:
-        return Types(builtin.definition).custom_resource(self._version.openapi_schema)
+        if self._version.stored_schema is None:
+            return DEDUCED
+        found = _types.get(self.compiled)
+        if found is None:
+            found = _types[self.compiled] = Types(builtin.definition).custom_resource(self._version.openapi_schema)
+        return found
 
     def empty(self) -> Object:
         return {}

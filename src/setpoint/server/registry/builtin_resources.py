@@ -5,7 +5,7 @@ published definitions, the rules of each kind from `setpoint.server.registry.kin
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from setpoint.objects.errors import BadRequest
@@ -173,9 +173,20 @@ _STORED_ELSEWHERE = {
 
 def resources() -> list[Resource]:
     """Returns new built-in resources for a server, in the order of discovery."""
+    families: dict[str, dict[str, Resource]] = {}
+    found: list[Resource] = []
+    for template in _templates():
+        family = families.setdefault(template.storage.prefix, {})
+        resource = family[template.api_version] = template.for_server(family)
+        found.append(resource)
+    return found
+
+
+@cache
+def _templates() -> Sequence[Resource]:
+    """Returns the resources that those of each server are copied from: a process may start hundreds of servers."""
     found: list[Resource] = []
     storages: dict[str, Storage] = {}
-    families: dict[str, dict[str, Resource]] = {}
     definitions = builtin.kinds()
     for api_version, rows in _TABLE.items():
         gv = GroupVersion.parse(api_version)
@@ -186,7 +197,6 @@ def resources() -> list[Resource]:
                 continue
             storage = Storage(stored.group, row.resource, row.scope == "N", str(stored), row.kind)
             storage = storages.setdefault(storage.prefix, storage)
-            family = families.setdefault(storage.prefix, {})
             rules = partial(_rules, gv.group, row.kind)
             resource = Resource(
                 group=gv.group,
@@ -205,10 +215,10 @@ def resources() -> list[Resource]:
                 subresources={name: _subresource(row.kind, name) for name in row.subresources.split()},
                 definition=definitions[gvk],
                 convert=partial(_convert, rules),
-                family=family,
                 deprecation_warning=row.deprecated,
             )
-            family[api_version] = resource
+            # Computed once for all servers.
+            _ = resource.gvk, resource.group_resource, resource.api_version
             found.append(resource)
     return found
 

@@ -101,11 +101,27 @@ class Resource:
     reacting: dict[tuple[object, bool], Sequence[Any]] = field(default_factory=dict, repr=False)
     # Its routes (rows of `server.routes`), by: in a namespace, named, subresource, verb.
     routes: dict[tuple[bool, bool, str, str], Any] = field(default_factory=dict, repr=False)
-    # State that the watches of the resource share.
-    changes: Changes = field(default_factory=Changes, repr=False)
-    # The protobuf messages of its objects.
-    messages: MessageCache = field(default_factory=MessageCache, repr=False)
-    fanouts: Fanouts = field(default_factory=Fanouts, repr=False)
+
+    def for_server(self, family: "dict[str, Resource]") -> "Resource":
+        """Returns a copy of a resource that no server uses, with caches of its own."""
+        made = object.__new__(Resource)
+        made.__dict__.update(self.__dict__, family=family, field_managers={}, admitting={}, reacting={}, routes={})
+        return made
+
+    @lazy
+    def changes(self) -> Changes:
+        """The frames that the watches of the resource share."""
+        return Changes()
+
+    @lazy
+    def messages(self) -> MessageCache:
+        """The protobuf messages of its objects."""
+        return MessageCache()
+
+    @lazy
+    def fanouts(self) -> Fanouts:
+        """The watches of the resource that share a cursor of the store."""
+        return Fanouts()
 
     @lazy
     def gvk(self) -> GroupVersionKind:

@@ -311,6 +311,42 @@ class State:
 
     def restore(self, snapshot: MemorySnapshot) -> None:
         """Replaces the state by that of a snapshot, under a new revision."""
+        before = self.bounds
+        self._adopt(snapshot)
+        self.oldest, self.current, self._gaps = before.restored(snapshot.bounds)
+
+    @classmethod
+    def fork(cls, snapshot: MemorySnapshot, at: int | None = None) -> "State":
+        """Returns a new state that continues from a snapshot, or from an earlier revision, with the same revisions and
+        the same past. Raises TooEarly or TooLate for a revision that cannot be read."""
+        made = cls()
+        made._adopt(snapshot)
+        if at is not None and at != made.current:
+            made.bounds.check(at)
+            made._rewind(at)
+        return made
+
+    def _rewind(self, at: int) -> None:
+        """Removes everything after a revision."""
+        cut = first_after(self.events, at)
+        later = {event.entry.key for event in self.events[cut:]}
+        del self.events[cut:]
+        self.size = sum(map(cost, self.events))
+        self._unshare_keys()
+        for key in later:
+            kept = self.versions[key][: bisect_right(self.versions[key], at, key=_revision)]
+            self.live.discard(key)
+            self.deleted.discard(key)
+            # The deadline of an earlier value is not recorded, and that of the removed value does not apply.
+            self.deadlines.set(key, None)
+            if kept:
+                self.versions[key] = kept
+                (self.deleted if kept[-1].value is None else self.live).add(key)
+            else:
+                del self.versions[key]
+        self.current, self._gaps = at, tuple(gap for gap in self._gaps if gap[1] <= at)
+
+    def _adopt(self, snapshot: MemorySnapshot) -> None:
         until = snapshot.revision
         versions = {}
         for key, kept in snapshot.versions.items():
@@ -344,7 +380,9 @@ class State:
             if entry.revision > contents.bounds.oldest:
                 events.append(Event(entry, kept[-1].value if kept else None))
             kept.append(entry)
+        before = self.bounds
         self._replace_state(versions, events, contents.bounds, contents.deadlines)
+        self.oldest, self.current, self._gaps = before.restored(contents.bounds)
         self.purged = last_purged(contents.entries)
         self.live = KeyOrder(key for key, kept in versions.items() if kept[-1].value is not None)
         self.deleted = KeyOrder(key for key, kept in versions.items() if kept[-1].value is None)
@@ -360,4 +398,4 @@ class State:
         self.versions, self.events, self._log_is_shared = versions, events, False
         self.size = sum(map(cost, events))
         self.deadlines = Deadlines(deadlines)
-        self.oldest, self.current, self._gaps = self.bounds.restored(bounds)
+        self.oldest, self.current, self._gaps = bounds

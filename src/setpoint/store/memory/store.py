@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import islice
 from math import inf
+from typing import Self
 
 from setpoint.objects.clock import Clock, SystemClock
 from setpoint.objects.provenance import Actor, Cause
@@ -61,6 +62,28 @@ class MemoryStore:
         self.closed = False
         self.restored = 0
         self._plan_trim()
+
+    @classmethod
+    def fork(
+        cls,
+        snapshot: Snapshot,
+        *,
+        at: int | None = None,
+        clock: Clock | None = None,
+        retention: Retention = MEMORY_RETENTION,
+    ) -> Self:
+        """Returns a store that continues from a snapshot of any store, or from an earlier revision, with the same
+        revisions and the same past. Raises TooEarly or TooLate for a revision that cannot be read."""
+        if not isinstance(snapshot, MemorySnapshot):
+            loaded = State()
+            loaded.load(load(snapshot.dump()))
+            at = snapshot.revision if at is None else at
+            snapshot = loaded.snapshot()
+        made = cls(clock=clock, retention=retention)
+        made._state = State.fork(snapshot, at)
+        made._plan_trim()
+        made._expect_upkeep()
+        return made
 
     @property
     def current(self) -> int:
@@ -325,10 +348,13 @@ class MemoryStore:
         self.restored = self._state.current
         self._followers.wake_all(self.restored)
         self._plan_trim()
+        self._expect_upkeep()
+        return self.restored
+
+    def _expect_upkeep(self) -> None:
         due = self._due()
         if due is not None:
             self._upkeep.expect(due)
-        return self.restored
 
     async def close(self) -> None:
         if not self.closed:
