@@ -31,7 +31,6 @@ from setpoint.server.access.past_access import authorize_past
 from setpoint.server.codec.compression import LEAST, compressed
 from setpoint.server.codec.negotiation import PLAIN, PROTOBUF, UNDEMANDING, negotiate
 from setpoint.server.codec.protobuf_form import ProtobufForm
-from setpoint.server.codec.request_body import media_type
 from setpoint.server.codec.response import error_answer, failure_answer, is_pretty
 from setpoint.server.codec.warning_headers import warning_headers
 from setpoint.server.message import NO_CACHE, Request, Response
@@ -43,7 +42,7 @@ from setpoint.server.request.observer import Plain, RequestObserver
 from setpoint.server.requestinfo import OWN_GROUP, request_info
 from setpoint.server.routes import VERBS, HandlerRoute, Route, find
 from setpoint.server.timeouts import Timeouts
-from setpoint.server.verbs.patch import check_media_type
+from setpoint.server.verbs.patch import patch_type
 from setpoint.server.verbs.read_fast_path import MOMENT, PeekableStore, Repeat, Standing
 from setpoint.store.contract import StoreError
 
@@ -291,7 +290,7 @@ class Pipeline:
         object."""
         info = context.info
         if info.verb == "patch":
-            check_media_type(media_type(context), resource)
+            patch_type(context, resource)
         below = resource.subresources.get(info.subresource)
         try:
             if info.group == resource.group and (below is None or not below.answers):

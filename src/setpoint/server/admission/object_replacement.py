@@ -66,7 +66,7 @@ def _decode(resource: Resource, kind: GroupVersionKind, tree: Object, strict: bo
     if unknown and strict and not resource.is_custom:
         raise InternalError.of(strict_decoding_text(map(unknown_field, unknown)))
     if kind == resource.gvk:
-        resource.set_defaults(tree, clock)
+        resource.strategy.set_defaults(tree, clock)
 
 
 def _keep_owners(context: Context, before: Object, tree: Object) -> None:

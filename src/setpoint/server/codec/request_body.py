@@ -155,7 +155,8 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
 
 def normalize(context: Context, resource: Resource, tree: Object, body: Body, validation: str) -> Object:
     """Applies the shape and the defaults of the kind to a tree."""
-    note_empty_lists(context, resource, tree)
+    if resource.strategy.counts_empty_in:
+        note_empty_lists(context, resource, tree)
     try:
         unknown = resource.shape.normalize(tree)
     except ValueError as error:
@@ -173,14 +174,14 @@ def normalize(context: Context, resource: Resource, tree: Object, body: Body, va
             raise BadRequest.strict_decoding(resource.kind, resource.version, [*body.strict_errors(), *texts])
         for text in (*body.repeated, *texts):
             context.warn(text)
-    resource.set_defaults(tree, context.services.clock)
+    resource.strategy.set_defaults(tree, context.services.clock)
     return tree
 
 
 def note_empty_lists(context: Context, resource: Resource, tree: Json) -> None:
-    """Notes that a tree has an empty list, which decoding drops, if this counts as a change of the kind."""
-    if (field := resource.strategy.counts_empty_in) and type(tree) is dict:
-        context.has_empty_list = _has_empty_list(tree.get(field))
+    """Notes that a tree has an empty list, which decoding drops, for a kind that counts this as a change."""
+    if type(tree) is dict:
+        context.has_empty_list = _has_empty_list(tree.get(resource.strategy.counts_empty_in))
 
 
 def _has_empty_list(value: Json) -> bool:

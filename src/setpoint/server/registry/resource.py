@@ -16,10 +16,8 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.errors import APIError
 from setpoint.objects.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from setpoint.objects.lazy import lazy
-from setpoint.objects.times import format_time
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import CustomResourceDefinition
-from setpoint.schema.weight import HEAVY
 from setpoint.server.message import Response
 from setpoint.server.registry.conversion.pending import ConvertedObjects, Fetch, NotConverted, RequiredConversion
 from setpoint.server.registry.message_cache import MessageCache
@@ -175,11 +173,6 @@ class Resource:
     def is_custom(self) -> bool:
         return not self.definition
 
-    @property
-    def weight(self) -> int:
-        """The approximate factor by which reading, merging or validating an object takes longer than usual."""
-        return HEAVY if self.strategy.is_heavy else self.shape.weight
-
     def shows(self, value: bytes, revision: int) -> bool:
         """Returns True if the stored bytes, apart from the revision, are in the form that this resource serves."""
         return revision >= self.since and value.startswith(self.encoding.head)
@@ -232,12 +225,6 @@ class Resource:
         if revision < self.since and stored in self.family:
             self.family[stored].shape.renormalize(tree)
         return tree
-
-    def set_defaults(self, tree: Object, clock: Clock) -> None:
-        """Sets the defaults of an object of a request, in place."""
-        self.strategy.default(tree)
-        if self.strategy.defaults_times:
-            self.strategy.default_times(tree, format_time(clock.now()))
 
     def item(self, item: Item) -> Object:
         """Decodes a stored item, like `decode`."""

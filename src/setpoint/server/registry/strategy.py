@@ -18,6 +18,7 @@ from setpoint.objects.clock import Clock
 from setpoint.objects.field import FieldError
 from setpoint.objects.ids import Ids
 from setpoint.objects.names import dns1123_subdomain, generate_name
+from setpoint.objects.times import format_time
 from setpoint.objects.tree import Json, Object
 
 if TYPE_CHECKING:
@@ -133,6 +134,12 @@ class Strategy:
     def decoding_fault(self, tree: Object) -> str:
         """Returns the reason why kube-apiserver cannot convert an object of the right types; empty if there is none."""
         return ""
+
+    def set_defaults(self, tree: Object, clock: Clock) -> None:
+        """Sets, in place, all defaults of an object of a request."""
+        self.default(tree)
+        if self.defaults_times:
+            self.default_times(tree, format_time(clock.now()))
 
     def default(self, tree: Object) -> None:
         """Sets, in place, the defaults that the schema cannot express because they depend on other fields."""

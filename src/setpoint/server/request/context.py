@@ -13,6 +13,7 @@ from setpoint.objects.ids import Ids
 from setpoint.objects.metrics import Collector
 from setpoint.objects.provenance import CAUSE_HEADER, Actor, Cause
 from setpoint.objects.tree import Object
+from setpoint.schema.weight import HEAVY
 from setpoint.server import ports
 from setpoint.server.message import Request, Seat
 from setpoint.server.offload import LEAST, Offload
@@ -364,7 +365,7 @@ class Context:
             return size >= LEAST
         weighed = self._weighed
         if weighed is None or weighed[0] is not resource:
-            weighed = self._weighed = resource, resource.weight
+            weighed = self._weighed = resource, HEAVY if resource.strategy.is_heavy else resource.shape.weight
         return size * weighed[1] >= LEAST
 
     def release(self) -> None:

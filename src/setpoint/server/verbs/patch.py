@@ -55,10 +55,7 @@ _INTEGERS = float(1 << 63)
 
 
 async def patch(context: Context, resource: Resource) -> Response:
-    given = context.request.headers.get("content-type", "")
-    if given not in _PATCHES:
-        given = media_type(context)
-    check_media_type(given, resource)
+    given = patch_type(context, resource)
     options = write_options(context, "PatchOptions", apply=given == APPLY)
     if given == APPLY:
         written = await _apply(context, resource, options)
@@ -67,13 +64,17 @@ async def patch(context: Context, resource: Resource) -> Response:
     return await object_answer(context, resource, written.body, 201 if written.created else 200)
 
 
-def check_media_type(media_type: str, resource: Resource) -> None:
-    """Raises UnsupportedMediaType for a patch type that the resource does not support."""
+def patch_type(context: Context, resource: Resource) -> str:
+    """Returns the media type of a patch. Raises UnsupportedMediaType for a type that the resource does not support."""
+    given = context.request.headers.get("content-type", "")
+    if given not in _PATCHES:
+        given = media_type(context)
     if resource.is_custom:
-        if media_type not in (JSON_PATCH, MERGE_PATCH, APPLY):
+        if given not in (JSON_PATCH, MERGE_PATCH, APPLY):
             raise UnsupportedMediaType.of([JSON_PATCH, MERGE_PATCH, APPLY])
-    elif media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY):
+    elif given not in _PATCHES:
         raise UnsupportedMediaType("415: Unsupported Media Type", details=True)
+    return given
 
 
 class Patch(NamedTuple):
@@ -211,7 +212,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         tree = _as_stored_kind(context, resource, tree, options)
     try:
         tree = check_kind(tree, resource, b"" if type(tree) is dict else codec.encode(tree))
-        note_empty_lists(context, resource, tree)
+        if resource.strategy.counts_empty_in:
+            note_empty_lists(context, resource, tree)
         unknown = resource.shape.normalize(tree)
     except (BadRequest, ValueError) as error:
         if isinstance(error, MissingKind):
@@ -245,7 +247,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
     if faults and options.field_validation != IGNORE and tree["kind"] == resource.kind:
         for fault in faults:
             context.warn(fault)
-    resource.set_defaults(tree, context.services.clock)
+    resource.strategy.set_defaults(tree, context.services.clock)
     return tree
 
 
@@ -318,7 +320,8 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
             # The configuration is decoded when the object is known to exist.
             raise NotFound.of(resource.group_resource, info.name) from None
         raise
-    if any(part in context.request.body for part in (b"[]", b"{}", b"selfLink")):
+    body = context.request.body
+    if b"[]" in body or b"{}" in body or b"selfLink" in body:
         # A copy, because the values of the configuration become part of the object, and are changed there.
         sent = copy(config)
         context.sent_object = lambda: sent
@@ -331,7 +334,8 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         # As on kube-apiserver, a conflict hides the duplicate keys.
         for text in repeated:
             context.warn(text)
-        note_empty_lists(context, resource, tree)
+        if resource.strategy.counts_empty_in:
+            note_empty_lists(context, resource, tree)
         complete(resource, tree, context.services.clock)
         return tree
 
@@ -375,7 +379,7 @@ def complete(resource: Resource, tree: Object, clock: Clock) -> None:
         resource.shape.complete(tree)
     if resource.strategy.has_decoding_faults and (fault := resource.strategy.decoding_fault(tree)):
         raise BadRequest.not_decodable(resource.kind, resource.version, fault)
-    resource.set_defaults(tree, clock)
+    resource.strategy.set_defaults(tree, clock)
 
 
 def _plain_json(body: bytes) -> Object | None:

@@ -19,7 +19,7 @@ from setpoint.objects.gvk import GroupKind
 from setpoint.objects.tree import Object, copy
 from setpoint.schema.crd.definition import Scale
 from setpoint.schema.crd.scale_subresource import read_scale, with_replicas
-from setpoint.server.codec.request_body import media_type, read_object
+from setpoint.server.codec.request_body import read_object
 from setpoint.server.codec.response import object_answer
 from setpoint.server.message import Response
 from setpoint.server.registry.builtin_shape import shape_of
@@ -32,8 +32,8 @@ from setpoint.server.request.write_options import WriteOptions, write_options
 from setpoint.server.verbs.get import read
 from setpoint.server.verbs.patch import (
     APPLY,
-    check_media_type,
     complete,
+    patch_type,
     patched_object,
     read_configuration,
     read_patch,
@@ -113,8 +113,7 @@ async def update_scale(context: Context, resource: Resource) -> Response:
 
 
 async def patch_scale(context: Context, resource: Resource) -> Response:
-    given = media_type(context)
-    check_media_type(given, resource)
+    given = patch_type(context, resource)
     options = write_options(context, "PatchOptions", apply=given == APPLY)
     manager = _field_manager(context.services.clock)
     if given == APPLY:

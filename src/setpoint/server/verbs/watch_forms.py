@@ -1,5 +1,6 @@
 """The forms of the events of a watch: whole objects, their metadata, or rows of a table; JSON or protobuf."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial as bound
 from typing import Protocol
@@ -57,20 +58,16 @@ class ObjectForm:
         self._resource = resource
 
     def item(self, item: Item) -> bytes:
-        return event_line(ADDED, self._shown(self._resource.render(item.value, item.revision)))
+        return event_line(ADDED, self._resource.render(item.value, item.revision))
 
     def event(self, kind: str, event: Event) -> bytes:
-        return event_line(kind, self._shown(_rendered(self._resource, kind, event)))
+        return event_line(kind, _rendered(self._resource, kind, event))
 
     def bookmark(self, tree: Object) -> bytes:
         return event_line(BOOKMARK, _encode(tree))
 
     def error(self, status: Object) -> bytes:
         return event_line(ERROR, _encode(status))
-
-    def _shown(self, body: bytes) -> bytes:
-        """Returns an object, given as final JSON, in this form."""
-        return body
 
 
 def _rendered(resource: Resource, kind: str, event: Event) -> bytes:
@@ -82,7 +79,21 @@ def _rendered(resource: Resource, kind: str, event: Event) -> bytes:
     return resource.render_replaced(previous or b"", entry.previous, entry.revision)
 
 
-class PartialForm(ObjectForm):
+class _ReshapedForm(ObjectForm, ABC):
+    """Objects as JSON in a shape of their own: only their metadata, or rows of tables."""
+
+    def item(self, item: Item) -> bytes:
+        return event_line(ADDED, self._shown(self._resource.render(item.value, item.revision)))
+
+    def event(self, kind: str, event: Event) -> bytes:
+        return event_line(kind, self._shown(_rendered(self._resource, kind, event)))
+
+    @abstractmethod
+    def _shown(self, body: bytes) -> bytes:
+        """Returns an object, given as final JSON, in this form."""
+
+
+class PartialForm(_ReshapedForm):
     """Only the metadata of objects."""
 
     def __init__(self, resource: Resource, api_version: str) -> None:
@@ -97,7 +108,7 @@ class PartialForm(ObjectForm):
         return partial(self._resource, body, self._api_version)
 
 
-class TableForm(ObjectForm):
+class TableForm(_ReshapedForm):
     """Tables of one row. Only the first table of a watch has column definitions; rows contain ages, so frames are not
     shared."""
 

@@ -147,7 +147,7 @@ async def _store_new(
                 if item is not None:
                     raise ExpectationFailed(key, ABSENT, item)
                 return Written(resource.encoding.render_unstored(tree), tree, True)
-            if _is_revision(metadata.get("resourceVersion", "")):
+            if "resourceVersion" in metadata and _is_revision(metadata["resourceVersion"]):
                 # Checked as late as on kube-apiserver: other errors of the object come first, and a dry run does not
                 # check this.
                 raise BadRequest("resourceVersion should not be set on objects to be created")
@@ -313,7 +313,8 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
     errors, warnings = found
     if errors:
         raise Invalid.of(_kind_of(resource, tree), metadata.get("name", ""), errors)
-    _warn(context, resource, tree, None, warnings)
+    if warnings or not resource.is_custom or "finalizers" in metadata:  # most custom resources have no warnings
+        _warn(context, resource, tree, None, warnings)
 
 
 def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick: bool) -> Verdict:
@@ -321,7 +322,8 @@ def _errors_of_new(context: Context, resource: Resource, tree: Object, *, quick:
     errors = strategy.validate_before_metadata(tree) if strategy.validates_before_metadata else []
     if not strategy.validates_metadata and not strategy.validates_metadata_last:
         errors += _new_metadata_errors(resource, metadata)
-    errors += _namespace_errors(context, resource, tree, None, "")
+    if strategy.reads_namespace:
+        errors += _namespace_errors(context, resource, tree, None, "")
     errors += strategy.validate(tree)
     if strategy.validates_metadata_last and not errors:
         errors = _new_metadata_errors(resource, metadata)
@@ -344,8 +346,6 @@ def _namespace_errors(
     context: Context, resource: Resource, tree: Object, old: Object | None, subresource: str
 ) -> list[FieldError]:
     """Returns the errors that depend on the namespace, which is in memory."""
-    if not resource.strategy.reads_namespace:
-        return []
     namespaces = context.services.namespaces
     namespace = namespaces.peek(namespaces.prefix + meta.namespace(tree)) or {}
     return resource.strategy.namespace_errors(tree, old, namespace, subresource)
@@ -616,7 +616,8 @@ def _errors_of_change(
     if not strategy.validates_metadata:
         errors += metavalidation.validate_update(new["metadata"], old["metadata"])
         errors += _metadata_errors(resource, new, old, subresource)
-    errors += _namespace_errors(context, resource, new, old, subresource)
+    if strategy.reads_namespace:
+        errors += _namespace_errors(context, resource, new, old, subresource)
     errors += strategy.validate_update(new, old, subresource)
     if errors and not resource.is_custom and strategy.declares_rules:
         errors = declared_last(without_repeats(errors), strategy.declared_rules)
