@@ -286,6 +286,16 @@ class Cache:
         self._answering[asked] = found
         return found
 
+    def entry(self, kind: KindRef, name: str, namespace: str = EVERYWHERE) -> CachedObject[Any] | None:
+        """Returns an object as stored, without waiting. An informer that has only some objects of the kind answers if
+        there is no other one."""
+        informer = self._find(kind, namespace)
+        if informer is None:
+            informer = next((each for each in self.informers if each.kind == kind), None)
+            if informer is None:
+                return None
+        return informer.store.get(f"{namespace}/{name}" if namespace else name)
+
     @overload
     async def get(
         self,

@@ -152,6 +152,8 @@ class RecordingTransport:
     def __init__(self, inner: Transport, writes: Writes) -> None:
         self._inner = inner
         self._writes = writes
+        # The endpoint of the server, a label of the metrics of every request; None in the same process.
+        self.endpoint: Any = getattr(inner, "endpoint", None)
 
     async def send(self, call: Call) -> Answer:
         answer = await self._inner.send(call)

@@ -49,9 +49,9 @@ class ContextHost(Protocol):
     @property
     def watched(self) -> Sequence[Source]: ...
 
-    def api_for(self, ctx: "Context[Any]", cluster: str) -> RecordingClient: ...
+    def api_for(self, ctx: "Context[Any]", cluster: str, cause: Cause) -> RecordingClient: ...
 
-    def client_for(self, ctx: "Context[Any]", cluster: str) -> ReconcileClient: ...
+    def client_for(self, ctx: "Context[Any]", cluster: str, cause: Cause) -> ReconcileClient: ...
 
     def entry_of(self, request: Request) -> Any: ...
 
@@ -94,7 +94,11 @@ class Context(StatusReporter[K_co]):
         # Records a read. Called often, and therefore bound directly to the list.
         self.record_read: Callable[[Read], None] = run.reads.append
         self._clients: dict[str, ReconcileClient] = {}
-        self._report: StatusReport | None = None
+        # Record an API access, and a write or a write that was skipped as unnecessary.
+        self.record_access: Callable[[Access], None] = controller.accesses.add
+        self.record_write: Callable[[Write], None] = run.writes.append
+        # The collected status; None if the reconcile has not used its status.
+        self.reported: StatusReport | None = None
         # The current state, for controllers built as state machines; included in log lines.
         self.state = ""
 
@@ -161,13 +165,13 @@ class Context(StatusReporter[K_co]):
     @cached_property
     def api(self) -> RecordingClient:
         """The client of the request's cluster that also reads from the server, without the cache."""
-        return self._controller.api_for(self, self.request.cluster)
+        return self._controller.api_for(self, self.request.cluster, self.cause)
 
     def cluster(self, name: str) -> ReconcileClient:
         """Returns the `client` of another cluster of the controller. Raises LookupError for an unknown cluster."""
         found = self._clients.get(name)
         if found is None:
-            found = self._clients[name] = self._controller.client_for(self, name)
+            found = self._clients[name] = self._controller.client_for(self, name, self.cause)
         return found
 
     def close(self) -> None:
@@ -252,36 +256,31 @@ class Context(StatusReporter[K_co]):
     async def load_status(self, found: Any = None) -> Status:
         """Loads `status` from the given object, or else from the cache. Raises NotFound if the object is deleted, and
         TypeError for a class without a status."""
-        if self._report is None:
+        if self.reported is None:
             self._require_status()
             if found is None:
                 found = await self.client.get(self._primary, self.request.name, self.request.namespace)
-            self._report = StatusReport(_reported(found), self.clock, _status_class(self._primary))
-        return self._report.view
+            self.reported = StatusReport(_reported(found), self.clock, _status_class(self._primary))
+        return self.reported.view
 
     def status_report(self) -> StatusReport:
         """Returns the collected status, which begins as the status in the cache. Raises LookupError for an object that
         is not in the cache, and TypeError for a class without a status."""
-        if self._report is None:
+        if self.reported is None:
             self._require_status()
             found = self._controller.primary_object(self.request)
             if found is None:
                 raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
-            self._report = StatusReport(_reported(found), self.clock, _status_class(self._primary))
-        return self._report
+            self.reported = StatusReport(_reported(found), self.clock, _status_class(self._primary))
+        return self.reported
 
     def _require_status(self) -> None:
         if not remedies.has_status(self._primary):
             raise remedies.no_status(self._primary)
 
-    @property
-    def reported(self) -> StatusReport | None:
-        """The collected status; None if the reconcile has not used its status."""
-        return self._report
-
     def discard_status(self) -> None:
         """Drops the collected status: no status is written, unless the status is used again."""
-        self._report = None
+        self.reported = None
 
     async def finalize(self, finalizer: str, clean_up: Callable[[], Awaitable[None]]) -> bool:
         """Manages a finalizer, so that the object is deleted only after the cleanup.
@@ -318,8 +317,8 @@ class Context(StatusReporter[K_co]):
                 raise
             return
         # The status is written on top of this change, without a conflict.
-        if self._report is not None:
-            self._report.update_version(found)
+        if self.reported is not None:
+            self.reported.update_version(found)
         else:
             await self.load_status(found)
 
@@ -352,12 +351,6 @@ class Context(StatusReporter[K_co]):
         else:
             for lookup in lookups:
                 self.record_lookup(lookup)
-
-    def record_access(self, access: Access) -> None:
-        self._controller.accesses.add(access)
-
-    def record_write(self, write: Write) -> None:
-        self.run.writes.append(write)
 
     def note(self, text: Any) -> None:
         """Attaches a note to the record of this reconcile, for later inspection."""

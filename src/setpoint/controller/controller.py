@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from itertools import count
 from typing import Any, TypeVar, Unpack, cast
 
-from setpoint.cache.cache import Cache, NotCached
+from setpoint.cache.cache import Cache
 from setpoint.cache.entry import CachedObject
 from setpoint.cache.informer import Change
 from setpoint.cache.shared_watch import NotSynced
@@ -49,10 +49,11 @@ from setpoint.controller.remedies import has_status
 from setpoint.controller.request import Request, Requeue, Result, TerminalError, Trigger
 from setpoint.controller.run_record import CANCELLED, MOST_READS, SUCCESS, TIMEOUT, Access, ReconcileRecord
 from setpoint.controller.source import Attached, Source
+from setpoint.controller.status import StatusReport
 from setpoint.controller.suspension import (
     CHILDREN_APPLIED,
-    has_condition,
-    is_reported_suspended,
+    SUSPENDED,
+    condition_types,
     suspension_reason,
 )
 from setpoint.controller.sync_context import SyncContext, call_in_thread, is_blocking
@@ -66,6 +67,7 @@ from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.ids import Ids, SystemIds
 from setpoint.objects.metrics import MetricFamily
+from setpoint.objects.provenance import Cause
 
 T = TypeVar("T")
 # The seconds that a stopping controller waits for its reconciles, as in controller-runtime.
@@ -224,7 +226,7 @@ class Controller:
         """Reconciles a request now, without workers, and returns the record of the run. Meant for tests."""
         entry = self.entry_of(request)
         self._suspension_reason(request, entry)
-        return await self._reconcile(Item(request, why, 0, 0, 0.0), entry)
+        return await self._reconcile(Item(request, why, 0, 0, 0.0, self.queue.retries(request)), entry)
 
     async def stop(self, graceful: float | None = GRACEFUL_SECONDS) -> None:
         """Stops taking requests, waits for running reconciles, cancels the remaining ones and detaches all sources.
@@ -424,7 +426,7 @@ class Controller:
             why=why,
             more=item.more,
             priority=item.priority,
-            attempt=self.queue.retries(item.key),
+            attempt=item.retries,
             waited=item.waited,
             began=clock.now(),
             started=clock.monotonic(),
@@ -463,9 +465,11 @@ class Controller:
     async def _attempt(self, ctx: Context) -> Result | None:
         """Reconciles, and writes the collected status even if the reconcile failed."""
         try:
-            result = await self._call_reconcile(ctx)
+            conditions = self._reported_conditions(ctx.entry)
+            result = await self._call_reconcile(ctx, conditions)
         except Requeue:
-            await self._report(ctx, final=False)
+            if ctx.reported is not None:
+                await self._report(ctx, ctx.reported, final=False)
             raise
         except Exception as failure:
             if isinstance(failure, ChildError) and self.primary is not None:
@@ -473,7 +477,8 @@ class Controller:
                 if regarding is not None:
                     child_report.report(ctx, self.primary, regarding, failure)
             try:
-                await self._report(ctx, final=False, failed=not isinstance(failure, Conflict))
+                if ctx.reported is not None:
+                    await self._report(ctx, ctx.reported, final=False, failed=not isinstance(failure, Conflict))
             except Exception as error:
                 _log.warning("%s %s: cannot write the status of a failed reconcile: %s", self.name, ctx.request, error)
             raise
@@ -482,29 +487,32 @@ class Controller:
                 f"reconcile must return a Result or None, not {type(result).__name__}: "
                 "return sp.Result(requeue_after=SECONDS)"
             )
-        if self._reports_conditions and ctx.entry is not None and has_condition(ctx.entry.object, CHILDREN_APPLIED):
+        if CHILDREN_APPLIED in conditions:
             await child_report.clear(ctx)
-        await self._report(ctx, final=True)
+        if ctx.reported is not None:
+            await self._report(ctx, ctx.reported, final=True)
         return result
 
-    async def _call_reconcile(self, ctx: Context) -> Result | None:
-        """Calls the reconcile function; for a suspended object, only reports the suspension."""
+    def _reported_conditions(self, entry: CachedObject[Any] | None) -> Sequence[Any]:
+        """Returns the types of the conditions that an object has before a reconcile, if the controller writes any."""
+        return condition_types(entry.object) if self._reports_conditions and entry is not None else ()
+
+    async def _call_reconcile(self, ctx: Context, reported: Sequence[Any]) -> Result | None:
+        """Calls the reconcile function; for a suspended object, only reports the suspension. `reported` are the types
+        of the conditions that the object has."""
         request = ctx.request
         if why := self.suspended.get(request):
             if self._reports_conditions:
                 await suspension_report.report(ctx, why)
             return None
-        if self._reports_conditions and ctx.entry is not None and is_reported_suspended(ctx.entry.object):
+        if SUSPENDED in reported:
             await suspension_report.clear(ctx)
         if self._is_blocking:
             return await call_in_thread(ctx, cast(BlockingReconcile, self.reconcile), request)
         return await cast(AsyncReconcile, self.reconcile)(ctx, request)
 
-    async def _report(self, ctx: Context, *, final: bool, failed: bool = False) -> None:
+    async def _report(self, ctx: Context, status: StatusReport, *, final: bool, failed: bool = False) -> None:
         """Writes the collected status of a reconcile. Only a successful one updates `observedGeneration`."""
-        status = ctx.reported
-        if status is None:
-            return
         if final and self._observes and ctx.request not in self.suspended:
             status.observe()
         try:
@@ -526,6 +534,7 @@ class Controller:
     def _finish(self, ctx: Context, run: ReconcileRecord, result: Result | None) -> None:
         """Decides when the request runs next, and records the run."""
         request, queue = run.request, self.queue
+        self._record_run(run)
         entry = self.entry_of(request)
         conclude(run, result, queue)
         ok = run.error is None
@@ -536,7 +545,6 @@ class Controller:
             self._warn_of(hot)
         if ok and entry is None and self.primary is not None and request not in queue:
             self._discard_state(request)
-        self._record_run(run)
         if self.observer is not None:
             self.observer.finished(run)
         ctx.close()
@@ -584,24 +592,24 @@ class Controller:
         """Returns the line that a task runs in a thread, and the name of the thread; empty without one."""
         return self._blocking.line_of(task) or self._threads.line_of(task)
 
-    def client_for(self, ctx: Context, cluster: str) -> ReconcileClient:
+    def client_for(self, ctx: Context, cluster: str, cause: Cause) -> ReconcileClient:
         """Returns the client of a reconcile for a cluster, with cached reads."""
         cache = self.cache(cluster)
         return ReconcileClient(
-            *self._client_arguments(ctx, cluster), cache=cache, applied=self._applied, cluster=cluster
+            *self._client_arguments(ctx, cluster, cause), cache=cache, applied=self._applied, cluster=cluster
         )
 
-    def api_for(self, ctx: Context, cluster: str) -> RecordingClient:
+    def api_for(self, ctx: Context, cluster: str, cause: Cause) -> RecordingClient:
         """Returns the client of a reconcile for a cluster, without the cache."""
-        return RecordingClient(*self._client_arguments(ctx, cluster))
+        return RecordingClient(*self._client_arguments(ctx, cluster, cause))
 
     def _client_arguments(
-        self, ctx: Context, cluster: str
+        self, ctx: Context, cluster: str, cause: Cause
     ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
         client = self.client(cluster)
         manager = self.options.field_manager or client.options.field_manager or self.name
         agent = f"{client.options.user_agent or user_agent()}/{self.name}"
-        options = client.options._replace(cause=ctx.cause, field_manager=manager, user_agent=agent)
+        options = client.options._replace(cause=cause, field_manager=manager, user_agent=agent)
         expectations = self._expectations.get(cluster)
         if expectations is None:
             expectations = self._expectations[cluster] = Expectations()
@@ -628,14 +636,7 @@ class Controller:
         cache = self._caches.get(request.cluster)
         if self.primary is None or cache is None:
             return None
-        try:
-            informer = cache.informer(self.primary, request.namespace)
-        except NotCached:
-            found = [each for each in cache.informers if each.kind == self.primary]
-            if not found:
-                return None
-            informer = found[0]
-        return informer.store.get(request.object)
+        return cache.entry(self.primary, request.name, request.namespace)
 
     def all_entries(self) -> Iterator[CachedObject[Any]]:
         """Yields the cache entries of the objects that the controller reconciles."""

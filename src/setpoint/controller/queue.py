@@ -51,6 +51,8 @@ class Item(NamedTuple, Generic[K]):
     priority: int
     # Seconds since the key became due.
     waited: float
+    # The number of retries since the last success.
+    retries: int = 0
 
 
 class QueueState(NamedTuple, Generic[K]):
@@ -273,10 +275,10 @@ class Queue(Generic[K]):
         if not self._entries:
             self._entries.clear()  # releases the memory of a large dict
         self._working[key] = now
-        waited = now - entry.when
+        waited, retries = now - entry.when, self.retries(key)
         if self._observer is not None:
             self._observer.got(waited, self._depth)
-        return Item(key, entry.reasons, entry.more, entry.priority, waited)
+        return Item(key, entry.reasons, entry.more, entry.priority, waited, retries)
 
     def done(self, key: K) -> None:
         """Ends the processing of a key. If the key was added meanwhile, the key becomes ready again."""

@@ -234,7 +234,7 @@ class ReconcileClient(RecordingClient):
         informer = self._full_informer(ref, namespace, labels)
         if informer is None:
             return self._from_part(ref, key)
-        if kind != self._primary or key != request.object:
+        if kind != self._primary or name != request.name or namespace != request.namespace:
             self._reader.record_lookup(Lookup(self._cluster, kind, key))
         if self._expectations.uncertain and self._expectations.is_uncertain(request, kind, key):
             return await self._get_live(ref, name, namespace, key)
@@ -396,14 +396,15 @@ class ReconcileClient(RecordingClient):
         if entry is not None and self._applied.is_applied(applied, hash(body), entry.meta.resource_version):
             self._reader.record_write(Write("apply", ref.gvk, key, subresource, entry.meta.resource_version, True))
             return cast(Obj, _copy(ref, entry))
-        owner = None if subresource else owner_in(tree, self._primary, self._reader.request.name)
-
-        def send(is_forced: bool) -> Awaitable[Any]:
-            return self._apply(ref, body, name, namespace, subresource, is_forced, how)
-
+        is_owned = not subresource and "ownerReferences" in tree["metadata"]
+        owner = owner_in(tree, self._primary, self._reader.request.name) if is_owned else None
         if owner is None:
-            found = await send(bool(force))
+            found = await self._apply(ref, body, name, namespace, subresource, bool(force), how)
         else:
+
+            def send(is_forced: bool) -> Awaitable[Any]:
+                return self._apply(ref, body, name, namespace, subresource, is_forced, how)
+
             child = Child(ref, tree, name, namespace, owner)
             found = await apply_child(self, self._live, child, send, force=force, recreate=recreate, how=how)
         if not how.get("dry_run", self.options.dry_run):

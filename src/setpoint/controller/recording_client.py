@@ -57,14 +57,10 @@ class RunRecorder(Protocol):
     """The reconcile, as seen by its clients."""
 
     request: Request
-    # Records a read.
+    # Record a read, an API access, and a write or a write that was skipped as unnecessary.
     record_read: Callable[[Read], None]
-
-    def record_access(self, access: Access) -> None:
-        """Records an API access."""
-
-    def record_write(self, write: Write) -> None:
-        """Records a write, or a write that was skipped as unnecessary."""
+    record_access: Callable[[Access], None]
+    record_write: Callable[[Write], None]
 
     def missing_right(self, kind: KindRef, resource: str, verb: str) -> str:
         """Returns the remedy for a request that the server forbids."""

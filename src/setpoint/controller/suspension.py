@@ -30,16 +30,11 @@ def suspension_reason(entry: CachedObject[Any] | None, suspend: Callable[[Any], 
     return suspend(entry.object) if suspend is not None else ""
 
 
-def is_reported_suspended(obj: Any) -> bool:
-    """Returns True if the status of an object, typed or untyped, reports a suspension."""
-    return has_condition(obj, SUSPENDED)
-
-
-def has_condition(obj: Any, kind: str) -> bool:
-    """Returns True if the status of an object, typed or untyped, has a condition of this type."""
+def condition_types(obj: Any) -> list[Any]:
+    """Returns the types of the conditions in the status of an object, typed or untyped."""
     status = obj.get("status") if isinstance(obj, dict) else getattr(obj, "status", None)
     conditions = status.get("conditions") if isinstance(status, dict) else getattr(status, "conditions", None)
-    return isinstance(conditions, Iterable) and any(_type(each) == kind for each in conditions)
+    return [_type(each) for each in conditions] if isinstance(conditions, Iterable) else []
 
 
 def _type(condition: Any) -> Any:

@@ -31,6 +31,7 @@ from setpoint.flow.chain.todo import AnyHandler, DeletedObject, Todo
 from setpoint.flow.chain.walk import ChainReconcile
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.metrics import MetricFamily
+from setpoint.objects.provenance import Cause
 from setpoint.objects.tree import Object
 
 # Trigger events that concern only some handlers; all others concern every handler.
@@ -308,12 +309,13 @@ class Chain(Controller, Registrar[Obj]):
 
     async def report(self, ctx: Context, *, final: bool) -> None:
         """Writes the status that the handlers have collected."""
-        await self._report(ctx, final=final)
+        if ctx.reported is not None:
+            await self._report(ctx, ctx.reported, final=final)
 
     def _client_arguments(
-        self, ctx: Context, cluster: str
+        self, ctx: Context, cluster: str, cause: Cause
     ) -> tuple[Client, ClientOptions, Context, Expectations, GroupVersionKind | None]:
-        client, options, ctx, expectations, primary = super()._client_arguments(ctx, cluster)
+        client, options, ctx, expectations, primary = super()._client_arguments(ctx, cluster, cause)
         if isinstance(ctx, HandlerContext):
             manager = ctx.handler.settings.field_manager or f"{options.field_manager}/{ctx.handler.name}"
             options = options._replace(field_manager=manager[:128])

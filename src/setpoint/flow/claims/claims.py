@@ -6,7 +6,7 @@ is stored in the claim before the object is created. `Ready` of a claim mirrors 
 current generation only.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from typing import Any, TypeAlias, Unpack
 
@@ -105,9 +105,9 @@ class ClaimController(Controller):
         settings["watches"] = [*settings.get("watches", ()), Watch(claims.claimed, mapped(claim_of))]
         super().__init__(name, self._claim, kind=claims.claim, **settings)
 
-    async def _call_reconcile(self, ctx: Context) -> Result | None:
+    async def _call_reconcile(self, ctx: Context, reported: Sequence[Any]) -> Result | None:
         await self._propagate_suspension(ctx, suspended=ctx.request in self.suspended)
-        return await super()._call_reconcile(ctx)
+        return await super()._call_reconcile(ctx, reported)
 
     # Binding
 
