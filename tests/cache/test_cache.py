@@ -58,6 +58,18 @@ async def test_using_waits_until_everything_is_there() -> None:
         assert informer.state == "stopped"
 
 
+async def test_stopping_the_informer_of_one_kind_leaves_the_others() -> None:
+    async with new_world(grace=0) as world:
+        maps, secrets = await world.followed(), await world.followed("v1/Secret")
+        await world.cache.release(secrets)
+        assert (maps.state, secrets.state) == ("watching", "stopped")
+        assert world.cache.informers == [maps]
+        assert world.cache.informer(CONFIG_MAP, "default") is maps
+        again = await world.followed("v1/Secret")
+        assert again is not secrets
+        assert again.state == "watching"
+
+
 @pytest.mark.feature("E33")
 async def test_a_kind_that_nobody_declared_is_read_from_the_server_and_never_followed(world: World) -> None:
     await world.client.create(config_map("a", labels={"app": "x"}))

@@ -327,6 +327,60 @@ async def test_a_watch_that_ends_at_once_without_a_word_is_tried_ever_more_slowl
         assert informer.last_error.sent
 
 
+async def test_a_list_whose_connection_breaks_is_read_in_pages_the_next_time(world: World) -> None:
+    """Pages are shorter than a whole list. Once they succeed, the next list is streamed again."""
+    await world.client.create(config_map("a"))
+    breaks = [True]
+
+    def interrupt(call: Call, number: int, line: bytes) -> bytes | TransportError:
+        return CUT if breaks and streams_list(call) else line
+
+    world.faults.interrupt = interrupt
+    informer = await world.followed()
+    assert names(informer) == ["a"]
+    assert len(world.faults.lists) == 1
+    assert ["sendInitialEvents" in watch for watch in world.faults.watches] == [True, False]
+    breaks.clear()
+    once = [GONE]
+    world.faults.refuse = lambda call: answer_of(once.pop()) if once and is_watch(call) else None
+    world.faults.cut()
+    await world.until(lambda: not once and len(world.faults.watches) == 4)
+    assert len(world.faults.lists) == 1
+    assert "sendInitialEvents" in world.faults.watches[-1]
+
+
+async def test_a_list_that_was_never_begun_is_streamed_the_next_time(world: World) -> None:
+    refused = [REFUSED]
+    world.faults.refuse = lambda call: refused.pop() if refused and is_watch(call) else None
+    informer = await world.followed()
+    assert informer.synced
+    assert world.faults.lists == []
+    assert ["sendInitialEvents" in watch for watch in world.faults.watches] == [True, True]
+
+
+async def test_a_version_that_expires_again_soon_is_waited_for() -> None:
+    async with new_world(ids=Middle()) as world:
+        await world.followed()
+        began: list[float] = []
+        expired: list[float] = []
+
+        def refuse(call: Call) -> Answer | None:
+            if streams_list(call):
+                began.append(world.clock.monotonic())
+            elif is_watch(call) and len(expired) < 3:
+                expired.append(world.clock.monotonic())
+                return answer_of(GONE)
+            return None
+
+        world.faults.refuse = refuse
+        for number in (1, 2, 3):
+            world.faults.cut()
+            await world.until(lambda number=number: len(expired) == len(began) == number)  # type: ignore[misc]
+            await world.settle()
+        # The first expiry costs no time; the delays of the next ones grow, as those of the cut connections do.
+        assert [after - before for before, after in zip(expired, began, strict=True)] == pytest.approx([0.0, 2.4, 9.6])
+
+
 async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(world: World) -> None:
     informer = await world.followed()
     refused: list[float] = []

@@ -10,9 +10,10 @@ import pytest
 
 from setpoint.objects.clock import ManualClock
 from setpoint.objects.provenance import Actor
-from setpoint.store.contract import ANY, Closed, Item, Retention, TooEarly, Write
+from setpoint.store.contract import ANY, Closed, Event, Item, Retention, TooEarly, Write
 from setpoint.store.dump import BadSnapshot
 from setpoint.store.memory import KeptMemoryStore, MemoryStore
+from setpoint.store.memory.log_state import cost
 
 from .conftest import START
 
@@ -233,4 +234,19 @@ async def test_history_can_be_read_in_pages(count: int) -> None:
         seen.append(page[0].revision)
         before = page[0].revision
     assert seen == list(range(count, 0, -1))
+    await store.close()
+
+
+async def test_the_log_is_cut_to_the_permitted_size_and_no_further() -> None:
+    store = MemoryStore()
+    await store.commit("k", b"0000", ANY, ACTOR)
+    one = cost(Event((await store.log())[0], None))
+    await store.close()
+    store = MemoryStore(retention=Retention(size=40 * one))
+    kept = []
+    for n in range(200):
+        await store.commit("k", b"%04d" % n, ANY, ACTOR)
+        kept.append(await store.revision() - await store.oldest())
+    assert 40 in kept[100:]
+    assert min(kept[100:]) == 40
     await store.close()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from tests.flow.chain.worlds import World, settle, until
 
@@ -13,6 +14,7 @@ from setpoint.controller.controller import Controller
 from setpoint.controller.manager import Manager
 from setpoint.controller.request import Request
 from setpoint.flow.chain import Chain, EachKind, Gone, HandlerContext
+from setpoint.flow.chain.each_kind import UNKNOWN_SECONDS
 from setpoint.objects.gvk import GroupVersionKind
 from setpoint.objects.tree import Object
 
@@ -171,6 +173,37 @@ async def test_looking_for_kinds_is_tried_again_until_it_succeeds(world: World) 
         # No definition changes any more, and yet it is found.
         flaky.failing = False
         await until(lambda: [kind.kind for kind in each.kinds] == ["Apple"])
+
+
+class Silent(Flaky):
+    """A transport whose discovery shows a group without the resources of a server that does not respond."""
+
+    async def send(self, call: Call) -> Answer:
+        answer = await self._inner.send(call)
+        if self.failing and call.path == "/apis":
+            found = msgspec.json.decode(answer.body)
+            for group in found["items"]:
+                if group["metadata"]["name"] == "example.com":
+                    group["versions"] = [{**version, "resources": []} for version in group["versions"]]
+            answer = answer._replace(body=msgspec.json.encode(found))
+        return answer
+
+
+@pytest.mark.feature("E21", "G23")
+async def test_kinds_of_a_group_that_does_not_respond_are_kept_and_read_again(world: World) -> None:
+    silent = Silent(world.client)
+    client = Client(silent, clock=world.client.clock)
+    await install(world.client, "Apple")
+    async with Manager(client, graceful=0, preflight=False) as manager:
+        each = EachKind(manager, following([]), match=is_ours, debounce=0.001)
+        manager.add(each)
+        await until(lambda: bool(each.kinds))
+        await settle(each)
+        assert each.runs[-1].requeue_after is None
+        silent.failing = True
+        each.refresh()
+        await until(lambda: each.runs[-1].requeue_after == UNKNOWN_SECONDS)
+        assert [kind.kind for kind in each.kinds] == ["Apple"]
 
 
 @pytest.mark.feature("E21")

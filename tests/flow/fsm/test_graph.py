@@ -93,6 +93,30 @@ def test_the_command_writes_a_picture_in_which_no_boxes_overlap(tmp_path: Path) 
     assert {"CredentialsIssued", "ChildrenReady", "ready", "gone"} <= texts
 
 
+def test_each_arrow_leads_from_the_bottom_of_a_box_to_the_top_of_another() -> None:
+    tree = ElementTree.fromstring(svg([("Bucket", bucket_fsm.graph())]))
+    tops, bottoms = set(), set()
+    for box in tree.iter(_name("rect")):
+        x, y, width, height = (float(box.attrib[name]) for name in ("x", "y", "width", "height"))
+        tops.add((x + width / 2, y))
+        bottoms.add((x + width / 2, y + height))
+    for end in tree.iter(_name("ellipse")):
+        x, y, radius = (float(end.attrib[name]) for name in ("cx", "cy", "ry"))
+        tops.add((x, y - radius))
+    paths = [
+        re.findall(r"[-0-9.]+", each.attrib["d"]) for each in tree.iter(_name("path")) if "marker-end" in each.attrib
+    ]
+    assert len(paths) == 7
+    for path in paths:
+        first, last = tuple(map(float, path[:2])), tuple(map(float, path[-2:]))
+        assert _is_near(first, bottoms)
+        assert _is_near(last, tops)
+
+
+def _is_near(point: tuple[float, ...], others: set[tuple[float, float]]) -> bool:
+    return any(point == pytest.approx(other, abs=0.01) for other in others)
+
+
 def _name(tag: str) -> str:
     return f"{{http://www.w3.org/2000/svg}}{tag}"
 

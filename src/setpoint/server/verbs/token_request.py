@@ -61,7 +61,6 @@ async def issue_token(context: Context, resource: Resource) -> Response:
         jti=context.services.ids.uid(),
         bound=bound,
     )
-    spec.setdefault("boundObjectRef", None)
     ends = now.replace(microsecond=0).timestamp() + wanted
     tree["status"] = {"token": token, "expirationTimestamp": format_time(now.fromtimestamp(ends, now.tzinfo))}
     body = requests.encoding.render(requests.encoding.encode(tree), 0)
