@@ -70,12 +70,14 @@ async def test_the_reached_revision_is_that_of_the_slowest_namespace() -> None:
         assert feed.has_reached(revision, "unknown"), "no part can lag behind"
 
 
-async def test_a_list_without_a_revision_resets_readers_of_any_revision(world: World) -> None:
+async def test_a_list_without_a_revision_resets_readers_of_any_revision(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A list without a comparable revision may be older than the known state, even if that is the first one."""
     informer = await world.followed()
     [part] = informer.feed._parts.values()
     resets: list[str] = []
-    informer.reset = resets.append  # type: ignore[method-assign]
+    monkeypatch.setattr(informer, "reset", resets.append)
     for version, found in ((1, "1"), (1, "2"), (0, "")):
         part.version = version
         part.replace([], found)
