@@ -30,7 +30,8 @@ from setpoint.server.request.write_options import WriteOptions, truth
 from setpoint.server.verbs.create_only import admitted, posted_resource, read_posted
 from setpoint.server.verbs.delete import check_preconditions, delete_object
 from setpoint.server.verbs.get import read
-from setpoint.server.verbs.write_path import update_object, upstream_key
+from setpoint.server.verbs.stored_object import upstream_key
+from setpoint.server.verbs.write_path import update_object
 from setpoint.store.contract import ExpectationFailed
 
 _BINDING, _EVICTION = GroupVersionKind("", "v1", "Binding"), GroupVersionKind("policy", "v1", "Eviction")

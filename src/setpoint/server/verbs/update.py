@@ -10,7 +10,8 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.list_options import parse_revision
 from setpoint.server.request.write_options import write_options
-from setpoint.server.verbs.write_path import Written, create_object, refuse_name, update_object, upstream_key
+from setpoint.server.verbs.stored_object import upstream_key
+from setpoint.server.verbs.write_path import Written, create_object, refuse_name, update_object
 
 
 async def update(context: Context, resource: Resource) -> Response:

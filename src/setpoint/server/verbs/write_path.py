@@ -14,10 +14,10 @@ from setpoint.merge.updater import same_version
 from setpoint.objects import meta, metavalidation, owners
 from setpoint.objects.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from setpoint.objects.field import FieldError, declared_last, invalid, without_repeats
-from setpoint.objects.gotext import parse_uint, quote
+from setpoint.objects.gotext import parse_uint
 from setpoint.objects.gvk import GroupKind, GroupResource
 from setpoint.objects.times import format_time
-from setpoint.objects.tree import Object, copy
+from setpoint.objects.tree import Object
 from setpoint.schema.validation import Verdict
 from setpoint.schema.work_limits import Lengthy
 from setpoint.server.access.authorization.attributes import authorize_creation
@@ -29,25 +29,19 @@ from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
 from setpoint.server.verbs.sent_object import as_sent, sets_self_link
+from setpoint.server.verbs.stored_object import (
+    check_preconditions,
+    is_finished,
+    prepare_for_update,
+    restore_field,
+)
 from setpoint.store.contract import ABSENT, ExpectationFailed, Item, Write
 
 # The number of attempts with generated names, and of attempts of a patch after conflicts.
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5
 _MANY_ATTEMPTS = 100
-# The metadata that an update of the status of a built-in kind restores.
-_METADATA_OF_STATUS = ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences")
 _NAMESPACES = GroupResource("", "namespaces")
-
-# The parts of the keys of kube-apiserver that differ from the names of the resources, which errors show.
-_PREFIXES = {
-    GroupResource("", "replicationcontrollers"): "controllers",
-    GroupResource("", "endpoints"): "services/endpoints",
-    GroupResource("", "nodes"): "minions",
-    GroupResource("", "services"): "services/specs",
-    GroupResource("networking.k8s.io", "ingresses"): "ingress",
-}
-_GROUPED = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 T = TypeVar("T")
 Transform = Callable[[Object], Object]
@@ -274,7 +268,7 @@ def _prepare_for_create(resource: Resource, tree: Object) -> None:
     strategy = resource.strategy
     if "status" in resource.subresources and not strategy.creates_with_status:
         for name in strategy.status_fields:
-            _restore(tree, resource.empty, name)
+            restore_field(tree, resource.empty, name)
     if strategy.keeps_generation:
         tree["metadata"]["generation"] = 1
     if strategy.pod_spec:
@@ -418,12 +412,12 @@ async def update_object(
                         raise
             is_long = context.is_expensive(len(item.value), resource)
             old, new = await _transformed(context, resource, item, transform, is_long)
-            _check_preconditions(
+            check_preconditions(
                 resource, name, key, new, item, old, check_uid=uid_is_precondition, dry_run=options.dry_run
             )
             new = await _changed(context, resource, name, new, old, options, subresource, managed, lens, is_long)
             value: bytes | None = None
-            if not _is_finished(resource, new, old):
+            if not is_finished(resource, new, old):
                 value, _held = await _encoded(context, resource, new, is_long)
             if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
@@ -462,36 +456,6 @@ async def _transformed(
     if resource.fetch is None:
         return await _run(context, is_long, lambda: (resource.item(item), transform(resource.item(item))))
     return await resource.converting(lambda: (resource.item(item), transform(resource.item(item))))
-
-
-def _check_preconditions(
-    resource: Resource, name: str, key: str, new: Object, item: Item, old: Object, *, check_uid: bool, dry_run: bool
-) -> None:
-    metadata, stored = new["metadata"], old["metadata"]
-    uid = metadata.get("uid")
-    if check_uid and uid and uid != stored.get("uid"):
-        where = upstream_key(resource, key, dry_run=dry_run)
-        raise Conflict.precondition(resource.group_resource, name, key=where, wanted=uid, found=stored.get("uid", ""))
-    wanted = metadata.get("resourceVersion", "")
-    if wanted in ("", "0"):
-        strategy = resource.strategy
-        if not strategy.allows_unconditional_update and resource.version not in strategy.unconditional_versions:
-            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise Invalid.of(GroupKind(resource.group, resource.resource), name, [error])
-    elif wanted != str(item.revision):
-        if not wanted.isascii() or not wanted.isdigit() or int(wanted) >= 1 << 64:
-            why = "value out of range" if wanted.isascii() and wanted.isdigit() else "invalid syntax"
-            raise BadRequest(f"strconv.ParseUint: parsing {quote(wanted)}: {why}")
-        if int(wanted) != item.revision:
-            raise Conflict.modified(resource.group_resource, name)
-    metadata["resourceVersion"] = stored["resourceVersion"]
-
-
-def upstream_key(resource: Resource, key: str, *, dry_run: bool) -> str:
-    """Returns the key in the form of kube-apiserver's etcd keys, which lack the first part in a dry run."""
-    plural = _PREFIXES.get(resource.group_resource, resource.resource)
-    group = f"{resource.group}/" if resource.is_custom or resource.group in _GROUPED else ""
-    return f"{'' if dry_run else '/registry'}/{group}{plural}/{key.removeprefix(resource.storage.prefix)}"
 
 
 async def _changed(
@@ -540,47 +504,6 @@ async def _changed(
     restored = await _run(context, is_long, partial(restore_times, old, new))
     # kube-apiserver stores no selfLink, but compares the objects with it.
     return restored if restored is new or not sets_self_link(context) else new
-
-
-def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str) -> None:
-    """Restores the fields that this endpoint may not change, and increments the generation if needed."""
-    strategy, stored = resource.strategy, old["metadata"]
-    meta.restore_system_fields(new["metadata"], stored)
-    if "status" in resource.subresources:
-        if subresource in strategy.status_endpoints:
-            _keep_all_but_status(resource, new, old)
-        else:
-            for field in strategy.status_fields:
-                _restore(new, old, field)
-    if strategy.pod_spec:
-        drop_disabled_pod_fields(new, old, strategy.pod_spec)
-    strategy.prepare_for_update(new, old, subresource)
-    resource.shape.normalize_stored(new)
-    counts = strategy.keeps_generation and subresource not in strategy.status_endpoints
-    if counts and strategy.bumps_generation(new, old):
-        new["metadata"]["generation"] = stored.get("generation", 0) + 1
-
-
-def _keep_all_but_status(resource: Resource, new: Object, old: Object) -> None:
-    strategy = resource.strategy
-    for field in {*new, *old}:
-        if field not in strategy.status_fields and field not in ("metadata", "apiVersion", "kind"):
-            _restore(new, old, field)
-    if not strategy.status_writes_metadata:
-        if resource.is_custom:
-            entries = new["metadata"].get("managedFields")
-            new["metadata"] = {**old["metadata"]}
-            meta.put(new["metadata"], "managedFields", entries)
-        else:
-            for field in _METADATA_OF_STATUS:
-                meta.put(new["metadata"], field, copy(old["metadata"].get(field)))
-
-
-def _restore(new: Object, old: Object, field: str) -> None:
-    if field in old:
-        new[field] = copy(old[field])
-    else:
-        new.pop(field, None)
 
 
 def _check_changed(
@@ -638,17 +561,6 @@ def _metadata_errors(resource: Resource, new: Object, old: Object, subresource: 
             return names + found
         return found + strategy.changes_before_name(new, old) + names
     return found
-
-
-def _is_finished(resource: Resource, new: Object, old: Object) -> bool:
-    """Returns True if an update removed the last finalizer of an object marked for deletion."""
-    metadata, stored = new["metadata"], old["metadata"]
-    return (
-        "deletionTimestamp" in stored
-        and not metadata.get("finalizers")
-        and not stored.get("deletionGracePeriodSeconds")
-        and not resource.strategy.own_finalizers(new)
-    )
 
 
 def _is_revision(text: str) -> bool:
