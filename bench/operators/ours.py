@@ -5,7 +5,7 @@ import sys
 import setpoint as sp
 from bench.operators.tank import Tank, TankStatus
 from setpoint.api.core.v1 import ConfigMap
-from setpoint.controller.manager import run
+from setpoint.controller.program import run
 from setpoint.schema.types import ObjectMeta
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from setpoint.controller.declare import controller
     from setpoint.controller.handler import mapped
     from setpoint.controller.leader import LeaderElection
-    from setpoint.controller.manager import Manager, run
+    from setpoint.controller.manager import Manager
+    from setpoint.controller.program import run
     from setpoint.controller.related_sources import Everyone, UsedBy
     from setpoint.controller.request import Request, Requeue, Result, TerminalError
     from setpoint.controller.sync_context import SyncContext
@@ -173,7 +174,7 @@ _HOMES = {
     "load_yaml": "setpoint.client.manifests",
     "mapped": "setpoint.controller.handler",
     "parse_yaml": "setpoint.client.manifests",
-    "run": "setpoint.controller.manager",
+    "run": "setpoint.controller.program",
     "status_of": "setpoint.flow.generate",
     "summarize": "setpoint.flow.summary.summary",
     "validate": "setpoint.controller.webhook",

@@ -13,12 +13,9 @@ failure: the controllers stop, and the replica stands by.
 """
 
 import asyncio
-import gc
 import logging
 import os
-import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from setpoint.cache.cache import Cache
 from setpoint.client.client import Client
-from setpoint.client.loop import loop_factory
 from setpoint.client.mapper import NoMatch
 from setpoint.client.transport import TransportError
 from setpoint.controller.controller import Controller
@@ -497,45 +493,3 @@ class _Countdown:
     @property
     def seconds(self) -> float | None:
         return None if self._until is None else max(self._until - self._clock.monotonic(), 0.0)
-
-
-def run(*controllers: object, client: Client | None = None, **options: Any) -> None:
-    """Runs controllers until SIGINT or SIGTERM. `options` are those of `Manager`.
-
-    Without a client, connects to the cluster of KUBECONFIG, of the pod, or of `~/.kube/config`.
-
-        run(website, leader_election="websites", metrics=":8080", health=":8081")
-    """
-
-    async def main() -> None:
-        async with client or Client.connect() as connected:
-            # Excludes loaded modules from garbage collection.
-            gc.freeze()
-            await run_until_signal(Manager(connected, controllers=controllers, **options))
-
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main())
-
-
-async def run_until_signal(manager: Manager) -> None:
-    """Runs a manager until SIGINT or SIGTERM and stops it cleanly; a second signal cancels it at once."""
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    running = asyncio.ensure_future(manager.run(stop))
-
-    def on_signal() -> None:
-        if stop.is_set():
-            _log.warning("second signal received: cancelling running reconciles")
-            running.cancel()
-        stop.set()
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for number in signals:
-        with suppress(NotImplementedError):  # not every platform has them
-            loop.add_signal_handler(number, on_signal)
-    try:
-        await running
-    finally:
-        for number in signals:
-            with suppress(NotImplementedError):
-                loop.remove_signal_handler(number)

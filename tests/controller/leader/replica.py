@@ -13,7 +13,8 @@ from setpoint.client.http.transport import HttpTransport
 from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.leader import LeaderElection
-from setpoint.controller.manager import Manager, run_until_signal
+from setpoint.controller.manager import Manager
+from setpoint.controller.program import run_until_signal
 from setpoint.controller.request import Request
 
 ELECTION = LeaderElection("replicas", "default", lease_seconds=2, renew_seconds=1.2, retry_seconds=0.2)

@@ -25,7 +25,8 @@ from setpoint.controller.context import Context
 from setpoint.controller.controller import Controller
 from setpoint.controller.declare import controller
 from setpoint.controller.leader import LeaderElection
-from setpoint.controller.manager import Manager, run_until_signal
+from setpoint.controller.manager import Manager
+from setpoint.controller.program import run_until_signal
 from setpoint.controller.request import Request
 from setpoint.plane import ControlPlane
 

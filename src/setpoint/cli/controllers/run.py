@@ -68,7 +68,8 @@ async def _run(
     import gc
 
     from setpoint.client.client import Client
-    from setpoint.controller.manager import Manager, run_until_signal
+    from setpoint.controller.manager import Manager
+    from setpoint.controller.program import run_until_signal
 
     connected = Client.from_kubeconfig(kubeconfig, context) if kubeconfig else Client.connect(context=context)
     async with connected as client:
