@@ -55,21 +55,10 @@ _log = logging.getLogger(__name__)
 
 
 class Manager:
-    """Runs controllers against one or several clusters.
+    """Runs controllers against one or several clusters. `docs/options.md` describes the options.
 
-    `leader_election` is the name of a lease, or its full configuration; without leader election this process is taken
-    to be the only replica. `metrics` and `health` are addresses (`:8080`); the same address for both makes one server.
-    `secure_metrics` serves the metrics with TLS and requires authorization. `webhooks` is the webhook server
-    (`controller.webhook`). `graceful` is the number of seconds for the shutdown: 0 does not wait, None waits without
-    limit. `clusters` are the clients of other clusters by name. `warm` fills the caches of controllers while their
-    replica stands by, so that a new leader starts at once. `tracing` creates spans of reconciles and requests: an
-    OpenTelemetry tracer, or True for the program's default tracer. `defaults` are settings (`concurrency`, `timeout`,
-    `limiter`, ...) of declared controllers for values that the declaration does not set. `preflight` logs missing RBAC
-    rules at the start, without delaying the start. `watchdog` logs the line of code that blocks the event loop; by
-    default outside pods, where programs are developed.
-
-        manager = Manager(client, controllers=[website], leader_election="websites", health=":8081")
-        await manager.run()
+    manager = Manager(client, controllers=[website], leader_election="websites", health=":8081")
+    await manager.run()
     """
 
     def __init__(
@@ -86,7 +75,7 @@ class Manager:
         secure_metrics: "bool | Certificates" = False,
         # The address of `/healthz` and `/readyz`; the same address as the metrics makes one server.
         health: str = "",
-        # The webhook server.
+        # The webhook server, a `WebhookServer`.
         webhooks: Runnable | None = None,
         # The seconds for reconciles to finish at the end: 0 does not wait, None waits without limit.
         graceful: float | None = GRACEFUL_SECONDS,
@@ -96,11 +85,13 @@ class Manager:
         warm: bool = False,
         # An OpenTelemetry tracer for reconciles and requests, or True for the program's default tracer.
         tracing: Tracer | bool = False,
-        # The settings of declared controllers for values that the declaration does not set.
+        # The settings (`concurrency`, `timeout`, `limiter`, ...) of declared controllers for values that the
+        # declaration does not set.
         defaults: Settings | None = None,
         # True logs missing RBAC rules at the start, without a delay of the start.
         preflight: bool = True,
-        # True names the line that blocks the event loop in the log. None: outside of pods only.
+        # True names the line that blocks the event loop in the log. None: outside of pods only, where programs are
+        # developed.
         watchdog: bool | None = None,
         # The source of IDs; a seeded one for reproducible tests.
         ids: Ids | None = None,

@@ -37,13 +37,15 @@ def generates(
     kinds: Sequence[Kind[Any] | Watch],
     # The type of the condition that reports the result; empty: only the log does.
     condition: str = "",
-    # The name of the controller and of its apply sets; by default that of the kind.
+    # The name of the controller and of its apply sets; by default that of the kind. Children belong to the set of that
+    # name: after a change of the name, the handler does not know its earlier children.
     name: str = "",
     # True permits children in other namespaces than the parent's.
     cross_namespace: bool = False,
     # True permits cluster-scoped children.
     cluster_scoped: bool = False,
-    # True sets owner references where permitted; otherwise the inventory deletes the children.
+    # True sets owner references where permitted. The children of a deleted parent that have none are deleted by means
+    # of the inventory.
     owner_references: bool = True,
     # The policy for objects that already exist.
     adopt: Adopt = Adopt.IF_UNMANAGED,
@@ -57,29 +59,17 @@ def generates(
     replace: Mapping[Kind[Any], Replace] | None = None,
     # Functions that change every child before the write.
     transforms: Sequence[Transform] = (),
-    # The namespace of the inventories; by default that of the parent. Required for cluster-scoped parents.
+    # The namespace of the inventories; by default that of the parent. Required for cluster-scoped parents, whose
+    # children without a namespace are created there, too.
     namespace: str = "",
-    # The finalizer that keeps a parent until its children are deleted; empty: none.
+    # The finalizer that keeps a parent until its children are deleted, in reverse order of their creation; empty: none.
     finalizer: str = "",
     **settings: Unpack[Settings],
 ) -> Callable[[FunctionOf[K]], GeneratingHandler]:
     """Makes a controller of a function that returns the children of an object.
 
-    * `kinds` are the permitted kinds of children: they are watched, and the RBAC rules are derived from them.
-    * `condition` is the type of the condition that reports the result; without one, only the log does.
-    * `name` is the name of the controller and of its apply sets, by default that of the kind. Children belong to the
-      set of that name: after a change of the name, the handler does not know its earlier children.
-    * `cross_namespace` permits children in other namespaces than the parent's, `cluster_scoped` cluster-scoped ones.
-    * `owner_references` are set where permitted; for children without them, the inventory is used to delete the
-      children of a deleted parent.
-    * `adopt` is the policy for objects that already exist, `prune` for children that are no longer returned (False:
-      never delete), `force` takes over fields from other managers, `ignore` leaves fields to others, `replace` is the
-      policy for changes of immutable fields, and `transforms` change every child before the write.
-    * `namespace` is the namespace of the inventories, by default that of the parent. Required for cluster-scoped
-      parents; their children without a namespace are created there, too.
-    * `finalizer` keeps a parent until its children are deleted, in reverse order of their creation.
-
-    The other settings are those of every controller. Raises TypeError and ValueError for invalid options.
+    `docs/options.md` describes the options; the other settings are those of every controller. Raises TypeError and
+    ValueError for invalid options.
 
         @generates(App, kinds=[Deployment], condition="Deployed")
         def render(app: App, status: AppStatus) -> Iterator[Resource]:
