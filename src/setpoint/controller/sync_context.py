@@ -48,29 +48,12 @@ class SyncContext(StatusReporter[K_co]):
         self._ctx = ctx
         self._call = call
         self._clients: dict[str, SyncReconcileClient] = {}
-
-    @property
-    def request(self) -> Request:
-        return self._ctx.request
-
-    @property
-    def id(self) -> str:
-        """The ID of this reconcile, as in logs and in the causes of its writes."""
-        return self._ctx.id
-
-    @property
-    def why(self) -> tuple[Trigger, ...]:
-        """The triggers of this reconcile."""
-        return self._ctx.why
-
-    @property
-    def attempt(self) -> int:
-        """The number of failed attempts since the last success; 0 for the first attempt."""
-        return self._ctx.attempt
-
-    @property
-    def clock(self) -> Clock:
-        return self._ctx.clock
+        # As in `Context`.
+        self.request: Request = ctx.request
+        self.id: str = ctx.id
+        self.why: tuple[Trigger, ...] = ctx.why
+        self.attempt: int = ctx.attempt
+        self.clock: Clock = ctx.clock
 
     @property
     def seconds_left(self) -> float | None:
