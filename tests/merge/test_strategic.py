@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setpoint.merge import strategic
-from setpoint.merge.failure import PatchConflictError
+from setpoint.merge.failure import BadPatch, PatchConflictError
 from setpoint.merge.strategic import PatchSchema, PatchSchemas
 from setpoint.objects.errors import APIError, BadRequest
 from setpoint.objects.gvk import GroupVersionKind
@@ -251,3 +251,9 @@ def test_after_a_three_way_patch_there_is_nothing_left_to_carry_over(
     again = strategic.three_way(modified, modified, patched, POD)
     assert exactly(strategic.merge(patched, again, POD)) == exactly(patched)
     assert exactly([original, modified, current]) == before
+
+
+def test_the_text_of_an_invalid_patch_names_its_field() -> None:
+    error = BadPatch("expected a list").within("[1]").within("containers").within("spec")
+    assert str(error) == error.message == "spec.containers[1]: expected a list"
+    assert [(cause.message, cause.field) for cause in error.causes] == [("expected a list", "spec.containers[1]")]
