@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.flow.apply_set.sets import MANAGER, world
 
 from setpoint.client.client import Client
-from setpoint.flow.diff import changes, contains, is_applied
+from setpoint.flow.diff import FieldChange, changes, contains, is_applied
 from setpoint.objects.frozen import FrozenDict
 from setpoint.objects.tree import Object
 from setpoint.schema.types.frozen import freeze
@@ -101,3 +101,23 @@ def test_a_map_may_have_more_and_a_list_not() -> None:
     assert not contains({"a": 1}, {"a": True})
     assert contains({"a": 1}, {"b": None})
     assert contains(FrozenDict(a=1), {"a": 1})
+
+
+def test_each_change_of_a_list_with_keys_is_told_once() -> None:
+    """Owned items are compared by key; other items are told if the list has none with their fields."""
+    fields: Object = {"f:spec": {"f:containers": {f'k:{{"name":"{name}"}}': {"f:image": {}} for name in ("a", "b")}}}
+    live: Object = {
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "web",
+            "managedFields": [{"manager": MANAGER, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}],
+        },
+        "spec": {"containers": [{"name": name, "image": f"{name}:1", "tty": True} for name in ("a", "b", "c")]},
+    }
+    wanted = [("a", "a:2"), ("c", "c:1"), ("d", "d:1")]
+    spec = {"containers": [{"name": name, "image": image} for name, image in wanted]}
+    assert changes({"metadata": {"name": "web"}, "spec": spec}, live, MANAGER) == [
+        FieldChange("/spec/containers/0/image", "a:1", "a:2"),
+        FieldChange("/spec/containers/1", {"name": "b", "image": "b:1", "tty": True}, None),
+        FieldChange("/spec/containers/-", None, {"name": "d", "image": "d:1"}),
+    ]

@@ -305,3 +305,21 @@ async def test_a_store_that_fails_is_no_fault_of_the_request(api: Api) -> None:
     await api.store.close()
     for answer in (await api("POST", CONFIG_MAPS, config_map()), await api("GET", f"{CONFIG_MAPS}/a")):
         assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
+
+
+async def test_an_applied_number_of_too_many_bits_is_cut_and_the_object_completed(api: Api) -> None:
+    """As in Go, where the conversion of the merged object to its type drops the higher bits."""
+    ports = [{"port": 80, "endPort": (1 << 32) + 90}]
+    config = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "a"},
+        "spec": {"ingress": [{"ports": ports}]},
+    }
+    found = await api.apply("/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/a", config)
+    assert found.status == 201
+    assert found.body["spec"] == {
+        "ingress": [{"ports": [{"port": 80, "endPort": 90, "protocol": "TCP"}]}],
+        "podSelector": {},
+        "policyTypes": ["Ingress"],
+    }
