@@ -51,6 +51,16 @@ def test_every_directory_that_is_made_is_for_our_own_user_alone_and_no_other_is_
         make_directory(there / "file" / "c")
 
 
+@pytest.mark.parametrize("below", ["", "sub", "sub/sub"])
+def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path, below: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    with pytest.raises(NotADirectoryError, match="Not a directory") as raised:
+        make_directory(file / below)
+    assert Path(raised.value.filename).is_relative_to(file)
+    assert file.read_text() == "content"
+
+
 async def test_a_file_that_others_can_read_is_repaired(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "store.db"
     await (await SqliteStore.open(path)).close()
