@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.flow.apply_set.sets import CONFIG_MAP, MANAGER, config_map, deployment, world
 
+from setpoint.client.mapper import NoMatch
 from setpoint.client.patches import merge
 from setpoint.flow.apply_set import ApplySet
 from setpoint.flow.marks import find_owner
@@ -45,6 +46,16 @@ async def test_a_new_process_sends_nothing_for_what_is_so_already(replicas: int)
         assert [step.action for step in plan.steps] == [Action.KEEP, Action.KEEP]
         assert plan.is_empty
         assert plan.render() == "nothing to do"
+
+
+async def test_an_object_of_a_kind_that_nobody_serves_or_installs_is_refused() -> None:
+    async with world() as it:
+        own = it.own().add({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
+        with pytest.raises(NoMatch, match="Widget"):
+            await own.plan()
+        with pytest.raises(NoMatch, match="Widget"):
+            await own.apply()
+        assert not it.requests.writes
 
 
 @pytest.mark.feature("E52")

@@ -221,8 +221,27 @@ async def test_a_controller_that_cannot_be_made_keeps_no_other_kind_from_its_own
         await install(world.client, kind)
     world.manager.add(each)
     await until(lambda: [kind.kind for kind in each.kinds] == ["Pear"])
+    await until(lambda: each.runs[-1].error is not None)
+    error = each.runs[-1].error
+    assert isinstance(error, RuntimeError)
+    assert str(error) == "not yet"
+    assert error.__notes__ == ["while starting the controller of example.com/v1, Kind=Apple"]
     broken = False
     await until(lambda: {kind.kind for kind in each.kinds} == {"Apple", "Pear"})
+
+
+async def test_failures_of_several_kinds_are_raised_together(world: World) -> None:
+    def made(kind: GroupVersionKind) -> Chain[Object]:
+        raise RuntimeError(kind.kind)
+
+    each = EachKind(world.manager, made, match=is_ours, debounce=0.001)
+    for kind in ("Apple", "Pear"):
+        await install(world.client, kind)
+    world.manager.add(each)
+    await until(lambda: bool(each.runs) and each.runs[-1].error is not None)
+    error = each.runs[-1].error
+    assert isinstance(error, ExceptionGroup)
+    assert sorted(map(str, error.exceptions)) == ["Apple", "Pear"]
 
 
 @pytest.mark.feature("E21", "E17")
