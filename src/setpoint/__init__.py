@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from setpoint.client.sync import SyncClient
     from setpoint.controller.context import Context
     from setpoint.controller.controller import Controller
+    from setpoint.controller.daemon import DaemonContext, SyncDaemonContext, daemon, timer
     from setpoint.controller.declare import controller
     from setpoint.controller.handler import mapped
     from setpoint.controller.leader import LeaderElection
@@ -65,6 +66,7 @@ __all__ = [
     "Context",
     "ControlPlane",
     "Controller",
+    "DaemonContext",
     "Denied",
     "Done",
     "EachKind",
@@ -92,6 +94,7 @@ __all__ = [
     "Stream",
     "SyncClient",
     "SyncContext",
+    "SyncDaemonContext",
     "SyncHandlerContext",
     "TerminalError",
     "UsedBy",
@@ -103,6 +106,7 @@ __all__ = [
     "controller",
     "convert",
     "crd_of",
+    "daemon",
     "default",
     "dump_yaml",
     "generates",
@@ -116,6 +120,7 @@ __all__ = [
     "run",
     "status_of",
     "summarize",
+    "timer",
     "validate",
 ]
 
@@ -134,6 +139,7 @@ _HOMES = {
     "Context": "setpoint.controller.context",
     "ControlPlane": "setpoint.plane",
     "Controller": "setpoint.controller.controller",
+    "DaemonContext": "setpoint.controller.daemon",
     "Denied": "setpoint.controller.webhook",
     "Done": "setpoint.flow.fsm",
     "EachKind": "setpoint.flow.chain",
@@ -157,6 +163,7 @@ _HOMES = {
     "Stream": "setpoint.controller.timers",
     "SyncClient": "setpoint.client.sync",
     "SyncContext": "setpoint.controller.sync_context",
+    "SyncDaemonContext": "setpoint.controller.daemon",
     "SyncHandlerContext": "setpoint.flow.chain",
     "TerminalError": "setpoint.controller.request",
     "UsedBy": "setpoint.controller.related_sources",
@@ -165,6 +172,7 @@ _HOMES = {
     "WebhookServer": "setpoint.controller.webhook",
     "child": "setpoint.flow.generate",
     "convert": "setpoint.controller.webhook",
+    "daemon": "setpoint.controller.daemon",
     "default": "setpoint.controller.webhook",
     "dump_yaml": "setpoint.client.manifests",
     "generates": "setpoint.flow.generate",
@@ -177,6 +185,7 @@ _HOMES = {
     "run": "setpoint.controller.program",
     "status_of": "setpoint.flow.generate",
     "summarize": "setpoint.flow.summary.summary",
+    "timer": "setpoint.controller.daemon",
     "validate": "setpoint.controller.webhook",
 }
 

@@ -260,7 +260,7 @@ class Context(StatusReporter[K_co]):
             self._require_status()
             if found is None:
                 found = await self.client.get(self._primary, self.request.name, self.request.namespace)
-            self.reported = StatusReport(_reported(found), self.clock, _status_class(self._primary))
+            self.reported = self.report_of(found)
         return self.reported.view
 
     def status_report(self) -> StatusReport:
@@ -271,8 +271,12 @@ class Context(StatusReporter[K_co]):
             found = self._controller.primary_object(self.request)
             if found is None:
                 raise LookupError(f"{self.request} is deleted, or not in the cache yet: use `await ctx.load_status()`")
-            self.reported = StatusReport(_reported(found), self.clock, _status_class(self._primary))
+            self.reported = self.report_of(found)
         return self.reported
+
+    def report_of(self, found: AnyObject) -> StatusReport:
+        """Returns a report that begins with the status of an object."""
+        return StatusReport(_reported(found), self.clock, _status_class(self._primary))
 
     def _require_status(self) -> None:
         if not remedies.has_status(self._primary):
@@ -299,14 +303,14 @@ class Context(StatusReporter[K_co]):
         present = finalizer in meta.finalizers(tree)
         if not meta.is_being_deleted(tree):
             if not present:
-                await self._put_finalizers(tree, [*meta.finalizers(tree), finalizer])
+                await self.write_finalizers(tree, [*meta.finalizers(tree), finalizer])
             return False
         if present:
             await clean_up()
-            await self._put_finalizers(tree, [item for item in meta.finalizers(tree) if item != finalizer])
+            await self.write_finalizers(tree, [item for item in meta.finalizers(tree) if item != finalizer])
         return True
 
-    async def _put_finalizers(self, tree: Object, finalizers: list[str]) -> None:
+    async def write_finalizers(self, tree: Object, finalizers: list[str]) -> None:
         """Writes the list of finalizers, if the object is unchanged since the read."""
         change = {"metadata": {"resourceVersion": meta.resource_version(tree), "finalizers": finalizers or None}}
         try:
@@ -319,7 +323,7 @@ class Context(StatusReporter[K_co]):
         # The status is written on top of this change, without a conflict.
         if self.reported is not None:
             self.reported.update_version(found)
-        else:
+        elif remedies.has_status(self._primary):
             await self.load_status(found)
 
     # Called when the status is written.

@@ -41,6 +41,8 @@ class Declaration(NamedTuple):
     name: str
     kind: Kind[Any] | Watch | None
     settings: Settings
+    # Creates the controller; None: a plain one.
+    make: Callable[..., Controller] | None = None
 
 
 class Reconciler(Protocol):
@@ -55,10 +57,17 @@ ReconcilerClass = TypeVar("ReconcilerClass", bound=type[Reconciler])
 class ControllerDecorator(Generic[K_co]):
     """The decorator for a function, or a class with a method `reconcile`, that reconciles objects of a kind."""
 
-    def __init__(self, kind: Kind[Any] | Watch | None, name: str, settings: Settings) -> None:
+    def __init__(
+        self,
+        kind: Kind[Any] | Watch | None,
+        name: str,
+        settings: Settings,
+        make: Callable[..., Controller] | None = None,
+    ) -> None:
         self._kind = kind
         self._name = name
         self._settings = settings
+        self._make = make
 
     @overload
     def __call__(self, target: ReconcilerClass, /) -> ReconcilerClass: ...
@@ -77,7 +86,7 @@ class ControllerDecorator(Generic[K_co]):
             raise TypeError(f"{target.__name__} has no method `reconcile(self, ctx, request)`")
         called = kind_of(kind.kind if isinstance(kind, Watch) else kind).gvk.kind if kind is not None else ""
         name = self._name or called.lower() or target.__name__.lower()
-        setattr(target, _ATTRIBUTE, Declaration(name, kind, self._settings))
+        declare(target, Declaration(name, kind, self._settings, self._make))
         return target
 
 
@@ -100,6 +109,11 @@ def controller(
     async def website(ctx: Context[Website], request: Request) -> Result | None: ...
     """
     return ControllerDecorator(kind, name, settings)
+
+
+def declare(target: object, declaration: Declaration) -> None:
+    """Attaches a declaration to a function or a class."""
+    setattr(target, _ATTRIBUTE, declaration)
 
 
 def declaration_of(target: object) -> Declaration | None:
@@ -133,7 +147,7 @@ def controller_of(
         target = target()
     reconcile: Any = getattr(target, "reconcile", target)
     settings: Settings = {**(defaults or {}), **declared.settings}
-    return Controller(
+    return (declared.make or Controller)(
         declared.name,
         reconcile,
         kind=declared.kind,

@@ -231,6 +231,11 @@ class ThreadPool:
         call = self._calls.get(task)
         return "" if call is None else _position(call)
 
+    @property
+    def is_full(self) -> bool:
+        """True if all threads are in use."""
+        return self._slots.locked()
+
     def begin_close(self) -> None:
         """Prepares the end: from now on, a second cancellation of a call abandons its function."""
         self._closing = True
