@@ -39,10 +39,15 @@ _RARELY = 1000
 
 
 class Offload:
-    """The threads of one server for long work, started on first use."""
+    """The threads of one server for long work, started on first use.
 
-    def __init__(self, clock: Clock) -> None:
+    `computes` is False for work that mostly waits: then the settings of the process stay as they are.
+    """
+
+    def __init__(self, clock: Clock, threads: int = _THREADS, *, computes: bool = True) -> None:
         self._inline = type(clock) is not SystemClock
+        self._most = threads
+        self._computes = computes
         # The settings of the process while no such work runs.
         self._usual_interval, self._usual_collection = sys.getswitchinterval(), gc.get_threshold()
         self._threads: ThreadPoolExecutor | None = None
@@ -57,7 +62,7 @@ class Offload:
         caller is cancelled."""
         if self._inline:
             return work()
-        if user in self._busy or len(self._busy) >= _THREADS:
+        if user in self._busy or len(self._busy) >= self._most:
             await self._wait_for_thread(user)
         else:
             self._assign(user)
@@ -71,14 +76,14 @@ class Offload:
                 return
 
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="setpoint-work")
+            self._threads = ThreadPoolExecutor(self._most, thread_name_prefix="setpoint-work")
         started = self._threads.submit(copy_context().run, work)
         started.add_done_callback(ended)
         return await asyncio.wrap_future(started)
 
     def _assign(self, user: str) -> None:
         """Assigns a thread to the user."""
-        if not self._busy:
+        if not self._busy and self._computes:
             turn, collection = sys.getswitchinterval(), gc.get_threshold()
             if collection[2] != _RARELY:  # else another server in the process has such work
                 self._usual_interval, self._usual_collection = turn, collection
@@ -101,7 +106,7 @@ class Offload:
         """Assigns free threads to waiting users, one each, in the order in which they began to wait."""
         self._busy.discard(user)
         for waiting in list(self._waiting):
-            if len(self._busy) >= _THREADS:
+            if len(self._busy) >= self._most:
                 break
             if waiting in self._busy:
                 continue
@@ -120,6 +125,8 @@ class Offload:
             self._as_usual()
 
     def _as_usual(self) -> None:
+        if not self._computes:
+            return
         sys.setswitchinterval(self._usual_interval)
         gc.set_threshold(*self._usual_collection)
 

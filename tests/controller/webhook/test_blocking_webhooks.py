@@ -93,6 +93,55 @@ async def test_in_virtual_time_a_def_webhook_runs_in_the_loop() -> None:
     assert at == [True]
 
 
+async def test_a_user_has_one_thread_at_a_time_for_def_webhooks_in_process() -> None:
+    running: dict[str, int] = {}
+    most: dict[str, int] = {}
+    lock, go = threading.Lock(), threading.Event()
+
+    @validate(Site)
+    def slow(found: Site) -> None:
+        user = found.spec.color
+        with lock:
+            running[user] = running.get(user, 0) + 1
+            most[user] = max(most.get(user, 0), running[user])
+        go.wait(60)
+        with lock:
+            running[user] -= 1
+
+    async with ControlPlane(system=False, admission=in_process([slow])) as plane:
+        admin = plane.client()
+        await admin.create(Site.crd())
+        users = ("ada", "grace", "joan")
+        clients = {user: plane.client(user=user, groups=["system:masters"]) for user in users}
+        created = [
+            asyncio.ensure_future(clients[user].create(site(f"{user}-{number}", color=user)))
+            for number in range(12)
+            for user in users
+        ]
+        await until(lambda: sorted(running) == sorted(users))
+        go.set()  # one user with many writes keeps no other user waiting
+        await asyncio.gather(*created)
+    assert most == dict.fromkeys(users, 1)
+    assert len(created) == 36
+
+
+async def test_a_def_webhook_may_cause_another_call_of_one() -> None:
+    """The outer function holds the thread of its user, and the inner one must not wait for that thread."""
+    loop = asyncio.get_running_loop()
+    seen = []
+
+    @validate(Site)
+    def nested(found: Site) -> None:
+        seen.append(found.metadata.name)
+        if found.spec.size:
+            child = site(f"{found.metadata.name}-child", size=found.spec.size - 1)
+            asyncio.run_coroutine_threadsafe(client.create(child), loop).result(60)
+
+    async with within([nested]) as client:
+        await client.create(site("a", size=2))
+        assert sorted(seen) == ["a", "a-child", "a-child-child"]
+
+
 async def test_a_def_webhook_that_returns_a_coroutine_is_told_to_be_async() -> None:
     async def later() -> None: ...
 

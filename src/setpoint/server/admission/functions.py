@@ -3,7 +3,7 @@
 A function takes an `AdmissionRequest` and returns an `AdmissionResponse`; the function may be `async`. Functions run
 together with the webhooks of the same phase, match by the same rules, receive copies of the objects, and produce the
 same messages, so a function behaves the same as behind a webhook URL. With `in_thread`, a function that may block runs
-in a thread, unless the clock is not the system clock.
+in a thread, one for each user at a time, unless the clock is not the system clock.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ import dataclasses
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar, copy_context
 from typing import TypeAlias
 
-from setpoint.objects.clock import SystemClock
 from setpoint.objects.errors import APIError, InternalError
 from setpoint.objects.tree import Object, copy
 from setpoint.server.admission import object_replacement
@@ -27,6 +27,9 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.request.context import Context
 
 Decide: TypeAlias = Callable[[AdmissionRequest], AdmissionResponse | Awaitable[AdmissionResponse]]
+
+# True in requests of functions that run in threads.
+_is_nested: ContextVar[bool] = ContextVar("is_nested", default=False)
 
 _log = logging.getLogger(__name__)
 
@@ -77,10 +80,7 @@ class AdmissionFunction(Plugin):
         try:
             # With copies, so that changes by the function have no effect, as with a webhook.
             shown = dataclasses.replace(request, object=copy(request.object), old_object=copy(request.old_object))
-            if self._in_thread and type(context.services.clock) is SystemClock:
-                answer = await asyncio.to_thread(self._decide, shown)
-            else:
-                answer = self._decide(shown)
+            answer = await self._decide_in_thread(context, shown) if self._in_thread else self._decide(shown)
             response = await answer if inspect.isawaitable(answer) else answer
         except APIError:
             raise
@@ -93,6 +93,19 @@ class AdmissionFunction(Plugin):
         if not response.allowed:
             raise refusal(self.name, response.status)
         return request, response
+
+    async def _decide_in_thread(
+        self, context: Context, request: AdmissionRequest
+    ) -> AdmissionResponse | Awaitable[AdmissionResponse]:
+        """Calls a function that may block: in a thread, one for each user at a time."""
+        if _is_nested.get():
+            # The outer function waits for this one, and holds the thread of the user.
+            return await asyncio.to_thread(self._decide, request)
+        inside = copy_context()
+        inside.run(_is_nested.set, True)
+        return await context.services.blocking_functions.run(
+            context.user.name, lambda: inside.run(self._decide, request)
+        )
 
 
 class ValidatingFunction(AdmissionFunction):

@@ -43,6 +43,8 @@ HISTORY_SECONDS = 300.0
 # The default lifetime of Events, as on kube-apiserver.
 EVENT_SECONDS = 3600.0
 # The right to state causes as facts. The right is cluster-wide, because a cause names objects of any namespace.
+# The number of concurrent admission functions that may block.
+FUNCTION_THREADS = 16
 _ASSERT = RequestInfo("assert", "", is_resource=True, group="setpoint.dev", version="v1", resource="causes")
 T = TypeVar("T")
 
@@ -98,11 +100,14 @@ class Services:
     views: Views = field(init=False, repr=False)
     # Runs long synchronous work in a thread.
     offload: Offload = field(init=False, repr=False)
+    # Runs admission functions that may block. They have threads of their own: a function may write a large object.
+    blocking_functions: Offload = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.components.setdefault("etcd-0", self.check_store)
         self.views = Views(self)
         self.offload = Offload(self.clock)
+        self.blocking_functions = Offload(self.clock, FUNCTION_THREADS, computes=False)
 
     def ttl(self, resource: Resource) -> float | None:
         """Returns the seconds after which the store removes an object; None if never."""
@@ -158,6 +163,7 @@ class Services:
         """Stops the background work of the server."""
         self.views.close()
         self.offload.close()
+        self.blocking_functions.close()
         if self.ledger is not None:
             self.ledger.close()
         if "webhooks" in self.__dict__:
