@@ -22,14 +22,30 @@ WRONG = {
         'expected "Callable[[Team, Any], Any]',
         'Parameter 1: type "Team" is incompatible with type "Site"',
     ),
+    "class_of_another_kind": (
+        'Argument 1 to "__call__" of "ControllerDecorator" has incompatible type "type[Teams]"; '
+        'expected "Callable[[Context[Team], Request]',
+        'No overloads for "__call__" match the provided arguments',
+    ),
     "class_without_reconcile": (
-        'Value of type variable "ReconcilerClass" of "__call__" of "ControllerDecorator" cannot be "type[Teams]"',
+        'Argument 1 to "__call__" of "ControllerDecorator" has incompatible type "type[Teams]"; '
+        'expected "Callable[[Context[Team], Request]',
         'No overloads for "__call__" match the provided arguments',
     ),
     "controller_of_another_kind": (
         'Argument 2 to "Controller" has incompatible type "Callable[[Context[Site], Request], '
         'Coroutine[Any, Any, None]]"; expected "Callable[[Context[Team], Request]',
         '"type[Team]" is not assignable to "type[Site]"',
+    ),
+    "daemon_of_another_kind": (
+        'Argument 1 to "__call__" of "DaemonDecorator" has incompatible type "Callable[[DaemonContext[Site], Request], '
+        'Coroutine[Any, Any, None]]"; expected "Callable[[DaemonContext[Team], Request]',
+        'Parameter 1: type "SyncDaemonContext[Team]" is incompatible with type "DaemonContext[Site]"',
+    ),
+    "def_method_of_another_kind": (
+        'Argument 1 to "__call__" of "ControllerDecorator" has incompatible type "type[Teams]"; '
+        'expected "Callable[[Context[Team], Request]',
+        'No overloads for "__call__" match the provided arguments',
     ),
     "def_reconcile_of_another_kind": (
         'incompatible type "Callable[[SyncContext[Site], Request], None]"; expected "Callable[[Context[Team], Request]',
@@ -78,6 +94,10 @@ WRONG = {
     "status_field_of_another_type": (
         'Incompatible types in assignment (expression has type "int", variable has type "str")',
         '"Literal[3]" is not assignable to "str"',
+    ),
+    "timer_of_another_kind": (
+        'incompatible type "Callable[[SyncContext[Site], Request], None]"; expected "Callable[[Context[Team], Request]',
+        'Parameter 1: type "SyncContext[Team]" is incompatible with type "SyncContext[Site]"',
     ),
     "unknown_field_in_a_list": (
         '"Site" has no attribute "replica"; maybe "replicas"?',

@@ -45,13 +45,24 @@ class Declaration(NamedTuple):
     make: Callable[..., Controller] | None = None
 
 
-class Reconciler(Protocol):
-    """A class with a method that reconciles."""
+# The class of a reconciler, and the kind of its objects.
+C = TypeVar("C")
+C_contra = TypeVar("C_contra", contravariant=True)
+K_contra = TypeVar("K_contra", contravariant=True)
 
-    def reconcile(self, ctx: Any, request: Request, /) -> Awaitable[Result | None] | Result | None: ...
+
+class ReconcilerClass(Protocol[C_contra, K_contra]):
+    """A class with a method `reconcile` for a kind. A class object has its methods with the instance as an argument."""
+
+    def reconcile(
+        self, instance: C_contra, ctx: Context[K_contra], request: Request, /
+    ) -> Awaitable[Result | None]: ...
 
 
-ReconcilerClass = TypeVar("ReconcilerClass", bound=type[Reconciler])
+class BlockingReconcilerClass(Protocol[C_contra, K_contra]):
+    """A class with a `def` method `reconcile` for a kind."""
+
+    def reconcile(self, instance: C_contra, ctx: SyncContext[K_contra], request: Request, /) -> Result | None: ...
 
 
 class ControllerDecorator(Generic[K_co]):
@@ -69,8 +80,11 @@ class ControllerDecorator(Generic[K_co]):
         self._settings = settings
         self._make = make
 
+    # Functions last: pyright explains why the last overload does not match.
     @overload
-    def __call__(self, target: ReconcilerClass, /) -> ReconcilerClass: ...
+    def __call__(self, target: ReconcilerClass[C, K_co], /) -> type[C]: ...
+    @overload
+    def __call__(self, target: BlockingReconcilerClass[C, K_co], /) -> type[C]: ...
     @overload
     def __call__(
         self, target: Callable[[Context[K_co], Request], AwaitableResult], /

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.testing.kinds import CONFIG_MAP, Widget, config_map, widget
@@ -601,7 +601,9 @@ async def test_a_kind_without_a_status_can_have_daemons_with_finalizers() -> Non
 
         await ctx.finalize("example.com/plain", clean_up)
 
-    async with testing.world(crds=[Plain], objects=[Plain(metadata=ObjectMeta(name="a", namespace="default"))]) as world:
+    async with testing.world(
+        crds=[Plain], objects=[Plain(metadata=ObjectMeta(name="a", namespace="default"))]
+    ) as world:
         manager = await world.run(patrol, plain)
         assert (await world.find(Plain, "a")).metadata.finalizers == [FINALIZER, "example.com/plain"]
         await world.client.delete(Plain, "a", "default")
@@ -631,7 +633,7 @@ async def test_a_finalizer_with_a_selection_at_the_server_is_refused(world: test
 
 async def test_a_class_is_no_daemon(world: testing.World) -> None:
     with pytest.raises(TypeError, match="a daemon is a function"):
-        daemon(Widget)(Patrol)  # type: ignore[call-overload]
+        cast(Any, daemon(Widget))(Patrol)
 
 
 async def test_blocked_def_daemons_do_not_stop_reconciles() -> None:
