@@ -2,15 +2,17 @@
 
 A controller that creates children may have lost track of earlier writes: the process died between a create and its
 status update, the cache does not show the child yet, or the response to a create was lost. Protection against creating
-a second child, from the strongest:
+a second child:
 
 * A name derived from the parent (`child_name`), with `apply` or `create`: the server itself refuses a second one
   (AlreadyExists), or applies the same again. This holds across restarts and among replicas.
 * Reads that show the controller's own writes (`ctx.client.get`, `ctx.client.list`): the cache waits for these writes,
   and after a write with an unknown outcome the client asks the server (`controller.expectations`). This holds while
   the process lives.
-* `generateName` relies on the second protection alone: use this for many similar children that are counted with
-  `ctx.client.list` before more are created, if one child too many does no harm.
+* `ctx.create_once(child, key)` for a child with `generateName`: the child is found again by its owner and its key, and
+  the server is asked before another one is created. This holds across restarts, and among replicas that elect a leader.
+* `generateName` without a key relies on the second protection alone: use this for many similar children that are
+  counted with `ctx.client.list` before more are created, if one child too many does no harm.
 """
 
 import hashlib

@@ -10,6 +10,7 @@ from setpoint.client.kinds import AnyObject, Kind, KindRef, Obj, R, metadata_of,
 from setpoint.client.patches import Patch, merge
 from setpoint.controller import remedies
 from setpoint.controller.child_apply import cluster_scoped_child
+from setpoint.controller.generated_child import create_once
 from setpoint.controller.read_tracker import Lookup, Lookups
 from setpoint.controller.reconcile_client import ReconcileClient
 from setpoint.controller.recording_client import RecordingClient
@@ -238,6 +239,18 @@ class Context(StatusReporter[K_co]):
             tree.setdefault("metadata", {}).setdefault("namespace", where.namespace)
         owners.set_controller(parent, tree)
         return cast(Obj, tree)
+
+    async def create_once(self, child: Obj, key: str) -> Obj:
+        """Returns the child of the reconciled object with a key, and creates the child if there is none.
+
+        For children with `generateName`. The child is found by its owner and its key, also by a process that was
+        started after the create. A child that is being deleted does not count. Raises the errors of `own`, and
+        ValueError for a child with a name or an empty key.
+
+            run = await ctx.create_once(Job(metadata=ObjectMeta(generate_name="run-"), spec=...), key=str(generation))
+            ctx.status.run = run.metadata.name
+        """
+        return await create_once(self, child, key)
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Runs a blocking function in a thread of the controller and returns its result; other reconciles continue.

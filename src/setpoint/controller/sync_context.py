@@ -144,6 +144,10 @@ class SyncContext(StatusReporter[K_co]):
         """Returns a copy of a child that is owned and controlled by the object to reconcile. See `Context.own`."""
         return self.in_loop_call(lambda: self._ctx.own(child))
 
+    def create_once(self, child: Obj, key: str) -> Obj:
+        """Returns the child with a key, and creates the child if there is none. See `Context.create_once`."""
+        return self.in_loop(self._ctx.create_once(child, key))
+
     # Status and finalizers
 
     def load_status(self, found: Any = None) -> Status:
