@@ -26,6 +26,7 @@ from setpoint.controller.watchdog import Watched
 from setpoint.flow.chain import chain_metrics
 from setpoint.flow.chain.handler import DELETE, REMOVE, ChainHandler, HandlerContext
 from setpoint.flow.chain.order import RegistrationError, before, ordered
+from setpoint.flow.chain.records import FIELD, check_records
 from setpoint.flow.chain.register import Registrar, Staged, check_finalizer, registration
 from setpoint.flow.chain.todo import AnyHandler, DeletedObject, Todo
 from setpoint.flow.chain.walk import ChainReconcile
@@ -44,8 +45,9 @@ class Chain(Controller, Registrar[Obj]):
     """The handlers of one kind, as a controller.
 
     `finalizer` is the default finalizer of `on_remove` handlers. `retired` are finalizers that are no longer in use:
-    the chain removes them from all objects. The other settings are those of a controller; backoff and timeout are set
-    per handler.
+    the chain removes them from all objects. `records` is the field of the status with the records of handlers that are
+    called once for each generation (`once=True`). The other settings are those of a controller; backoff and timeout are
+    set per handler.
 
         nodes = Chain(Node, finalizer="example.com/nodes")
 
@@ -61,6 +63,7 @@ class Chain(Controller, Registrar[Obj]):
         name: str = "",
         finalizer: str = "",
         retired: Sequence[str] = (),
+        records: str = FIELD,
         **settings: Unpack[Settings],
     ) -> None: ...
     @overload
@@ -71,6 +74,7 @@ class Chain(Controller, Registrar[Obj]):
         name: str = "",
         finalizer: str = "",
         retired: Sequence[str] = (),
+        records: str = FIELD,
         **settings: Unpack[Settings],
     ) -> None: ...
     def __init__(
@@ -80,6 +84,7 @@ class Chain(Controller, Registrar[Obj]):
         name: str = "",
         finalizer: str = "",
         retired: Sequence[str] = (),
+        records: str = FIELD,
         **settings: Unpack[Settings],
     ) -> None:
         """Creates the chain. Raises ValueError for invalid settings."""
@@ -87,6 +92,7 @@ class Chain(Controller, Registrar[Obj]):
             check_finalizer(each)
         self.finalizer = finalizer
         self.retired = frozenset(retired)
+        self.records = records
         # By name; and in call order, as an immutable tuple that is replaced on changes.
         self._handlers: dict[str, AnyHandler] = {}
         self.order: tuple[AnyHandler, ...] = ()
@@ -139,6 +145,8 @@ class Chain(Controller, Registrar[Obj]):
                 )
             every[handler.name] = handler
         for handler in handlers:
+            if handler.settings.once:
+                check_records(self.kind, self.records, handler.name)
             for other in handler.settings.after:
                 if other in every and (every[other].settings.event == DELETE) != (handler.settings.event == DELETE):
                     raise RegistrationError(

@@ -71,6 +71,8 @@ class Settings:
     deleting: bool = False
     # The finalizer of a removal handler; by default that of the chain.
     finalizer: str = ""
+    # True to call the handler once for each generation of an object: its success is recorded in the status.
+    once: bool = False
     # The field manager of applies; by default unique per handler, so that handlers do not remove each other's fields.
     field_manager: str = ""
 

@@ -59,13 +59,15 @@ class Registrar(ABC, Generic[Obj]):
         timeout: float | None = TIMEOUT_SECONDS,
         backoff: Callable[[], RateLimiter] = Exponential,
         deleting: bool = False,
+        once: bool = False,
         field_manager: str = "",
     ) -> "Callable[[OnChange[Obj]], ChainHandler[Obj]]":
         """Calls a function for every existing object, and on every change.
 
         The next handler gets the returned object; None passes the object unchanged. `after` names handlers that must
         succeed first: the function is not called for an object while one of them fails. With `deleting`, the function
-        is called for terminating objects, too.
+        is called for terminating objects, too. With `once`, the function is called once for each generation: its
+        success is recorded in the status, and holds for later processes.
 
             @nodes.on_change("label-zone", after=["cloud-init"], timeout=30)
             async def label_zone(ctx: HandlerContext, node: Node) -> Node | None: ...
@@ -76,6 +78,7 @@ class Registrar(ABC, Generic[Obj]):
             timeout=timeout,
             backoff=backoff,
             deleting=deleting,
+            once=once,
             field_manager=field_manager,
         )
         return lambda function: self._register(function, settings)
@@ -106,13 +109,15 @@ class Registrar(ABC, Generic[Obj]):
         after: Sequence[str] = (),
         timeout: float | None = TIMEOUT_SECONDS,
         backoff: Callable[[], RateLimiter] = Exponential,
+        once: bool = False,
         field_manager: str = "",
     ) -> "Callable[[OnChange[Obj]], ChainHandler[Obj]]":
         """Calls a function for every terminating object, which stays until the function succeeds.
 
         The finalizer is added to every object before any handler is called. Default is the finalizer of the chain; a
         finalizer is never derived from the handler's name, so that handlers can be renamed. The finalizer stays while
-        the function fails, raises `Requeue` or raises `Skip`.
+        the function fails, raises `Requeue` or raises `Skip`. With `once`, a function that has succeeded is not called
+        again while other handlers fail, also by later processes.
 
             @nodes.on_remove("release", finalizer="example.com/nodes")
             async def release(ctx: HandlerContext, node: Node) -> None: ...
@@ -131,6 +136,7 @@ class Registrar(ABC, Generic[Obj]):
             timeout=timeout,
             backoff=backoff,
             finalizer=finalizer,
+            once=once,
             field_manager=field_manager,
         )
         return lambda function: self._register(function, settings)

@@ -44,6 +44,8 @@ class Todo:
     deleted: list[DeletedObject] = field(default_factory=list)
     # The lookups of each handler.
     lookups: dict[AnyHandler, frozenset[Lookup]] = field(default_factory=dict)
+    # The generations that handlers have succeeded for, whose records could not be written.
+    unrecorded: dict[AnyHandler, int] = field(default_factory=dict)
     # The requested time for a call of all handlers.
     wanted: float = inf
     # The time before which no handler is called, because the object could not be read.
@@ -51,7 +53,7 @@ class Todo:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.due or self.failed or self.deleted or self.lookups) and self.wanted == inf
+        return not (self.due or self.failed or self.deleted or self.lookups or self.unrecorded) and self.wanted == inf
 
     def put(self, handler: AnyHandler, when: float, *, followed: bool = True) -> None:
         """Schedules a handler, or keeps an earlier time."""
@@ -81,6 +83,7 @@ class Todo:
         self.due.pop(handler, None)
         self.failed.discard(handler)
         self.lookups.pop(handler, None)
+        self.unrecorded.pop(handler, None)
         for departed in self.deleted:
             departed.waiting.discard(handler)
         self.deleted = [departed for departed in self.deleted if departed.waiting]

@@ -31,6 +31,7 @@ from setpoint.flow.chain.handler import (
     Skip,
     SyncHandlerContext,
 )
+from setpoint.flow.chain.records import check_written, generation_of, put_record, recorded_generation
 from setpoint.flow.chain.todo import AnyHandler, Due, Todo
 from setpoint.objects.errors import ApplyConflict, Conflict, NotFound
 from setpoint.schema.types.frozen import freeze
@@ -47,6 +48,8 @@ class _CallOutcome(NamedTuple):
     # The returned object, if any, and whether the handler wrote the given object.
     returned: Any = None
     has_writes: bool = False
+    # True if the handler returned without a requeue.
+    has_succeeded: bool = False
 
 
 class WalkedChain(ContextHost, Protocol):
@@ -54,6 +57,7 @@ class WalkedChain(ContextHost, Protocol):
 
     order: tuple[AnyHandler, ...]
     retired: frozenset[str]
+    records: str
     kind: KindRef
     reading: Exponential
     queue: Queue[Request]
@@ -199,7 +203,7 @@ class ChainReconcile:
                 continue
             if not self._is_next(handler):
                 continue
-            called = await self._call(handler, obj)
+            called = await (self._call_once(handler, obj) if settings.once else self._call(handler, obj))
             if called.returned is not None:
                 obj = called.returned
             elif called.has_writes:
@@ -209,6 +213,54 @@ class ChainReconcile:
             if obj is None:
                 return None
         return obj
+
+    async def _call_once(self, handler: AnyHandler, obj: Any) -> _CallOutcome:
+        """Calls a handler unless it has succeeded for the generation of the object, and records its success."""
+        todo, field, name = self._todo, self._chain.records, handler.name
+        try:
+            generation = generation_of(obj, name)
+            if await self._has_succeeded(handler, obj, generation):
+                todo.due.pop(handler, None)
+                todo.failed.discard(handler)
+                # The former process may have ended before it reported the generation.
+                await self._ctx.load_status(obj)
+                return _CallOutcome(True)
+            called = _CallOutcome(True)
+            if todo.unrecorded.get(handler) != generation:
+                called = await self._call(handler, obj)
+                if not called.has_succeeded:
+                    return called
+                todo.unrecorded[handler] = generation
+            await put_record(self._ctx, field, name, generation)
+            await self._chain.report(self._ctx, final=False)
+            self._ctx.discard_status()
+            await check_written(self._ctx, field, name, generation)
+        except TerminalError as error:
+            todo.due.pop(handler, None)
+            todo.failed.add(handler)
+            self._errors.append(error)
+            return _CallOutcome(False)
+        except Exception:
+            todo.put(handler, self._now)  # the record is written again, without a call
+            raise
+        todo.unrecorded.pop(handler, None)
+        todo.due.pop(handler, None)
+        # The write of the record is one of the object.
+        return called._replace(has_writes=True)
+
+    async def _has_succeeded(self, handler: AnyHandler, obj: Any, generation: int) -> bool:
+        """Returns True if a record shows that a handler has succeeded. Asks the server if the cache has no record: after
+        a restart, the cache may be older than the last write of the former process."""
+        field, name = self._chain.records, handler.name
+        if recorded_generation(obj, field, name) >= generation:
+            return True
+        if handler in self._todo.unrecorded:
+            return False
+        try:
+            live = await self._ctx.api.get(self._chain.kind, self._request.name, self._request.namespace)
+        except NotFound:
+            return True  # deleted meanwhile
+        return metadata_of(live).uid == metadata_of(obj).uid and recorded_generation(live, field, name) >= generation
 
     def _is_next(self, handler: AnyHandler) -> bool:
         """Returns True if a handler is due and all handlers before have succeeded."""
@@ -270,7 +322,7 @@ class ChainReconcile:
             and write.object == self._request._replace(cluster="").key
             for write in run.writes[writes:]
         )
-        return _CallOutcome(settled, returned if error is None else None, wrote)
+        return _CallOutcome(settled, returned if error is None else None, wrote, error is None and ctx.again is None)
 
     def _check_identity(self, obj: Any, returned: Any) -> Any:
         """Returns the object that a handler returned, if it has the same identity. Raises TerminalError."""
