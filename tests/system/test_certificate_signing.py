@@ -14,7 +14,7 @@ from setpoint.client.client import Client
 from setpoint.objects.clock import ManualClock
 from setpoint.plane import ControlPlane
 from setpoint.server.edge.certificates import LIFETIME, Authority, CertificateError, certificate_request
-from setpoint.system.certificate_signing import REQUEST, certificate_signer
+from setpoint.system.certificate_signing import NAME, REQUEST, certificate_signer
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USAGES = ["client auth", "digital signature"]
@@ -78,6 +78,23 @@ async def test_the_time_is_limited_to_a_year(world: World) -> None:
         await world.request(name, USAGES, **more)
         await world.approve(name)
         assert certificate(await world.status(name)).not_valid_after_utc == START + LIFETIME
+
+
+@pytest.mark.parametrize("requested", ["before", "after"])
+async def test_the_signer_starts_with_the_first_request(requested: str) -> None:
+    async with ControlPlane() as plane, plane.client() as client:
+        world = World(plane, client, Authority.create(START))
+        if requested == "before":
+            await world.request("jane", USAGES)
+        await plane.listen()
+        await plane.settle()
+        names = [each.name for each in plane.controllers]
+        assert (NAME in names) == (requested == "before")
+        if requested == "after":
+            await world.request("jane", USAGES)
+        await world.approve("jane")
+        assert "certificate" in await world.status("jane")
+        assert [each.name for each in plane.controllers].count(NAME) == 1
 
 
 async def test_a_denied_request_is_not_signed(world: World) -> None:

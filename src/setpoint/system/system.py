@@ -16,6 +16,7 @@ from setpoint.controller.metrics import ControllerMetrics, queue_families
 from setpoint.controller.queue import Queue
 from setpoint.objects.metrics import MetricFamily
 from setpoint.objects.tree import Object
+from setpoint.store.contract import Closed, StoreError
 from setpoint.system.controller_names import (
     CERTIFICATE_SIGNING,
     CLAIM_PROTECTION,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 MANAGER = "system:kube-controller-manager"
 _ACCOUNTS = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
+_CERTIFICATE_REQUESTS = ("certificates.k8s.io", "v1", "certificatesigningrequests")
 # A longer delay means waiting for another party.
 _SOON_SECONDS = 1.0
 
@@ -71,7 +73,8 @@ class System:
         self._authority = ""
         self._metrics: dict[str, ControllerMetrics] = {}
         self._publisher: Controller | None = None
-        self._signs = False
+        # Starts the signer of certificates when the first request for one appears.
+        self._signing: asyncio.Task[None] | None = None
         # The number of background tasks that have failed.
         self._failures = 0
 
@@ -133,13 +136,25 @@ class System:
             await self._control(self._publisher)
 
     async def sign_with(self, authority: "Authority") -> None:
-        """Starts the controller that signs certificates of clients with the authority of the server. A server
-        with a certificate of another authority has no key to sign with."""
-        if CERTIFICATE_SIGNING in self._names and not self._signs:
-            from setpoint.system.certificate_signing import certificate_signer
+        """Makes a controller sign certificates of clients with the authority of the server. A server with a certificate
+        of another authority has no key to sign with. The controller starts with the first request for a certificate,
+        because most servers never get one, and the rules of that kind take some milliseconds to load."""
+        if CERTIFICATE_SIGNING in self._names and self._signing is None:
+            self._signing = self._run(lambda: self._sign_later(authority))
 
-            self._signs = True
-            await self._control(certificate_signer(self._account("certificate-controller"), authority))
+    async def _sign_later(self, authority: "Authority") -> None:
+        while True:
+            try:
+                await self._server.first_object(*_CERTIFICATE_REQUESTS)
+                break
+            except Closed:
+                return
+            except StoreError as error:
+                _log.warning("cannot wait for certificate requests, retrying: %s", error)
+                await self._server.clock.sleep(_SOON_SECONDS)
+        from setpoint.system.certificate_signing import certificate_signer
+
+        await self._control(certificate_signer(self._account("certificate-controller"), authority))
 
     async def stop(self) -> None:
         """Stops all controllers."""
@@ -156,6 +171,8 @@ class System:
         waits for other parties, or for a later time."""
         while True:
             revision = await self._server.revision()
+            if self._signing is not None and await self._server.has_objects(*_CERTIFICATE_REQUESTS):
+                await asyncio.wait((self._signing,))
             if self._feed is not None:
                 await self._feed.reach(revision)
             await self._follow(revision)
@@ -200,10 +217,11 @@ class System:
         await controller.start(self._cache)
         controller.work()
 
-    def _run(self, run: Callable[[], Awaitable[None]]) -> None:
+    def _run(self, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(_logged(run))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

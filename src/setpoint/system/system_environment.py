@@ -8,6 +8,7 @@ from setpoint.objects.clock import Clock
 from setpoint.server.app import Server
 from setpoint.server.edge.in_process import LocalTransport
 from setpoint.server.ports import TokenIssuer
+from setpoint.store.contract import TooLate
 
 
 class ServerInterface:
@@ -36,6 +37,26 @@ class ServerInterface:
     async def revision(self) -> int:
         """Returns the newest revision of the store."""
         return await self._server.services.store.revision()
+
+    async def has_objects(self, group: str, version: str, resource: str) -> bool:
+        """Returns True if there are objects of a resource. Reads the store only: the rules of the kind are not loaded."""
+        return await self._server.services.store.count(self._prefix(group, version, resource)) > 0
+
+    async def first_object(self, group: str, version: str, resource: str) -> None:
+        """Waits until there is an object of a resource."""
+        watch = self._server.services.store.watch(self._prefix(group, version, resource))
+        try:
+            if not await self.has_objects(group, version, resource):
+                await watch.next()
+        except TooLate:
+            return  # there were writes
+        finally:
+            watch.close()
+
+    def _prefix(self, group: str, version: str, resource: str) -> str:
+        found = self._server.services.registry.resource(group, version, resource)
+        assert found is not None
+        return found.storage.prefix
 
     async def count_quotas(self) -> None:
         """Recalculates the usage of all quotas."""
