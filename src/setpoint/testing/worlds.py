@@ -268,7 +268,7 @@ class World:
 
     @asynccontextmanager
     async def fork(self) -> "AsyncIterator[World]":
-        """Creates a world that continues from the current state of this one. Changes in one of them do not
+        """Creates a world that continues from the current state. Changes in one of the worlds do not
         affect the other.
 
             async with world.fork() as other:
