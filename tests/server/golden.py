@@ -108,6 +108,7 @@ def serving() -> Iterator[Any]:
             serving=Serving(pages=standard()),
         )
         await server.start()
+        await server.api_services.register(server.services)
         # Those that were there when the scenarios were recorded.
         system = System(ServerInterface(server), (GARBAGE_COLLECTOR, NAMESPACE))
         await system.start()

@@ -58,6 +58,7 @@ class PlaneEndpoint:
         if advertised:
             await self._advertise(host, port)
             await track_legacy_tokens(self._server.services)
+            await self._server.api_services.register(self._server.services)
         reachable = _ANY_ADDRESS.get(host, host)
         shown = f"[{reachable}]" if ":" in reachable else reachable
         self.url = f"{'https' if tls else 'http'}://{shown}:{port}"

@@ -17,6 +17,7 @@ from setpoint.server.admission.plugin_order import plugins
 from setpoint.server.admission.policies.status import PolicyStatus
 from setpoint.server.apiextensions.crd_lifecycle import Definitions
 from setpoint.server.bootstrap import system_objects
+from setpoint.server.bootstrap.api_services import APIServices
 from setpoint.server.message import Request, Response
 from setpoint.server.outbound.service_resolver import ServiceResolver
 from setpoint.server.pipeline import Pipeline
@@ -61,6 +62,8 @@ class Server:
         read_only = self._read_only = serving.read_only
         definitions = Definitions(Converters(conversions, offline=read_only), serving.subresources)
         authorization = self._authorization = Authorization(access.authorizer)
+        # The APIServices of the served versions; those of a server that listens.
+        self.api_services = APIServices()
         enabled = plugins(admission, settings.disabled_plugins, settings.enabled_plugins)
         chain = Chain([] if read_only else [*enabled, authorization.escalation])
         self.services = Services(
@@ -76,6 +79,7 @@ class Server:
             authorizer=authorization.authorizer,
             reactions=(
                 definitions,
+                self.api_services,
                 *((authorization.aggregation,) if settings.aggregates_roles else ()),
                 *((PolicyStatus(),) if settings.checks_policies else ()),
                 Dangling(),
