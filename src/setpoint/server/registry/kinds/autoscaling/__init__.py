@@ -9,7 +9,15 @@ from datetime import datetime
 
 from setpoint.objects.field import FieldError, index
 from setpoint.objects.tree import Json, Object, copy
-from setpoint.server.registry.kinds.autoscaling.conversion import CARRIED, CPU, convert, drop_carried, has_metrics
+from setpoint.server.registry.kinds.autoscaling.conversion import (
+    CARRIED,
+    CPU,
+    carry_spec,
+    carry_status,
+    convert,
+    drop_carried,
+    has_metrics,
+)
 from setpoint.server.registry.kinds.autoscaling.metrics_text import metrics_text
 from setpoint.server.registry.kinds.autoscaling.spec_validation import validate_spec
 from setpoint.server.registry.kinds.base_strategy import ValidatingStrategy
@@ -93,6 +101,15 @@ class HorizontalPodAutoscalerStrategy(ValidatingStrategy):
             _default_rules(behavior.setdefault("scaleUp", {}), _SCALE_UP)
             behavior["scaleUp"].setdefault("stabilizationWindowSeconds", 0)
             _default_rules(behavior.setdefault("scaleDown", {}), _SCALE_DOWN)
+
+    def prepare_for_create(self, tree: Object) -> None:
+        carry_status(tree, {})
+
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        if subresource == "status":
+            carry_spec(tree, old)
+        else:
+            carry_status(tree, old)
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
         return bool(_newer(tree).get("spec") != _newer(old).get("spec"))

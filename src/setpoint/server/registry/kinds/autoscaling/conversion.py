@@ -1,9 +1,11 @@
 """Lossless conversion of autoscalers between versions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from setpoint.objects.meta import put
 from setpoint.objects.quantity import Quantity
 from setpoint.objects.tree import Object
 from setpoint.server.registry.kinds.autoscaling import v1_annotations
@@ -40,6 +42,24 @@ def drop_carried(metadata: Object) -> None:
         metadata.pop("annotations")
         if kept:
             metadata["annotations"] = kept
+
+
+def carry_spec(new: Object, old: Object) -> None:
+    """Restores, in place, the annotations that carry the spec of an object of the older version."""
+    _restore(new, old, (_METRICS, _BEHAVIOR))
+
+
+def carry_status(new: Object, old: Object) -> None:
+    """Restores, in place, the annotations that carry the status of an object of the older version."""
+    _restore(new, old, (_STATUSES, _CONDITIONS))
+
+
+def _restore(new: Object, old: Object, names: Sequence[str]) -> None:
+    if new.get("apiVersion") != _V1:
+        return
+    stored = (old.get("metadata") or {}).get("annotations") or {}
+    kept = {name: text for name, text in (new["metadata"].get("annotations") or {}).items() if name not in names}
+    put(new["metadata"], "annotations", kept | {name: stored[name] for name in names if name in stored})
 
 
 def _older(tree: Object) -> Object:
@@ -232,7 +252,7 @@ def _newer(tree: Object, version: str) -> Object:
         new_spec["behavior"] = _newer_behavior(behavior)
     statuses = v1_annotations.read(annotations.get(_STATUSES, ""), list[v1_annotations.MetricStatus])
     current = status.get("currentCPUUtilizationPercentage")
-    if statuses is not None:
+    if statuses is not None and not _tells_only(statuses, current):
         new_status["currentMetrics"] = [_newer_status(metric) for metric in statuses]
     elif current is not None:
         resource = {"name": CPU, "current": {"averageUtilization": current}}
@@ -243,6 +263,12 @@ def _newer(tree: Object, version: str) -> Object:
     if conditions:
         new_status["conditions"] = msgspec.to_builtins(conditions)
     return {**tree, "apiVersion": version, "metadata": metadata, "spec": new_spec, "status": new_status}
+
+
+def _tells_only(statuses: list[v1_annotations.MetricStatus], current: int | None) -> bool:
+    """Returns True if statuses are those that `_older` writes for a percentage alone, whose missing average is zero."""
+    resource = {"name": CPU, "current": {"averageUtilization": current}}
+    return current is not None and statuses == [_older_status({"type": "Resource", "resource": resource})]
 
 
 def _without_empty(**fields: Any) -> Object:
