@@ -38,3 +38,12 @@ async def test_roles_and_policies_are_left_to_others_if_excluded(controllers: st
         policy = await client.get("admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy", "policy")
     assert bool(role.get("rules")) is works
     assert ("observedGeneration" in (policy.get("status") or {})) is works
+
+
+@pytest.mark.parametrize(("controllers", "managers"), [("*", 2), ("-*", 1)])
+async def test_the_rules_of_default_roles_are_left_to_others_if_excluded(controllers: str, managers: int) -> None:
+    config = Config(controllers=(controllers,))
+    async with ControlPlane(config=config, system=False) as plane, plane.client() as client:
+        role = await client.get("rbac.authorization.k8s.io/v1/ClusterRole", "admin")
+    assert bool(role.get("rules")) is (managers == 2)
+    assert len(role["metadata"]["managedFields"]) == managers

@@ -61,7 +61,7 @@ class Server:
     ) -> None:
         read_only = self._read_only = serving.read_only
         definitions = Definitions(Converters(conversions, offline=read_only), serving.subresources)
-        authorization = self._authorization = Authorization(access.authorizer)
+        authorization = self._authorization = Authorization(access.authorizer, aggregates=settings.aggregates_roles)
         # The APIServices of the served versions; those of a server that listens.
         self.api_services = APIServices()
         enabled = plugins(admission, settings.disabled_plugins, settings.enabled_plugins)

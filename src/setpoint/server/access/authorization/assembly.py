@@ -11,12 +11,13 @@ class Authorization:
     """The authorization components: `authorizer` decides, `escalation` is the last mutating admission plugin,
     `aggregation` reacts to writes."""
 
-    def __init__(self, authorizer: Authorizer | None = None) -> None:
+    def __init__(self, authorizer: Authorizer | None = None, *, aggregates: bool = True) -> None:
         self.authorizer = authorizer or RBAC()
         # The escalation check uses the roles even if another authorizer decides.
         self._roles = self.authorizer.roles if isinstance(self.authorizer, RBAC) else Roles()
         self.escalation = Escalation(self._roles)
         self.aggregation = Aggregation()
+        self._aggregates = aggregates
 
     def attach(self, services: Services) -> None:
         """Sets the server that the components serve."""
@@ -28,4 +29,4 @@ class Authorization:
         """Creates or updates the default roles and bindings."""
         from setpoint.server.access.authorization.provision import provide
 
-        await provide(self._services, self.aggregation)
+        await provide(self._services, self.aggregation if self._aggregates else None)

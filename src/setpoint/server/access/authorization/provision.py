@@ -49,29 +49,31 @@ class _Default(NamedTuple):
         return self.encoded.replace(_TIME_BYTES, b'"%b"' % time.encode()).replace(_UID_BYTES, b'"%b"' % uid.encode())
 
 
-async def provide(services: Services, aggregation: Aggregation) -> None:
-    """Creates or updates the default roles and bindings."""
+async def provide(services: Services, aggregation: Aggregation | None) -> None:
+    """Creates or updates the default roles and bindings. Without aggregation, another program gathers the rules of
+    aggregated roles."""
     for _ in range(_ATTEMPTS):
-        writes, is_update = await _writes(services)
+        writes, is_update = await _writes(services, aggregates=aggregation is not None)
         try:
             for start in range(0, len(writes), _TOGETHER):
                 await services.transact(writes[start : start + _TOGETHER], APISERVER)
         except ExpectationFailed:
             continue  # another server with the same store writes the same objects
         break
-    if is_update:
+    if is_update and aggregation is not None:
         await aggregation.update_roles()
 
 
-async def _writes(services: Services) -> tuple[list[Write], bool]:
+async def _writes(services: Services, *, aggregates: bool) -> tuple[list[Write], bool]:
     """Returns the necessary writes, and True if the store already contained some of the objects."""
     stored: dict[str, Item] = {}
     resources = {kind: _resource(services, plural) for kind, plural in _PLURALS.items()}
-    for prefix in {resources[default.tree["kind"]].storage.scope(default.namespace) for default in _defaults()}:
+    defaults = _defaults(aggregates)
+    for prefix in {resources[default.tree["kind"]].storage.scope(default.namespace) for default in defaults}:
         stored |= {item.key: item for item in (await services.store.range(prefix)).items}
     writes = []
     time = format_time(services.clock.now())
-    for default in _defaults():
+    for default in defaults:
         resource = resources[default.tree["kind"]]
         key = resource.storage.key(default.namespace, default.name)
         item = stored.get(key)
@@ -130,13 +132,15 @@ def _with_rules(role: Object, default: Object) -> Object:
 
 
 @cache
-def _defaults() -> Sequence[_Default]:
+def _defaults(aggregates: bool) -> Sequence[_Default]:
     found = []
     for tree in default_policy():
+        if "aggregationRule" in tree and not aggregates:
+            tree["rules"] = None
         metadata = {
             **tree["metadata"],
             "creationTimestamp": _TIME,
-            "managedFields": _managed_fields(tree),
+            "managedFields": _managed_fields(tree, aggregates=aggregates),
             "uid": _UID,
         }
         encoded = Encoding(tree["apiVersion"], tree["kind"]).encode({**tree, "metadata": metadata})
@@ -144,7 +148,7 @@ def _defaults() -> Sequence[_Default]:
     return found
 
 
-def _managed_fields(tree: Object) -> list[Object]:
+def _managed_fields(tree: Object, *, aggregates: bool) -> list[Object]:
     """Returns the managed fields: the server owns all fields, except that the aggregation controller owns the rules of
     aggregated roles."""
     own: Object = {
@@ -155,7 +159,8 @@ def _managed_fields(tree: Object) -> list[Object]:
     }
     if "aggregationRule" in tree:
         own["f:aggregationRule"] = {".": {}, "f:clusterRoleSelectors": {}}
-        return [_entry(MANAGER, "Apply", {"f:rules": {}}), _entry(APISERVER.field_manager, "Update", own)]
+        gathered = [_entry(MANAGER, "Apply", {"f:rules": {}})] if aggregates else []
+        return [*gathered, _entry(APISERVER.field_manager, "Update", own)]
     for field in ("roleRef", "rules", "subjects"):
         if tree.get(field):
             own[f"f:{field}"] = {}
