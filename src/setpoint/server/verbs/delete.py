@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from setpoint.objects import meta
+from setpoint.objects import codec, meta
 from setpoint.objects.errors import Conflict, NotFound
 from setpoint.objects.metavalidation import FOREGROUND, ORPHAN
 from setpoint.objects.status import success
@@ -21,18 +21,19 @@ from setpoint.store.contract import ExpectationFailed, Item, Write
 
 class Deleted(NamedTuple):
     """The result of a deletion: the current or last state of the object, and True for `is_removed` if the object was
-    removed."""
+    removed. `is_shown` is True if the response is the removed object in any case."""
 
     tree: Object
     body: bytes
     is_removed: bool
+    is_shown: bool = False
 
 
 async def delete(context: Context, resource: Resource) -> Response:
     options = delete_options(context)
     _warn_of_orphans(context, resource, options)
     deleted = await delete_object(context, resource, context.info.namespace, context.info.name, options)
-    if deleted.is_removed and not resource.strategy.returns_deleted_object:
+    if deleted.is_removed and not deleted.is_shown and not resource.strategy.returns_deleted_object:
         metadata = deleted.tree["metadata"]
         return await json_answer(context, success(resource.group_resource, metadata["name"], metadata.get("uid", "")))
     accepted = not deleted.is_removed and options.orphan_dependents is False
@@ -127,13 +128,16 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
         return Deleted(tree, resource.render(item.value, item.revision), False)
     finalizers = _finalizers(resource, tree, options)
     graceful = False
-    if strategy.is_graceful:
+    if strategy.is_graceful and not _is_out_of_time(tree):
         step = _grant_time(context, resource, tree, options)
         if step is None:
             return Deleted(tree, resource.render(item.value, item.revision), False)
         graceful = True
     if not finalizers and not graceful:
-        return await _remove(context, resource, item, options)
+        if not options.dry_run or not meta.finalizers(tree):
+            return await _remove(context, resource, item, options)
+        # kube-apiserver removes the finalizers first. Its dry run ends there, and shows an object that it did not read.
+        return Deleted(tree, codec.encode(_blank(resource)), True, is_shown=True)
     meta.put(tree["metadata"], "finalizers", finalizers)
     if not graceful:
         _mark(context, tree)
@@ -145,6 +149,16 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
     # With a grace period of zero, the object is removed immediately, but watches see the mark for deletion first.
     left = await context.services.store.get(item.key)
     return Deleted(tree, stored.body, True) if left is None else await _remove(context, resource, left, options)
+
+
+def _blank(resource: Resource) -> Object:
+    """Returns an object of the kind without any set field."""
+    named: Object = {"apiVersion": resource.api_version, "kind": resource.kind}
+    if resource.is_custom:
+        return named
+    tree = {**resource.shape.empty(), **named, "metadata": {}}
+    resource.strategy.complete_bookmark(tree)
+    return tree
 
 
 def _finalizers(resource: Resource, tree: Object, options: DeleteOptions) -> list[str]:
@@ -198,6 +212,11 @@ def _bump(metadata: Object) -> None:
         metadata["generation"] += 1
 
 
+def _is_out_of_time(tree: Object) -> bool:
+    """Returns True if the grace period of an object has ended."""
+    return meta.is_being_deleted(tree) and not tree["metadata"].get("deletionGracePeriodSeconds")
+
+
 def _grant_time(context: Context, resource: Resource, tree: Object, options: DeleteOptions) -> int | None:
     """Sets the grace period of the object. Returns None if the object is already terminating and the period does not
     change."""
@@ -206,9 +225,7 @@ def _grant_time(context: Context, resource: Resource, tree: Object, options: Del
     if requested is not None and requested < 0:
         requested = 1
     if "deletionTimestamp" in metadata:
-        granted = metadata.get("deletionGracePeriodSeconds")
-        if not granted:
-            return 0
+        granted = metadata["deletionGracePeriodSeconds"]
         if requested is None or requested >= granted:
             return None
         end = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=granted - requested)
