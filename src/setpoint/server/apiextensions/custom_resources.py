@@ -149,6 +149,12 @@ class CustomStrategy(Strategy):
     def reset_fields(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]
         return {"": ("status",), "status": ("metadata", "spec")} if self._has_status else {}
 
+    def bumps_generation(self, tree: Object, old: Object) -> bool:
+        # Unlike for built-in kinds, null differs from an absent field.
+        apart = ("metadata", *self.status_fields)
+        new, before = ({name: part[name] for name in part if name not in apart} for part in (tree, old))
+        return new != before
+
     @lazy
     def selectable_fields(self) -> Mapping[str, Callable[[Object], str]]:
         fields = SelectableFields(self._fields)
