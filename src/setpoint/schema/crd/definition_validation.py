@@ -96,11 +96,13 @@ def _validate_stored_versions(crd: CustomResourceDefinition) -> list[FieldError]
     path, stored = "status.storedVersions", crd.status.stored_versions
     if not stored:
         return [invalid(path, stored or None, "must have at least one stored version")]
-    errors = [
-        invalid(path, stored, f"must have the storage version {version.name}")
-        for version in crd.spec.versions
-        if version.storage and version.name not in stored
-    ]
+    errors = []
+    ahead = set(stored)
+    for version in crd.spec.versions:
+        # The API takes each stored version once, so that a repeated version has none.
+        if version.storage and version.name not in ahead:
+            errors.append(invalid(path, stored, f"must have the storage version {version.name}"))
+        ahead.discard(version.name)
     known = {version.name for version in crd.spec.versions}
     return errors + [
         invalid(
