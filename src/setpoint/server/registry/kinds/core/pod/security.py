@@ -16,6 +16,7 @@ from setpoint.objects.field import (
 )
 from setpoint.objects.names import dns1123_subdomain
 from setpoint.objects.tree import Object
+from setpoint.server.registry.kinds.gotypes.difference import struct_value
 from setpoint.server.registry.kinds.validation.values import INT32_MAX, descending_path, in_range, wrong
 
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
@@ -111,7 +112,8 @@ def _validate_seccomp(profile: Object, path: str) -> list[FieldError]:
     place = child(path, "localhostProfile")
     if kind != "Localhost":
         if local is not None:
-            found.append(invalid(place, profile, "can only be set when seccomp type is Localhost"))
+            shown = struct_value("SeccompProfile", profile)
+            found.append(invalid(place, shown, "can only be set when seccomp type is Localhost"))
     elif local is None:
         found.append(required(place, "must be set when seccomp type is Localhost"))
     else:

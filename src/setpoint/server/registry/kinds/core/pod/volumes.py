@@ -41,6 +41,8 @@ _SOURCES = (
     *("flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume"),
     *("azureDisk", "storageos", "scaleIO", "projected", "csi", "ephemeral", "image"),
 )
+# The names of further sources in errors, where the API has other ones, a misspelled one among them.
+_PLACES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 _DUPLICATE = "conflicting duplicate paths"
@@ -80,7 +82,7 @@ def _validate_volume(volume: Object, name: str, path: str, pod_name: str) -> lis
     place = child(path, "persistentDisk" if first == "gcePersistentDisk" else first)
     rule = _RULES.get(first)
     found = rule(source, place) if rule is not None else validate_source(first, source, place, persistent=False)
-    places = [child(path, "cephFS" if other == "cephfs" else other) for other in others]
+    places = [child(path, _PLACES.get(other, other)) for other in others]
     found += [forbidden(other, "may not specify more than 1 volume type") for other in places]
     if first == "ephemeral" and pod_name and name:
         claim = f"{pod_name}-{name}"
