@@ -38,6 +38,20 @@ def test_chosen_values_and_the_order_of_keys_do_not_matter() -> None:
     assert classes(answer(one), answer({**other, "kind": "ConfigMap"})) == []
 
 
+def test_the_versions_of_objects_of_the_start_do_not_matter() -> None:
+    labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+
+    def listed(versions: tuple[str, str], labels: dict[str, str]) -> Answer:
+        items = [
+            {"metadata": {"name": name, "resourceVersion": version, "labels": labels}}
+            for name, version in zip("ab", versions, strict=True)
+        ]
+        return answer({"items": items})
+
+    assert classes(listed(("1", "2"), labels), listed(("1", "1"), labels)) == []
+    assert classes(listed(("1", "2"), {}), listed(("1", "1"), {})) == ["field metadata.resourceVersion differs"]
+
+
 def test_one_value_in_place_of_two_matters() -> None:
     names = [f"{digit * 8}-2222-4333-8444-555555555555" for digit in "12"]
     one = [thing(names[0], "1"), thing(names[1], "2")]
