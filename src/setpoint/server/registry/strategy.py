@@ -61,6 +61,8 @@ class Strategy:
     allows_create_on_update: ClassVar[bool] = False
     # True if a PUT or an apply to the status of a name that does not exist creates the object.
     allows_create_on_status_update: ClassVar[bool] = False
+    # True if an apply to the status of a name that does not exist creates the object.
+    creates_on_status_apply: ClassVar[bool] = False
     # True if deletion has a grace period (see `graceful_seconds`).
     is_graceful: ClassVar[bool] = False
     # True if the finalizers of the garbage collector have an effect on the kind.
@@ -194,6 +196,11 @@ class Strategy:
     def warnings(self, tree: Object, old: Object | None) -> list[str]:
         """Returns the warnings for the client about a valid object."""
         return []
+
+    def compares_empty(self, old: Object | None) -> bool:
+        """Returns True if validation of a change of the stored object distinguishes empty lists and maps from absent
+        ones."""
+        return self.validates_empty
 
     def bumps_generation(self, tree: Object, old: Object) -> bool:
         """Returns True if an update changed a field that increments the generation: all but the metadata and the

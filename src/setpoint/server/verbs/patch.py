@@ -241,6 +241,8 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         unknown.sort()  # the result of a strategic merge is a map, whose order is that of the names
     elif len(unknown) > 1:
         unknown = resource.shape.normalize(change.in_order(resource, before))
+    if context.keeps_managers:
+        unknown = []  # the fields of another kind are not known
     faults = [*change.repeated, *map(unknown_field, unknown)]
     if faults and options.field_validation == STRICT:
         raise _invalid_patch(change.text(resource, before), strict_decoding_text(faults))
@@ -332,8 +334,7 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
             manager = resource.field_manager(info.subresource, context.services.clock)
         tree = manager.apply(live, config, options.field_manager, force=options.force)
         # As on kube-apiserver, a conflict hides the duplicate keys.
-        for text in repeated:
-            context.warn(text)
+        report_duplicates(context, repeated, options)
         if resource.strategy.counts_empty_in:
             note_empty_lists(context, resource, tree)
         complete(resource, tree, context.services.clock)
@@ -364,8 +365,13 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         managed=True,
         attempts=PATCH_ATTEMPTS,
         uid_is_precondition=False,
-        create=created if not info.subresource or resource.strategy.allows_create_on_status_update else None,
+        create=created if not info.subresource or _creates_through_status(resource) else None,
     )
+
+
+def _creates_through_status(resource: Resource) -> bool:
+    strategy = resource.strategy
+    return strategy.allows_create_on_status_update or strategy.creates_on_status_apply
 
 
 def complete(resource: Resource, tree: Object, clock: Clock) -> None:
@@ -420,7 +426,15 @@ def _read_yaml(context: Context, options: WriteOptions) -> tuple[Object, list[st
     if type(tree) is not dict:
         why = f"json: cannot unmarshal {json_type(tree)} into Go value of type map[string]interface {{}}"
         raise BadRequest(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {why}")
-    if document.duplicates and options.field_validation == STRICT:
-        text = yamltext.strict_error(document.duplicates)
-        raise BadRequest(f"error strict decoding patch: error converting YAML to JSON: {text}")
     return tree, [] if options.field_validation == IGNORE else list(document.duplicates)
+
+
+def report_duplicates(context: Context, repeated: list[str], options: WriteOptions) -> None:
+    """Warns of the duplicate keys of a configuration. Raises BadRequest if the client demanded strict validation."""
+    if repeated and options.field_validation == STRICT:
+        from setpoint.objects import yamltext
+
+        text = yamltext.strict_error(tuple(repeated))
+        raise BadRequest(f"error strict decoding patch: error converting YAML to JSON: {text}")
+    for text in repeated:
+        context.warn(text)

@@ -37,6 +37,7 @@ from setpoint.server.verbs.patch import (
     patched_object,
     read_configuration,
     read_patch,
+    report_duplicates,
 )
 from setpoint.server.verbs.write_path import PATCH_ATTEMPTS, Lens, Written, refuse_name, update_object
 
@@ -118,11 +119,10 @@ async def patch_scale(context: Context, resource: Resource) -> Response:
     manager = _field_manager(context.services.clock)
     if given == APPLY:
         config, repeated = await read_configuration(context, options)
-        for text in repeated:
-            context.warn(text)
 
         def changed(scale: Object) -> Object:
             tree = manager.apply(scale, config, options.field_manager, force=options.force)
+            report_duplicates(context, repeated, options)
             complete(_scales(), tree, context.services.clock)
             return tree
 

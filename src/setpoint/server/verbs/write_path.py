@@ -28,7 +28,7 @@ from setpoint.server.registry.kinds.core.pod.disabled_fields import drop_disable
 from setpoint.server.registry.resource import Resource
 from setpoint.server.request.context import Context
 from setpoint.server.request.write_options import WriteOptions, options_object
-from setpoint.server.verbs.sent_object import as_sent, sets_self_link
+from setpoint.server.verbs.sent_object import as_sent, self_link
 from setpoint.server.verbs.stored_object import (
     check_preconditions,
     is_finished,
@@ -300,7 +300,7 @@ def _check_new(context: Context, resource: Resource, tree: Object, *, quick: boo
         _refuse_kind(resource, tree, metadata.get("name", ""))
 
     found = _errors_of_new(context, resource, tree, quick=quick)
-    if found.errors or resource.strategy.validates_empty:
+    if found.errors or resource.strategy.compares_empty(None):
         found = as_sent(
             context, resource, tree, "", found, lambda sent: _errors_of_new(context, resource, sent, quick=quick)
         )
@@ -419,6 +419,10 @@ async def update_object(
             value: bytes | None = None
             if not is_finished(resource, new, old):
                 value, _held = await _encoded(context, resource, new, is_long)
+            if options.dry_run and (link := self_link(context)):
+                # kube-apiserver stores no selfLink, but a dry run shows the object before storing.
+                new["metadata"]["selfLink"] = link
+                return Written(resource.encoding.render(resource.encoding.encode(new), item.revision), new)
             if value == item.value:
                 return Written(await _rendered(resource, item.value, item.revision), new)
             if options.dry_run:
@@ -503,7 +507,7 @@ async def _changed(
     await services.admission.validate(context, operation)
     restored = await _run(context, is_long, partial(restore_times, old, new))
     # kube-apiserver stores no selfLink, but compares the objects with it.
-    return restored if restored is new or not sets_self_link(context) else new
+    return restored if restored is new or not self_link(context) else new
 
 
 def _check_changed(
@@ -523,7 +527,7 @@ def _check_changed(
         return _errors_of_change(context, resource, tree, old, subresource, quick=quick)
 
     found = errors_of(new)
-    if found.errors or resource.strategy.validates_empty:
+    if found.errors or resource.strategy.compares_empty(old):
         found = as_sent(context, resource, new, subresource, found, errors_of)
     errors, warnings = found
     if errors:

@@ -82,7 +82,7 @@ class _Policy(ValidatingStrategy):
 
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         spec, before = tree.get("spec") or {}, (old or {}).get("spec") or {}
-        found = enum(spec.get("failurePolicy") or "", "spec.failurePolicy", FAILURE_POLICIES)
+        found = enum(spec.get("failurePolicy") or "", "spec.failurePolicy", FAILURE_POLICIES, needed=False)
         params = "paramKind" in spec
         if params:
             found += validate_param_kind(spec["paramKind"], "spec.paramKind")
@@ -122,6 +122,7 @@ def _validate_variables(variables: list[Object], *, params: bool) -> tuple[dict[
 
 
 class ValidatingAdmissionPolicyStrategy(_Policy):
+    creates_on_status_apply = True
     columns = (
         NAME,
         Column("Validations", count("spec", "validations"), "integer"),

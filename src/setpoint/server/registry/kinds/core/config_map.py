@@ -25,11 +25,16 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def _frozen(tree: Object, old: Object, *names: str) -> list[FieldError]:
-    """Returns the errors for changes of an immutable object."""
+    """Returns the errors for changes of an immutable object. An empty map of bytes is a change of an absent one, but
+    texts are empty by default."""
     if not old.get("immutable"):
         return []
     found = [] if tree.get("immutable") else [forbidden("immutable", _FROZEN)]
     return found + [forbidden(name, _FROZEN) for name in names if tree.get(name) != old.get(name)]
+
+
+def _is_frozen(old: Object | None) -> bool:
+    return bool(old and old.get("immutable"))
 
 
 def _entries(tree: Object, _now: datetime) -> Json:
@@ -61,8 +66,12 @@ class ConfigMapStrategy(Strategy):
             size += _decoded_size(value)
         return [*found, too_long("[]", _MAX_SIZE)] if size > _MAX_SIZE else found
 
+    def compares_empty(self, old: Object | None) -> bool:
+        return _is_frozen(old)
+
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
-        return _frozen(tree, old, "data", "binaryData") + self.validate(tree)
+        texts = {**tree, "data": tree.get("data") or None}
+        return _frozen(texts, old, "data", "binaryData") + self.validate(tree)
 
 
 class SecretStrategy(Strategy):
@@ -97,6 +106,9 @@ class SecretStrategy(Strategy):
         if size > _MAX_SIZE:
             found.append(too_long("data", _MAX_SIZE))
         return found + _validate_type(tree, data)
+
+    def compares_empty(self, old: Object | None) -> bool:
+        return _is_frozen(old)
 
     def validate_update(self, tree: Object, old: Object, subresource: str = "") -> list[FieldError]:
         found = immutable(tree.get("type"), old.get("type"), "type")

@@ -47,7 +47,7 @@ def plan(definition: str) -> Sequence[_Step]:
     for name, place in builtin.definition(definition).get("properties", {}).items():
         go = known.get(name, GoField(""))
         nulls_empty = go.is_always_written and not go.is_pointer and is_container(place)
-        inner, form = _inside(place)
+        inner, form = struct_inside(place)
         if form and not any(_has_always_written(other) for other in _reachable(inner)):
             inner = form = ""
         if nulls_empty or form:
@@ -55,7 +55,7 @@ def plan(definition: str) -> Sequence[_Step]:
     return tuple(found)
 
 
-def _inside(place: Object) -> tuple[str, str]:
+def struct_inside(place: Object) -> tuple[str, str]:
     """Returns the inner struct of a field and its form, or empty strings."""
     for form, inner in (("one", place), ("list", place.get("items")), ("map", place.get("additionalProperties"))):
         reference = inner.get("$ref", "").removeprefix(_PREFIX) if type(inner) is dict else ""
@@ -84,5 +84,5 @@ def _reachable(definition: str) -> Set[str]:
         if name not in found:
             found.add(name)
             places = builtin.definition(name).get("properties", {}).values()
-            ahead += [inner for place in places if (inner := _inside(place)[0])]
+            ahead += [inner for place in places if (inner := struct_inside(place)[0])]
     return found
