@@ -37,6 +37,7 @@ _ELSEWHERE = (
     "errors/err-pod-status",
     "errors/err-pod-subresource-metadata",
     "lifecycle/life-pod-orphan-while-terminating",
+    "lifecycle/lifecycle-further-service-ranges",
 )
 NOW = datetime(2024, 5, 1, 10, 5, tzinfo=UTC)
 _TOKEN = "abcdefgh"

@@ -1,5 +1,7 @@
 """Services are given addresses and ports that nobody else has."""
 
+from ipaddress import ip_address
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,8 +39,43 @@ def test_an_address_of_another_network_is_refused(wanted: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["10.0.0.0", "10.0.255.255"])
 def test_the_ends_of_the_network_are_no_addresses(wanted: str) -> None:
-    with pytest.raises(AllocationError, match="is not in the valid range"):
+    with pytest.raises(AllocationError, match="the provided network does not match the current range"):
         Holdings().pool().reserve_address(wanted)
+    with pytest.raises(AllocationError, match="is not in the valid range"):
+        Holdings().dry_pool("").reserve_address(wanted)
+
+
+def test_further_ranges_are_used_when_the_first_one_is_full() -> None:
+    holdings = Holdings("10.0.0.0/30")
+    holdings.ranges_changed("/servicecidrs/kubernetes", ["10.0.0.0/30"])
+    holdings.ranges_changed("/servicecidrs/more", ["10.5.0.0/30", "fd00::/120"])
+    pool = holdings.pool()
+    assert [pool.reserve_address() for _ in range(4)] == ["10.0.0.1", "10.0.0.2", "10.5.0.1", "10.5.0.2"]
+    with pytest.raises(AllocationError, match="range is full"):
+        pool.reserve_address()
+    pool.close()
+    holdings.ranges_changed("/servicecidrs/more", None)
+    with pytest.raises(AllocationError, match="the provided network does not match the current range"):
+        holdings.pool().reserve_address("10.5.0.1")
+
+
+def test_an_overlapping_range_knows_the_addresses_that_are_taken() -> None:
+    holdings = Holdings("10.0.0.0/30")
+    holdings.changed("service", Claims([int(ip_address("10.0.0.1"))], []))
+    holdings.ranges_changed("/servicecidrs/more", ["10.0.0.0/29"])
+    pool = holdings.pool()
+    assert [pool.reserve_address() for _ in range(5)] == [f"10.0.0.{number}" for number in range(2, 7)]
+    with pytest.raises(AllocationError, match="range is full"):
+        pool.reserve_address()
+
+
+def test_the_first_range_is_left_if_its_object_is_not_ready() -> None:
+    holdings = Holdings("10.0.0.0/30")
+    holdings.ranges_changed("/servicecidrs/kubernetes", [])
+    with pytest.raises(AllocationError, match="range is full"):
+        holdings.pool().reserve_address()
+    holdings.ranges_changed("/servicecidrs/kubernetes", None)
+    assert holdings.pool().reserve_address() == "10.0.0.1"
 
 
 def test_a_port_outside_the_range_or_taken_is_refused() -> None:
@@ -154,7 +191,7 @@ def test_a_dry_run_makes_values_up_and_reserves_none() -> None:
     for wanted in (30100, 32770):
         with pytest.raises(AllocationError, match="provided port is already allocated"):
             dry.reserve_port(wanted)
-    with pytest.raises(AllocationError, match="does not match the current range"):
+    with pytest.raises(AllocationError, match="is not in the valid range"):
         dry.reserve_address("192.168.0.1")
     dry.close()
     assert holdings.pool().reserve_address("10.0.0.9") == "10.0.0.9"

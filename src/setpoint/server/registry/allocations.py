@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from setpoint.objects import meta
+from setpoint.objects import conditions, meta
 from setpoint.objects.clock import Clock
 from setpoint.objects.errors import Conflict
 from setpoint.objects.field import FieldError
@@ -80,6 +80,9 @@ class Allocations:
         self._reserved = services.views.of(
             "networking.k8s.io", "v1", "ipaddresses", _reservation, self._holdings.changed
         )
+        self._ranges = services.views.of(
+            "networking.k8s.io", "v1", "servicecidrs", ready_ranges, self._holdings.ranges_changed
+        )
         # The name of this server for the others; its announcements; and the revision of the shared key at the last
         # read.
         self._name = ""
@@ -92,8 +95,8 @@ class Allocations:
         """Allocates the values of an object, in place, and reserves them for the request until `release`. Returns the
         errors of values that are not available."""
         key = resource.storage.key(meta.namespace(tree), meta.name(tree))
-        await self._view.current()
-        await self._reserved.current()
+        for view in (self._view, self._reserved, self._ranges):
+            await view.current()
         if self._services.views.shared and not dry_run:
             return await self._allocate_shared(context, resource, tree, old, key)
         if dry_run:
@@ -139,8 +142,8 @@ class Allocations:
         """Returns the announcements of other servers. Their committed allocations are in the view afterwards."""
         revision = item.revision if item else ABSENT
         if revision != self._announced:
-            await self._view.read()
-            await self._reserved.read()
+            for view in (self._view, self._reserved, self._ranges):
+                await view.read()
             self._announced = revision
         now = self._services.clock.now().timestamp()
         promises = _decode(item.value) if item else []
@@ -150,6 +153,16 @@ class Allocations:
 def _reservation(address: Object) -> Claims:
     """Returns the claims of an IPAddress that a user created."""
     return NOTHING if is_allocated(address) else Claims([int(ip_address(meta.name(address)))], [])
+
+
+def ready_ranges(service_cidr: Object) -> list[str]:
+    """Returns the ranges of a ServiceCIDR from which Services may get addresses: none if it is not ready. Without a
+    condition it is ready, because the controller that writes the condition may not run."""
+    if meta.is_being_deleted(service_cidr):
+        return []
+    ready = conditions.find((service_cidr.get("status") or {}).get("conditions") or [], "Ready")
+    ranges: list[str] = service_cidr["spec"]["cidrs"]
+    return ranges if ready is None or ready.get("status") == "True" else []
 
 
 def _claims(promises: list[_Promise], key: str) -> Claims:

@@ -1,22 +1,27 @@
 """Allocator of the addresses and node ports of Services.
 
-`Holdings` are the allocations of all Services. A `Pool` holds the reservations of one write: they are unavailable to
+`Holdings` are the allocations of all Services, in the ranges of all ServiceCIDRs that are ready; the first one is that
+of the server's settings. A `Pool` holds the reservations of one write: they are unavailable to
 others until the pool is closed; by then the write is part of the holdings, or has failed. The lower part of each range
 is reserved for explicitly requested addresses and ports, and is used for others only when the rest is exhausted. A
 released value is reused only after the rest of its part, because clients may still send to the old address.
 """
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from setpoint.objects.tree import Object
 
 SERVICE_CIDR: Final = "10.0.0.0/16"
 NODE_PORTS: Final = range(30000, 32768)
+# The name of the ServiceCIDR with the range of the server's settings.
+DEFAULT_RANGE: Final = "kubernetes"
 # The port after which a dry run begins to count, beyond all valid ones.
 _LAST_PORT: Final = 32768
 
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -67,11 +72,23 @@ class _RangePart:
 
 
 class _Numbers:
-    """The numbers of a range, each with the count of its holders: Services and reservations."""
+    """The numbers of ranges, each with the count of its holders: Services and reservations."""
 
-    def __init__(self, first: int, last: int, kept: int) -> None:
-        self._parts = [_RangePart(first + kept, last), *([_RangePart(first, first + kept - 1)] if kept else [])]
+    def __init__(self) -> None:
+        # The parts of each range; ranges may overlap.
+        self._parts: dict[str, list[_RangePart]] = {}
         self._holders: dict[int, int] = {}
+
+    def add(self, name: str, first: int, last: int, kept: int) -> None:
+        """Adds a range, whose numbers are allocated after those of earlier ranges."""
+        parts = [_RangePart(first + kept, last), *([_RangePart(first, first + kept - 1)] if kept else [])]
+        for part in parts:
+            part.used = sum(part.first <= number <= part.last for number in self._holders)
+        self._parts[name] = parts
+
+    def remove(self, name: str) -> None:
+        """Removes a range; its numbers keep their holders."""
+        del self._parts[name]
 
     def reserve(self, number: int) -> None:
         holders = self._holders.get(number, 0)
@@ -88,15 +105,18 @@ class _Numbers:
             self._count(number, -1)
 
     def _count(self, number: int, change: int) -> None:
-        for part in self._parts:
+        for part in self._all_parts():
             if part.first <= number <= part.last:
                 part.used += change
+
+    def _all_parts(self) -> Iterator[_RangePart]:
+        return chain.from_iterable(self._parts.values())
 
     def holders(self, number: int) -> int:
         return self._holders.get(number, 0)
 
     def next(self) -> int | None:
-        for part in self._parts:
+        for part in self._all_parts():
             if (found := part.next(self._holders)) is not None:
                 return found
         return None
@@ -107,13 +127,46 @@ class Holdings:
 
     def __init__(self, cidr: str = SERVICE_CIDR, ports: range = NODE_PORTS) -> None:
         self.network: Final[_Network] = ipaddress.ip_network(cidr)
+        self.networks: list[_Network] = []
         self.port_range: Final = ports
-        size = self.network.num_addresses - 2
-        kept = min(max(16, size // 16), 256) if size > 16 else 0
-        self.addresses: Final = _Numbers(int(self.network[1]), int(self.network[-2]), kept)
+        self.addresses: Final = _Numbers()
         kept = min(max(16, len(ports) // 32), 128) if len(ports) > 16 else 0
-        self.ports: Final = _Numbers(ports[0], ports[-1], kept)
+        self.ports: Final = _Numbers()
+        self.ports.add("", ports[0], ports[-1], kept)
         self._numbers_of: dict[str, Claims] = {}
+        # The ready networks of the ServiceCIDRs, by their keys.
+        self._networks_of: dict[str, Sequence[_Network]] = {}
+        self._set_networks()
+
+    def ranges_changed(self, key: str, cidrs: Sequence[str] | None) -> None:
+        """Updates the ready ranges of a ServiceCIDR; None if the ServiceCIDR is deleted."""
+        self._networks_of.pop(key, None)
+        if cidrs is not None:
+            self._networks_of[key] = [ipaddress.ip_network(cidr) for cidr in cidrs]
+        self._set_networks()
+
+    def _set_networks(self) -> None:
+        """Sets the ranges from which addresses are allocated. The range of the settings is ready if its ServiceCIDR
+        does not exist, as before the start is complete."""
+        own = [] if any(key.endswith(f"/{DEFAULT_RANGE}") for key in self._networks_of) else [self.network]
+        others = [network for networks in self._networks_of.values() for network in networks]
+        wanted = sorted({*own, *others}, key=lambda network: (network != self.network, str(network)))
+        wanted = [network for network in wanted if network.version == self.network.version]
+        for network in self.networks:
+            if network not in wanted:
+                self.addresses.remove(str(network))
+        for network in wanted:
+            if network not in self.networks:
+                size = network.num_addresses - 2
+                kept = min(max(16, size // 16), 256) if size > 16 else 0
+                self.addresses.add(str(network), int(network[0]) + 1, int(network[-1]) - 1, kept)
+        self.networks = wanted
+
+    def contains(self, address: _Address) -> bool:
+        """Returns True if an address is in a range. The first and the last address of a network are no addresses."""
+        return any(
+            address in network and int(network[0]) < int(address) < int(network[-1]) for network in self.networks
+        )
 
     def changed(self, key: str, claims: Claims | None) -> None:
         """Updates the allocations of a Service; None if the Service is deleted."""
@@ -158,22 +211,15 @@ class Pool:
 
     def reserve_address(self, wanted: str = "") -> str:
         """Reserves an address: the requested one, or the next free one. Raises AllocationError."""
-        network, numbers = self._holdings.network, self._holdings.addresses
+        numbers = self._holdings.addresses
         if not wanted:
             number = _next(numbers, self.claims.addresses)
-            return str(network[number - int(network.network_address)])
+            return str(type(self._holdings.network.network_address)(number))
         address = ipaddress.ip_address(wanted)
-        self._refuse_foreign(address)
+        if not self._holdings.contains(address):
+            raise AllocationError("the provided network does not match the current range")
         _claim(numbers, int(address), self._own.addresses, self.claims.addresses, "provided IP is already allocated")
         return str(address)
-
-    def _refuse_foreign(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
-        network = self._holdings.network
-        if address not in network:
-            raise AllocationError("the provided network does not match the current range")
-        if not int(network[1]) <= int(address) <= int(network[-2]):
-            span = f"The range of valid IPs is {network}"
-            raise AllocationError(f"the provided IP ({address}) is not in the valid range. {span}")
 
     def reserve_port(self, wanted: int = 0) -> int:
         """Reserves a node port: the requested one, or the next free one. Raises AllocationError."""
@@ -205,7 +251,9 @@ class DryPool(Pool):
     def reserve_address(self, wanted: str = "") -> str:
         if not wanted:
             return str(self._holdings.network.network_address)
-        self._refuse_foreign(ipaddress.ip_address(wanted))
+        if not self._holdings.contains(address := ipaddress.ip_address(wanted)):
+            span = f"The range of valid IPs is {self._holdings.network}"
+            raise AllocationError(f"the provided IP ({address}) is not in the valid range. {span}")
         return wanted
 
     def reserve_port(self, wanted: int = 0) -> int:
