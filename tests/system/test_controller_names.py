@@ -7,6 +7,7 @@ from setpoint.system.controller_names import (
     NAMES,
     NAMESPACE,
     POLICY_STATUS,
+    QUOTA,
     ROLE_AGGREGATION,
     chosen,
     excluded_from_server,
@@ -41,9 +42,9 @@ def test_a_name_that_there_is_not_is_refused() -> None:
     [
         (("*",), set()),
         ((), set()),
-        (("-*",), {ROLE_AGGREGATION, POLICY_STATUS}),
+        (("-*",), {ROLE_AGGREGATION, POLICY_STATUS, QUOTA}),
         (("*", f"-{POLICY_STATUS}"), {POLICY_STATUS}),
-        ((f"-*,{POLICY_STATUS}",), {ROLE_AGGREGATION}),
+        ((f"-*,{POLICY_STATUS},{QUOTA}",), {ROLE_AGGREGATION}),
     ],
 )
 def test_the_server_leaves_excluded_work_to_others(given: tuple[str, ...], meant: set[str]) -> None:

@@ -42,7 +42,7 @@ from setpoint.server.request.admission_plugin import Plugin
 from setpoint.server.server_options import AccessControl, ServerSettings, Serving
 from setpoint.store.contract import Store
 from setpoint.store.files import make_directory
-from setpoint.system.controller_names import POLICY_STATUS, ROLE_AGGREGATION, chosen, excluded_from_server
+from setpoint.system.controller_names import POLICY_STATUS, QUOTA, ROLE_AGGREGATION, chosen, excluded_from_server
 
 if TYPE_CHECKING:
     from setpoint.client.client import Client
@@ -236,6 +236,7 @@ class ControlPlane:
                 disabled_plugins=config.admission.disabled,
                 aggregates_roles=ROLE_AGGREGATION not in self._excluded,
                 checks_policies=POLICY_STATUS not in self._excluded,
+                counts_quotas=QUOTA not in self._excluded,
                 service_cidr=self._service_cidr,
                 overload=config.overload,
                 event_ttl_seconds=config.event_ttl_seconds,

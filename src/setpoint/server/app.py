@@ -103,7 +103,7 @@ class Server:
             (*consumer, "crd-informer-synced", *(() if read_only else own)), False
         )
         enforced = "ResourceQuota" not in settings.disabled_plugins
-        ledger = self.services.ledger = Ledger(self.services, enforced=enforced)
+        ledger = self.services.ledger = Ledger(self.services, enforced=enforced, counts_written=settings.counts_quotas)
         self.services.reactions = (*self.services.reactions, ledger)
         definitions.attach(self.services)
         authorization.attach(self.services)

@@ -63,6 +63,9 @@ class ServerSettings:
     checks_policies: bool = True
     """False leaves the status of ValidatingAdmissionPolicies to another program."""
 
+    counts_quotas: bool = True
+    """False leaves the first count of a written ResourceQuota to another program; charges are always counted."""
+
     service_cidr: str = SERVICE_CIDR
     """The address range of Services."""
 

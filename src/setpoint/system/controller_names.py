@@ -46,10 +46,11 @@ def chosen(names: bool | Collection[str]) -> frozenset[str]:
 
 
 def excluded_from_server(names: Collection[str]) -> frozenset[str]:
-    """Returns the controllers of `SERVER_NAMES` that are left to kube-controller-manager: excluded by `-name`, or by
-    `-*` and not named."""
+    """Returns the controllers with work in the server that are left to kube-controller-manager: excluded by `-name`, or
+    by `-*` and not named."""
     names = _split(names)
-    return frozenset(name for name in SERVER_NAMES if f"-{name}" in names or ("-*" in names and name not in names))
+    own = (*SERVER_NAMES, QUOTA)
+    return frozenset(name for name in own if f"-{name}" in names or ("-*" in names and name not in names))
 
 
 def _split(names: Collection[str]) -> list[str]:

@@ -53,10 +53,11 @@ class _Change(NamedTuple):
 
 class Ledger:
     """The quota ledger of one server. Also a reaction to writes of quotas. With `enforced`, writes may be refused;
-    otherwise they are only counted."""
+    otherwise they are only counted. Without `counts_written`, a quota is counted with its first charge."""
 
-    def __init__(self, services: Services, *, enforced: bool = True) -> None:
+    def __init__(self, services: Services, *, enforced: bool = True, counts_written: bool = True) -> None:
         self._services = services
+        self._counts_written = counts_written
         self._enforced = enforced
         self.quotas = Lookup("", "v1", "resourcequotas", read_quota, self._on_quota)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -175,7 +176,7 @@ class Ledger:
     # --- recounts ---
 
     def concerns(self, resource: Resource, *, deletes: bool) -> bool:
-        return not deletes and resource.resource == "resourcequotas" and not resource.group
+        return self._counts_written and not deletes and resource.resource == "resourcequotas" and not resource.group
 
     async def after_write(self, context: Context, resource: Resource, tree: Object) -> None:
         """Schedules a recount of a written quota."""
