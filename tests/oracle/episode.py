@@ -115,7 +115,9 @@ class Episode:
         if self.kind.namespaced or "delete" not in self.kind.verbs:
             return
         pattern = self.kind.template.get("name")
-        for name in [*(f"o{number}-{{ep}}" for number in range(6)), "zz-{ep}", *([pattern] if pattern else ())]:
+        generated = [f"<name:{number}>" for number in range(min(known.count("name") for known in self.names))]
+        own = [f"o{number}-{{ep}}" for number in range(6)]
+        for name in [*own, "zz-{ep}", *generated, *([pattern] if pattern else ())]:
             path = f"{self.kind.collection()}/{name}"
             answers = self.pair.exchange(Request("GET", path), self.names, self.name)
             if all(answer.code == 404 for answer in answers):
