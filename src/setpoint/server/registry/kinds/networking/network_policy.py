@@ -79,8 +79,8 @@ def _known_networks(tree: Object) -> frozenset[str]:
     for direction, peers in _DIRECTIONS:
         for rule in lookup(tree, "spec", direction) or ():
             for peer in rule.get(peers) or ():
-                block = peer.get("ipBlock") or {}
-                found |= {block.get("cidr") or "", *(block.get("except") or ())}
+                if (block := peer.get("ipBlock")) is not None:
+                    found |= {block.get("cidr") or "", *(block.get("except") or ())}
     return frozenset(found)
 
 
