@@ -68,10 +68,8 @@ class CustomShape:
         return {}
 
     def normalize(self, tree: Object) -> list[str]:
-        resets = objectmeta.resets_managers(tree)
+        # Unlike for built-in kinds, an empty list of managers is dropped, and does not reset the managers.
         tree["metadata"], unknown = objectmeta.coerce(tree.get("metadata"))
-        if resets:
-            tree["metadata"]["managedFields"] = []
         dropped = self.compiled.normalize(tree)
         return sorted([*dropped, *unknown]) if unknown else dropped
 
