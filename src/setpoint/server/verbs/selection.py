@@ -34,7 +34,7 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
     selector = ObjectSelector(resource, context.info.namespace, options.label_selector, options.field_selector)
     store = context.services.store
     scope = resource.storage.scope(context.info.namespace)
-    start = await _start(context, resource, options, scope)
+    start = await _start(context, resource, options, scope, named=selector.key is not None)
     try:
         if selector.key is not None:
             return await _select_one(store, resource, selector, selector.key, start)
@@ -54,7 +54,7 @@ async def select(context: Context, resource: Resource) -> ObjectPage:
         raise error from None
 
 
-async def _start(context: Context, resource: Resource, options: ListOptions, scope: str) -> _Start:
+async def _start(context: Context, resource: Resource, options: ListOptions, scope: str, *, named: bool) -> _Start:
     store, clock = context.services.store, context.services.clock
     revision = options.revision
     if options.continue_token:
@@ -72,9 +72,11 @@ async def _start(context: Context, resource: Resource, options: ListOptions, sco
     if options.at is not None:
         return _Start(options.at, "", limit)
     if revision:
-        seconds = resource.strategy.retry_after_seconds
+        is_exact = options.match == EXACT or (limit and not options.match)
+        # kube-apiserver reads one object at a revision from its store, which does not ask the client to wait.
+        seconds = 0 if is_exact and named else resource.strategy.retry_after_seconds
         await freshness.wait_for(store, clock, revision, retry_after_seconds=seconds)
-        if options.match == EXACT or (limit and not options.match):
+        if is_exact:
             if not await is_within_reach(context, resource, revision):
                 raise Expired(freshness.TOO_OLD)
             return _Start(revision, "", limit)
