@@ -171,6 +171,9 @@ class ResourceClaimTemplateStrategy(ValidatingStrategy):
     def prepare_for_create(self, tree: Object) -> None:
         _drop_derived(lookup(tree, "spec", "spec", "devices") or {})
 
+    def prepare_for_update(self, tree: Object, old: Object, subresource: str = "") -> None:
+        _drop_derived(lookup(tree, "spec", "spec", "devices") or {})
+
     def check(self, tree: Object, old: Object | None) -> list[FieldError]:
         found = validate_template_metadata(lookup(tree, "spec", "metadata") or {}, "spec.metadata")
         return found + validate_devices(lookup(tree, "spec", "spec", "devices") or {}, "spec.spec.devices")
