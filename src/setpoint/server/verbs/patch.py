@@ -18,7 +18,7 @@ from setpoint.objects.errors import (
 )
 from setpoint.objects.field import invalid
 from setpoint.objects.goformat import format_v, json_type
-from setpoint.objects.gotext import ordered_json
+from setpoint.objects.gotext import ordered_json, quote
 from setpoint.objects.gvk import GroupKind
 from setpoint.objects.meta import fill_namespace
 from setpoint.objects.sorted_json import in_order
@@ -207,7 +207,7 @@ def patched_object(context: Context, resource: Resource, change: Patch, options:
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
         tree = {**tree, **{name: value for name, value in named.items() if type(tree.get(name, "")) is str}}
     elif type(tree) is dict and tree.get("apiVersion") in (None, "") and not resource.is_custom:
-        _refuse_versionless(context, change, options, change.text(resource, before), tree)
+        _refuse_versionless(context, resource, change, options, change.text(resource, before), tree)
     if resource.is_custom and context.info.subresource == "status" and type(tree) is dict:
         tree = _as_stored_kind(context, resource, tree, options)
     try:
@@ -270,11 +270,16 @@ def _as_stored_kind(context: Context, resource: Resource, tree: Object, options:
     return {**tree, "apiVersion": resource.api_version, "kind": resource.kind}
 
 
-def _refuse_versionless(context: Context, change: Patch, options: WriteOptions, text: str, tree: Object) -> None:
+def _refuse_versionless(
+    context: Context, resource: Resource, change: Patch, options: WriteOptions, text: str, tree: Object
+) -> None:
     """Raises the error for a patched object without an apiVersion. kube-apiserver decodes the object as its internal
     type, which has none of the fields of a version, not even a name."""
-    if type(tree.get("kind", "")) is not str:
+    kind = tree.get("kind", "")
+    if type(kind) is not str:
         return
+    if kind and kind != resource.kind:
+        raise _invalid_patch(text, _other_internal_kind(context, resource, kind))
     faults = [*change.repeated, *(unknown_field(name) for name in sorted(tree.keys() - {"apiVersion", "kind"}))]
     if options.field_validation == STRICT:
         raise _invalid_patch(text, strict_decoding_text(faults))
@@ -282,6 +287,17 @@ def _refuse_versionless(context: Context, change: Patch, options: WriteOptions, 
         for fault in faults:
             context.warn(fault)
     refuse_name("", context.info.name)
+
+
+def _other_internal_kind(context: Context, resource: Resource, kind: str) -> str:
+    """Returns the reason why an object of another kind without a version cannot be decoded."""
+    if any(each.group == resource.group and each.kind == kind for each in context.registry.builtin):
+        package = resource.group.partition(".")[0] or "core"
+        return f"converting ({package}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+    return (
+        f"no kind {quote(kind)} is registered for the internal version of group {quote(resource.group)} in scheme "
+        '"pkg/runtime/scheme.go:111"'
+    )
 
 
 def _fault(resource: Resource, change: Patch, patched: Json, error: Exception) -> str:
@@ -351,7 +367,9 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
         if uid := metadata.get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise Conflict.of(resource.group_resource, info.name, why)
-        metadata.pop("resourceVersion", None)
+        if (version := metadata.pop("resourceVersion", "")) and not version.isdigit():
+            # kube-apiserver answers with an error of its own, as for updates.
+            raise BadRequest(f"strconv.ParseUint: parsing {quote(version)}: invalid syntax")
         _check_place(context, resource, tree)
         return await create_object(context, resource, tree, options, managed=True)
 
