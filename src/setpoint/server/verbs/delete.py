@@ -136,7 +136,7 @@ async def _delete_once(context: Context, resource: Resource, item: Item, options
     if not finalizers and not graceful:
         if not options.dry_run or not meta.finalizers(tree):
             return await _remove(context, resource, item, options)
-        # kube-apiserver removes the finalizers first. Its dry run ends there, and shows an object that it did not read.
+        # kube-apiserver removes the finalizers first. A dry run ends there, and shows an object without any field.
         return Deleted(tree, codec.encode(_blank(resource)), True, is_shown=True)
     meta.put(tree["metadata"], "finalizers", finalizers)
     if not graceful:
