@@ -85,6 +85,9 @@ class FieldManager:
         if not managers and live is not None:
             # This object was not tracked so far, or the request resets its managers.
             return after
+        if self._lacks_keys(before) or self._lacks_keys(after):
+            # Unchanged parts are not compared, so that their mismatch would not be found.
+            return self.unchanged(live, new)
         if any(managed.api_version.count("/") > 1 for managed in managers.values()):
             # No version: as for other objects that cannot be converted.
             return self.unchanged(live, new)
@@ -93,6 +96,12 @@ class FieldManager:
         except (Mismatch, VersionNotServed, APIError):
             return self.unchanged(live, new)
         return _with_entries(after, managedfields.encode(_capped(managers)))
+
+    def _lacks_keys(self, tree: Object) -> bool:
+        """Returns True if an item of a list has no key. Keys have defaults or are required, except in this list."""
+        if (self._version, self._gvk.kind) != ("v1", "ServiceAccount"):
+            return False
+        return any(not secret.get("name") for secret in tree.get("secrets") or ())
 
     def _created(self, new: Object, manager: str) -> Object:
         """Returns a new object with its `managedFields` in the usual case: the object has no managers, and the writer
