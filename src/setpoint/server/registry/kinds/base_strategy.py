@@ -92,13 +92,13 @@ def _differ(value: Json, old: Json) -> bool:
 
 
 def _without_empty_lists(value: Json) -> Json:
-    """Returns a value without empty lists and empty labels inside, which equal absent ones. Other empty objects are
+    """Returns a value without empty lists, nulls and empty labels inside, which equal absent ones. Other empty objects are
     structs."""
     if type(value) is dict:
         return {
             name: _without_empty_lists(inner)
             for name, inner in value.items()
-            if inner != [] and not (inner == {} and name in _MAPS)
+            if inner is not None and inner != [] and not (inner == {} and name in _MAPS)
         }
     return [_without_empty_lists(inner) for inner in value] if type(value) is list else value
 
