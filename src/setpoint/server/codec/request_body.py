@@ -148,6 +148,8 @@ def _read_object(context: Context, resource: Resource, validation: str) -> Objec
         raise
     except BadRequest:
         if resource.is_custom and validation != IGNORE:
+            for text in body.repeated if validation != STRICT else ():
+                context.warn(text)
             warn_of_all(context, body.tree, resource)
         raise
     return normalize(context, resource, tree, body, validation)
