@@ -110,7 +110,7 @@ def validate_pod_resources(spec: Object, path: str) -> list[FieldError]:
     if (spec.get("os") or {}).get("name") == "windows":
         return [forbidden(place, "may not be set for a windows pod")]
     found: list[FieldError] = []
-    if resources.get("claims"):
+    if resources.get("claims") is not None:
         found.append(forbidden(child(place, "claims"), "claims may not be set for Resources at pod-level"))
     found += _validate_amounts(resources, place, _pod_resource_name)
     asked_by_all = total_requests(spec)
