@@ -26,6 +26,7 @@ SCENARIOS = Path(__file__).parents[1] / "golden" / "scenarios"
 BEYOND = {
     "crud-service-types",
     "patch-strategic-fractions",
+    "patch-self-link-dry-run",
     "crud-autoscaler-annotations",
     "crud-dropped-and-defaulted",
     "crud-duplicate-keys",
