@@ -44,7 +44,9 @@ class ChildContext(Protocol):
 async def create_once(ctx: ChildContext, child: Obj, key: str) -> Obj:
     """Returns the child with a key, and creates the child if there is none; see `Context.create_once`."""
     if not key:
-        raise ValueError("create_once needs a key that tells this child from others: ctx.create_once(child, key='build')")
+        raise ValueError(
+            "create_once needs a key that tells this child from others: ctx.create_once(child, key='build')"
+        )
     ref = ref_of(child)
     tree = thaw(tree_of(ctx.own(child)))
     metadata = tree["metadata"]

@@ -39,7 +39,7 @@ class ServerInterface:
         return await self._server.services.store.revision()
 
     async def has_objects(self, group: str, version: str, resource: str) -> bool:
-        """Returns True if there are objects of a resource. Reads the store only: the rules of the kind are not loaded."""
+        """Returns True if there are objects of a resource. Reads only the store and loads no rules of the kind."""
         return await self._server.services.store.count(self._prefix(group, version, resource)) > 0
 
     async def first_object(self, group: str, version: str, resource: str) -> None:

@@ -156,8 +156,9 @@ def _reservation(address: Object) -> Claims:
 
 
 def ready_ranges(service_cidr: Object) -> list[str]:
-    """Returns the ranges of a ServiceCIDR from which Services may get addresses; none if the condition `Ready` is false.
-    A ServiceCIDR without the condition is ready, because the controller that writes the condition may not run."""
+    """Returns the ranges of a ServiceCIDR from which Services may get addresses; none if the condition `Ready` is
+    false. A ServiceCIDR without the condition is ready, because the controller that writes the condition may not
+    run."""
     if meta.is_being_deleted(service_cidr):
         return []
     ready = conditions.find((service_cidr.get("status") or {}).get("conditions") or [], "Ready")

@@ -92,8 +92,8 @@ def _differ(value: Json, old: Json) -> bool:
 
 
 def _without_empty_lists(value: Json) -> Json:
-    """Returns a value without empty lists, nulls and empty labels inside, which equal absent ones. Other empty objects are
-    structs."""
+    """Returns a value without empty lists, nulls and empty labels inside, which equal absent ones. Other empty objects
+    are structs."""
     if type(value) is dict:
         return {
             name: _without_empty_lists(inner)
