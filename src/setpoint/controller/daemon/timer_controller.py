@@ -4,7 +4,7 @@ A call is a reconcile, with its timeout, retries and status. A change of the obj
 the next one (`idle`). The times are kept in memory: after a restart, the first call follows the initial delay.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import Any, Unpack
@@ -72,11 +72,11 @@ class TimerController(Controller):
         # `observedGeneration` belongs to the reconciler of the kind.
         self._observes = False
 
-    async def _call_reconcile(self, ctx: Context[Any]) -> Result | None:
+    async def _call_reconcile(self, ctx: Context[Any], reported: Sequence[Any]) -> Result | None:
         """Calls the function if the timer is due."""
         request, entry, options = ctx.request, ctx.entry, self.timer
         if request in self.suspended:
-            return await super()._call_reconcile(ctx)
+            return await super()._call_reconcile(ctx, reported)
         if entry is None or not applies_to(entry, options.when):
             self._timers.pop(request, None)
             return None
@@ -85,7 +85,7 @@ class TimerController(Controller):
         due = max(timer.due, timer.changed + options.idle) if options.idle else timer.due
         if due > now + _HAIR_SECONDS:
             return Result(requeue_after=due - now)
-        result = await super()._call_reconcile(ctx)
+        result = await super()._call_reconcile(ctx, reported)
         timer.due = self._next(now, result)
         return Result(requeue_after=max(timer.due - self.clock.monotonic(), _HAIR_SECONDS))
 
