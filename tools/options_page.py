@@ -39,6 +39,18 @@ SECTIONS = (
         "controller/options.py",
         "Options",
     ),
+    Section(
+        "Daemons",
+        "Keywords of `@sp.daemon(Kind, …)`, beside those of controllers.",
+        "controller/daemon/options.py",
+        "DaemonOptions",
+    ),
+    Section(
+        "Timers",
+        "Keywords of `@sp.timer(Kind, …)`, beside those of controllers.",
+        "controller/daemon/options.py",
+        "TimerOptions",
+    ),
     Section("Managers", "Keywords of `sp.Manager(client, …)` and `sp.run(…)`.", "controller/manager.py", "Manager"),
     Section("Leader election", "Fields of `sp.LeaderElection`.", "controller/leader.py", "LeaderElection"),
     Section(

@@ -1,8 +1,8 @@
 """Children with generated names that are created once, also if the process dies right after the create.
 
-A name that the server generates is lost if the process dies before it has recorded the name. The child is therefore
+A name that the server generates is lost if the process dies before the name is recorded. The child is therefore
 found again by a label with a hash of the owner's UID and of a key, as a ReplicaSet finds its pods by owner and
-selector. The cache answers if it has the child. A cache without the child may be behind, so the server is asked before
+selector. A child in the cache is returned. A cache without the child may be behind, so the server is asked before
 a child is created: that costs one more request for each child, and none later.
 """
 
@@ -44,9 +44,7 @@ class ChildContext(Protocol):
 async def create_once(ctx: ChildContext, child: Obj, key: str) -> Obj:
     """Returns the child with a key, and creates the child if there is none; see `Context.create_once`."""
     if not key:
-        raise ValueError(
-            "create_once needs a key that tells this child from others: ctx.create_once(child, key='build')"
-        )
+        raise ValueError("create_once needs a key that tells this child from others: create_once(child, key='build')")
     ref = ref_of(child)
     tree = thaw(tree_of(ctx.own(child)))
     metadata = tree["metadata"]

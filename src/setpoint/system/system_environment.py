@@ -39,7 +39,7 @@ class ServerInterface:
         return await self._server.services.store.revision()
 
     async def has_objects(self, group: str, version: str, resource: str) -> bool:
-        """Returns True if there are objects of a resource. Reads only the store and loads no rules of the kind."""
+        """Returns True if there are objects of a resource. Does not load the rules of the kind."""
         return await self._server.services.store.count(self._prefix(group, version, resource)) > 0
 
     async def first_object(self, group: str, version: str, resource: str) -> None:

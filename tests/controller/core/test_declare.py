@@ -54,5 +54,5 @@ def test_what_was_not_declared_and_what_cannot_reconcile_is_a_mistake() -> None:
         controller_of(reconcile)
     with pytest.raises(TypeError, match="Empty has no method `reconcile"):
 
-        @sp.controller(Widget)
+        @sp.controller(Widget)  # type: ignore[arg-type]
         class Empty: ...  # type: ignore[type-var]

@@ -151,7 +151,7 @@ class SyncDaemonContext(SyncContext[K_co]):
 
     @property
     def stop_reason(self) -> str:
-        """Why the daemon is to stop: `deleted`, `unmatched`, `suspended` or `shutdown`; empty while it may run."""
+        """Why the daemon is to stop: `deleted`, `unmatched`, `suspended` or `shutdown`; else empty."""
         return self._ctx.stop_reason
 
     def wait_stopped(self, seconds: float | None = None) -> bool:

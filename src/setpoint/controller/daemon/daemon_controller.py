@@ -42,7 +42,7 @@ T = TypeVar("T")
 FIRST_SECONDS, LIMIT_SECONDS = 1.0, 300.0
 # A daemon that ran for this time before its failure begins again with the first delay.
 STABLE_SECONDS = 600.0
-# The seconds after its cancellation for which a daemon may still run before it is named in the log.
+# The seconds since its cancellation after which a daemon that still runs is named in the log.
 PATIENCE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
@@ -234,11 +234,11 @@ class DaemonController(Controller):
         self.queue.add_after(request, wait, Trigger("retry" if wait else "requested", "the end of the daemon"))
 
     def _result(self, daemon: _Daemon, error: BaseException | None) -> str:
-        """Returns the result of a daemon, and records whether it is started again."""
+        """Returns the result of a daemon, and records the time of the next start."""
         run, request = daemon.run, daemon.run.request
         if daemon.ctx.stopped:
             if isinstance(error, Exception):
-                _log.warning("%s %s: the daemon failed while it stopped", self.name, request, exc_info=error)
+                _log.warning("%s %s: the daemon failed during its end", self.name, request, exc_info=error)
                 return ERROR
             return CANCELLED if error is not None else SUCCESS
         if run.seconds >= STABLE_SECONDS:

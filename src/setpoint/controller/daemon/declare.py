@@ -136,7 +136,7 @@ def daemon(
 
     The function is started for existing and new objects, and asked to stop (`ctx.stopped`) when its object is being
     deleted, does not match `when` any more or is suspended, and when the manager stops or loses its lease. After
-    `grace` seconds it is cancelled; after a lost lease at once. A function that raises is started again with backoff
+    `grace` seconds the function is cancelled; after a lost lease at once. A function that raises is started again with backoff
     (`limiter`); one that returns is not, until its object matches again. The name is that of the kind and of the
     function unless another is given. Raises ValueError for invalid options.
 
@@ -198,7 +198,7 @@ def timer(
 ) -> TimerDecorator[Any]:
     """Declares a function that is called at an interval for each object of a kind.
 
-    A call is a reconcile: it has a timeout, failures are retried with backoff, and `Result(requeue_after=...)` sets the
+    A call is a reconcile, with a timeout: failures are retried with backoff, and `Result(requeue_after=...)` sets the
     time of the next call. Changes of the object do not cause a call; with `idle`, a call waits until the object was
     unchanged for that time. The name is that of the kind and of the function unless another is given. Raises
     ValueError for invalid options.

@@ -39,7 +39,7 @@ class DaemonOptions:
             raise ValueError(f"invalid finalizer {self.finalizer!r}: expected DOMAIN/NAME, e.g. example.com/patrol")
         if isinstance(kind, Watch) and (kind.labels or kind.fields):
             raise ValueError(
-                "a finalizer needs a watch of all objects, because it is removed from objects that do not match any "
+                "a finalizer needs a watch of all objects, which is removed from objects that do not match any "
                 "more: select the objects with when= instead of labels or fields"
             )
 

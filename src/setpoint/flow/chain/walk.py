@@ -249,8 +249,8 @@ class ChainReconcile:
         return called._replace(has_writes=True)
 
     async def _has_succeeded(self, handler: AnyHandler, obj: Any, generation: int) -> bool:
-        """Returns True if a record shows that a handler has succeeded. Asks the server if the cache has no record:
-        after a restart, the cache may be older than the last write of the former process."""
+        """Returns True if a record shows the success of a handler. Asks the server if the cache has no record: after a
+        restart, the cache may be older than the last write of the former process."""
         field, name = self._chain.records, handler.name
         if recorded_generation(obj, field, name) >= generation:
             return True
