@@ -136,9 +136,9 @@ def daemon(
 
     The function is started for existing and new objects, and asked to stop (`ctx.stopped`) when its object is being
     deleted, does not match `when` any more or is suspended, and when the manager stops or loses its lease. After
-    `grace` seconds the function is cancelled; after a lost lease at once. A function that raises is started again with backoff
-    (`limiter`); one that returns is not, until its object matches again. The name is that of the kind and of the
-    function unless another is given. Raises ValueError for invalid options.
+    `grace` seconds the function is cancelled; after a lost lease at once. A function that raises is started again with
+    backoff (`limiter`); one that returns is not, until its object matches again. The name is that of the kind and of
+    the function unless another is given. Raises ValueError for invalid options.
 
         @daemon(Team, when=lambda team: team.spec.desks > 0, finalizer="example.com/patrol")
         async def patrol(ctx: DaemonContext[Team], request: Request) -> None:

@@ -2,8 +2,8 @@
 
     status: {handlers: {charge: 3, notify: 2}}
 
-A record is the generation that a handler has last succeeded for. Each is written right after the call, so a process that
-ends in between repeats at most that call.
+A record is the generation that a handler has last succeeded for. Each is written right after the call, so a process
+that ends in between repeats at most that call.
 """
 
 from typing import Any
