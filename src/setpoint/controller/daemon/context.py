@@ -50,9 +50,9 @@ class DaemonContext(Context[K_co]):
         self.stop_reason = ""
         self._reads: deque[Read] = deque(maxlen=MOST_READS)
         self._writes: deque[Write] = deque(maxlen=MOST_WRITES)
-        self.record_read = self._reads.append
+        self.record_read, self.record_write = self._reads.append, self._writes.append
         # The answer to the last write of the status, which the cache may not show yet.
-        self._reported: Object | None = None
+        self._written: Object | None = None
 
     @property
     def stopped(self) -> bool:
@@ -83,13 +83,13 @@ class DaemonContext(Context[K_co]):
     # Status
 
     def status_report(self) -> StatusReport:
-        if self.reported is None and self._reported is not None:
+        if self.reported is None and self._written is not None:
             # The own write counts until the cache shows that write or a later one.
             found = self._controller.primary_object(self.request)
-            if found is not None and not _is_newer(tree_of(found), self._reported):
-                self._report = self.report_of(self._reported)
-                return self._report
-            self._reported = None
+            if found is not None and not _is_newer(tree_of(found), self._written):
+                self.reported = self.report_of(self._written)
+                return self.reported
+            self._written = None
         return super().status_report()
 
     async def save_status(self) -> None:
@@ -106,17 +106,14 @@ class DaemonContext(Context[K_co]):
                 raise
 
     async def patch_status(self, patch: Patch) -> Object:
-        self._reported = await super().patch_status(patch)
-        return self._reported
+        self._written = await super().patch_status(patch)
+        return self._written
 
     def entry_now(self) -> Any:
         """Returns the current cache entry of the object; None if deleted."""
         return self._controller.entry_of(self.request)
 
     # Records
-
-    def record_write(self, write: Write) -> None:
-        self._writes.append(write)
 
     def record_lookup(self, lookup: Lookup) -> None:
         """Does not record the lookup: changes of other objects do not call a daemon."""
