@@ -79,7 +79,7 @@ async def _patched(client: Client, step: PlanStep, body: bytes, manager: str) ->
 
 async def _apply(client: Client, step: PlanStep, wanted: Object, manager: str) -> Object:
     force = bool(step.how.force)
-    if step.only_version and step.live is not None:
+    if step.only_version:
         wanted = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": step.only_version}}
     # A patch and not `apply`, because the plan has decided about objects of other owners.
     identity = step.identity

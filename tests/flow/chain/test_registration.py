@@ -221,3 +221,17 @@ async def test_nothing_is_kept_for_one_that_left_while_it_had_something_to_do(wo
     await waits.remove()
     await settle(chain)
     assert (chain.todo(named("a")), chain.todo(named("b"))) == (None, None)
+
+
+@pytest.mark.parametrize(("timeout", "is_valid"), [(None, True), (0.001, True), (1, True), (0, False), (-1, False)])
+def test_every_timeout_above_zero_is_valid(timeout: float | None, is_valid: bool) -> None:
+    chain = maps()
+
+    async def handler(ctx: HandlerContext, obj: Object) -> None:
+        """Is never called."""
+
+    if is_valid:
+        assert chain.on_change("first", timeout=timeout)(handler).settings.timeout == timeout
+    else:
+        with pytest.raises(RegistrationError, match="first: timeout must be greater than 0"):
+            chain.on_change("first", timeout=timeout)(handler)
