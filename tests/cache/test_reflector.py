@@ -248,6 +248,23 @@ async def test_a_list_that_is_not_possible_where_we_were_is_made_of_what_is_newe
             await world.client.delete(CONFIG_MAP, "new", "default")
 
 
+async def test_later_lists_are_not_read_in_pages(world: World) -> None:
+    """A page needs a revision of the store; a list that is not older than a known version comes from the cache."""
+    world.faults.refuse = no_streaming
+    informer = await world.followed()
+    place = informer.resource_version
+
+    def refuse(call: Call) -> Answer | TransportError | None:
+        is_there = dict(call.query).get("resourceVersion", "") == place
+        return answer_of(GONE) if is_there and not streams_list(call) else no_streaming(call)
+
+    world.faults.refuse = refuse
+    world.faults.cut()
+    await world.client.create(config_map("new"))
+    await world.until(lambda: "default/new" in informer.store)
+    assert world.faults.lists == [{"limit": str(PAGE), "resourceVersion": "0"}, {"resourceVersion": place}, {}]
+
+
 @pytest.mark.slow
 async def test_a_server_that_lost_its_state_is_believed(world: World) -> None:
     """Its revisions begin anew: what was beyond them is gone."""
