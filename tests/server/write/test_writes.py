@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
 from tests.server.write.api import CONFIG_MAPS, Api, config_map, new_api
 
 from setpoint.objects.errors import Forbidden
@@ -323,3 +324,24 @@ async def test_an_applied_number_of_too_many_bits_is_cut_and_the_object_complete
         "podSelector": {},
         "policyTypes": ["Ingress"],
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "message"),
+    [
+        ("abc", 400, 'strconv.ParseUint: parsing "abc": invalid syntax'),
+        ("-1", 400, 'strconv.ParseUint: parsing "-1": invalid syntax'),
+        ("\u0663", 400, 'strconv.ParseUint: parsing "\u0663": invalid syntax'),
+        (f"{1 << 64}", 400, 'strconv.ParseUint: parsing "18446744073709551616": value out of range'),
+        (f"{(1 << 64) - 1}", 409, "the object has been modified"),
+    ],
+)
+async def test_a_resource_version_that_is_no_number_is_refused(
+    api: Api, version: str, status: int, message: str
+) -> None:
+    await api("POST", CONFIG_MAPS, config_map())
+    changed = config_map(x="1")
+    changed["metadata"]["resourceVersion"] = version
+    found = await api("PUT", f"{CONFIG_MAPS}/a", changed)
+    assert found.status == status
+    assert message in found.body["message"]
