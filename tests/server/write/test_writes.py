@@ -345,3 +345,22 @@ async def test_a_resource_version_that_is_no_number_is_refused(
     found = await api("PUT", f"{CONFIG_MAPS}/a", changed)
     assert found.status == status
     assert message in found.body["message"]
+
+
+async def test_a_new_object_has_no_status_of_the_client(api: Api) -> None:
+    """Only the status subresource writes the status."""
+    labels = {"a": "b"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+    made = await api(
+        "POST",
+        "/apis/apps/v1/namespaces/default/deployments",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "a"},
+            "spec": {"selector": {"matchLabels": labels}, "template": pod},
+            "status": {"replicas": 3},
+        },
+    )
+    assert made.status == 201
+    assert made.body["status"] == {}
