@@ -15,10 +15,11 @@ _log = logging.getLogger(__name__)
 Serve = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 
-def run(serve: Serve) -> int:
+def run(serve: Serve, *, raise_file_limit: bool = True) -> int:
     """Serves until SIGINT or SIGTERM, which sets the event passed to `serve`; a second signal cancels `serve`. Returns
     the exit code, and raises the errors of `serve`."""
-    _raise_file_limit()
+    if raise_file_limit:
+        _raise_file_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_until_told(serve))
 
