@@ -57,6 +57,11 @@ class Offload:
         # The number of calls that ran in a thread.
         self.moved = 0
 
+    @property
+    def busy_count(self) -> int:
+        """The number of calls that run in threads at this moment."""
+        return len(self._busy)
+
     async def run(self, user: str, work: Callable[[], T]) -> T:
         """Returns the result of the work, or raises its exception. Work that has begun runs to its end, even if the
         caller is cancelled."""

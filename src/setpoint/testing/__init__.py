@@ -7,7 +7,8 @@
         assert ran.conditions["Ready"]["status"] == "True"
 
 Only the time is simulated: the server validates, defaults and keeps history like any other. In pytest, the fixture
-`world` provides a world to `async def` tests. Importing this package imports no submodule.
+`world` provides a world to `async def` tests, and `setpoint_server` a server to any test. Importing this package
+imports no submodule.
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from setpoint.testing.comparison import comparable
     from setpoint.testing.crashes import Crash, every_crash
     from setpoint.testing.faults import Fault, Faults
+    from setpoint.testing.local_server import LocalServer
     from setpoint.testing.recorder import Recorder, Told
     from setpoint.testing.seen_request import Seen
     from setpoint.testing.single_reconcile import Ran
@@ -26,6 +28,7 @@ __all__ = [
     "Crash",
     "Fault",
     "Faults",
+    "LocalServer",
     "Ran",
     "Recorder",
     "Seen",
@@ -40,6 +43,7 @@ _HOMES = {
     "Crash": "crashes",
     "Fault": "faults",
     "Faults": "faults",
+    "LocalServer": "local_server",
     "Ran": "single_reconcile",
     "Recorder": "recorder",
     "Seen": "faults",

@@ -4,22 +4,64 @@
     async def test_a_widget_has_a_child(world: testing.World) -> None: ...
 
 The mark takes the arguments of `testing.world`. Tests without a world are left to other plugins.
+
+The fixtures `setpoint_server` and `kopf_operator` are for all tests, with any client: a server of the test's own, and
+kopf operators on that server.
 """
 
 import asyncio
 import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from setpoint.testing.kopf import KopfOperator
+    from setpoint.testing.local_server import LocalServer
     from setpoint.testing.worlds import World
 
 _MARK = "world(**settings): the world of this test, with the arguments of setpoint.testing.world"
+_SERVER_MARK = (
+    "setpoint_server(**settings): the server of this test, with the arguments of setpoint.testing.LocalServer"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARK)
+    config.addinivalue_line("markers", _SERVER_MARK)
+
+
+@pytest.fixture
+def setpoint_server(request: pytest.FixtureRequest) -> "Iterator[LocalServer]":
+    """Provides a server of the test's own, over TLS at a loopback address, with a kubeconfig and clients."""
+    from setpoint.testing.local_server import LocalServer
+
+    with LocalServer(**_settings(request.node, "setpoint_server")) as server:
+        yield server
+
+
+@pytest.fixture
+def kopf_operator(setpoint_server: "LocalServer") -> "Iterator[Callable[..., KopfOperator]]":
+    """Provides a function that runs a kopf operator on the test's server until the end of the test. The function has
+    the arguments of `setpoint.testing.kopf.kopf_operator`."""
+    from setpoint.testing.kopf import kopf_operator as made
+
+    with ExitStack() as stack:
+
+        def start(*sources: Any, **options: Any) -> "KopfOperator":
+            return stack.enter_context(made(*sources, server=setpoint_server, **options))
+
+        yield start
+
+
+def _settings(item: Any, mark_name: str) -> dict[str, Any]:
+    """Returns the arguments of all marks of this name; those of inner marks have precedence."""
+    settings: dict[str, Any] = {}
+    for mark in reversed(list(item.iter_markers(mark_name))):
+        settings.update(mark.kwargs)
+    return settings
 
 
 @pytest.fixture
@@ -36,10 +78,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     wanted = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     if not any(isinstance(value, _Later) for value in wanted.values()):
         return None
-    settings: dict[str, Any] = {}
-    for mark in reversed(list(pyfuncitem.iter_markers("world"))):
-        settings.update(mark.kwargs)
-    asyncio.run(_run(pyfuncitem.obj, wanted, settings))
+    asyncio.run(_run(pyfuncitem.obj, wanted, _settings(pyfuncitem, "world")))
     return True
 
 
