@@ -81,6 +81,9 @@ class KopfOperator:
             stack.callback(self._end)
             self._pass_until(lambda: self._ready.is_set() or self._is_done(), None)
             self._raise_end()
+            # kopf misses definitions that are created between its first look at the kinds and its watch of them.
+            self._wait_idle()
+            self._raise_end()
             self._stack = stack.pop_all()
         return self
 
@@ -132,17 +135,16 @@ class KopfOperator:
     def advance(self, seconds: float) -> None:
         """Lets some seconds of the operator's time pass."""
         until = self.time + seconds
-        self._pass_until(lambda: self.time >= until, until)
+        self._pass_until(lambda: self.time >= until or self._is_done(), until)
+        self._check_running()
         self.settle()
 
     def settle(self) -> None:
         """Waits, in real time, until the operator and the server are idle: only time makes them go on. Raises
         AssertionError if they never are."""
-        until = time.monotonic() + self._patience
-        while not self._is_idle():
+        if not self._wait_idle():
             self._check_running()
-            if time.monotonic() > until:
-                raise AssertionError(f"the operator did not become idle within {self._patience:g} s\n{self.tail()}")
+            raise AssertionError(f"the operator did not become idle within {self._patience:g} s\n{self.tail()}")
 
     def tail(self) -> str:
         """Returns the last lines of the log."""
@@ -158,6 +160,13 @@ class KopfOperator:
             self._thread.jump(3600.0 if limit is None else max(limit - self.time, 0.0))
         else:
             time.sleep(_LOOK_SECONDS)
+
+    def _wait_idle(self) -> bool:
+        """Waits for an idle moment. Returns False if there is none, as with daemons in threads."""
+        until = time.monotonic() + self._patience
+        while not (idle := self._is_idle()) and time.monotonic() < until and not self._is_done():
+            time.sleep(_LOOK_SECONDS)
+        return idle
 
     def _is_idle(self) -> bool:
         # The controllers of the server react to what was written.

@@ -1,0 +1,116 @@
+"""A loop in a thread: it is idle or not, and its time jumps only while it is idle."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from setpoint.testing.observed_loop import LoopThread, are_idle
+
+
+@pytest.fixture
+def thread() -> Iterator[LoopThread]:
+    made = LoopThread("observed")
+    yield made
+    made.stop()
+
+
+def until_idle(*threads: LoopThread) -> None:
+    while not are_idle(*threads):
+        pass
+
+
+def test_time_jumps_from_timer_to_timer(thread: LoopThread) -> None:
+    done: list[int] = []
+
+    async def wait(seconds: int) -> None:
+        await asyncio.sleep(seconds)
+        done.append(seconds)
+
+    async def start() -> None:
+        tasks.extend(asyncio.ensure_future(wait(seconds)) for seconds in (7200, 3600))
+
+    tasks: list[asyncio.Task[None]] = []
+    begin = thread.loop.time()
+    thread.run(start())
+    until_idle(thread)
+    thread.jump(100_000)
+    until_idle(thread)
+    assert done == [3600]
+    assert 3600 <= thread.loop.time() - begin < 7200
+    thread.jump(100_000)
+    until_idle(thread)
+    assert done == [3600, 7200]
+
+
+def test_a_jump_is_bounded(thread: LoopThread) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    async def start() -> None:
+        tasks.append(asyncio.ensure_future(asyncio.sleep(7200)))
+
+    thread.run(start())
+    until_idle(thread)
+    thread.jump(60)
+    until_idle(thread)
+    assert thread.loop.observed.jumped_seconds == 60
+    assert not tasks[0].done()
+
+
+def test_a_function_in_a_thread_is_work(thread: LoopThread) -> None:
+    release = threading.Event()
+    futures: list[asyncio.Future[bool]] = []
+
+    async def start() -> None:
+        futures.append(thread.loop.run_in_executor(None, release.wait))
+
+    thread.run(start())
+    assert not any(are_idle(thread) for _ in range(5))
+    release.set()
+    until_idle(thread)
+    assert futures[0].result()
+
+
+def test_data_between_two_loops_is_work(thread: LoopThread) -> None:
+    """A loop echoes what the other one sends: idle moments are seen only when a round trip is complete."""
+    other = LoopThread("other")
+    one_end, other_end = socket.socketpair()
+    rounds = 200
+    received: list[bytes] = []
+
+    async def echo() -> None:
+        reader, writer = await asyncio.open_connection(sock=other_end)
+        while data := await reader.read(1):
+            writer.write(data)
+        writer.close()
+
+    async def send() -> None:
+        reader, writer = await asyncio.open_connection(sock=one_end)
+        for _ in range(rounds):
+            writer.write(b"x")
+            received.append(await reader.readexactly(1))
+        await asyncio.sleep(1000)
+        writer.close()
+
+    async def start(work: list[asyncio.Task[None]], thread: LoopThread) -> None:
+        work.append(asyncio.ensure_future(echo() if thread is other else send()))
+
+    tasks: list[asyncio.Task[None]] = []
+    try:
+        for each in (other, thread):
+            each.run(start(tasks, each))
+        until_idle(thread, other)
+        assert len(received) == rounds
+    finally:
+        thread.jump(2000)
+        other.stop()
+
+
+def test_work_on_its_own_thread_is_refused(thread: LoopThread) -> None:
+    async def nested() -> None:
+        thread.run(asyncio.sleep(0))
+
+    with pytest.raises(RuntimeError, match="its own thread"):
+        thread.run(nested())
