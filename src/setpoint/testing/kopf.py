@@ -16,6 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +35,7 @@ _FOREVER = 1e9
 # The number of log lines in the message of a failure.
 _SHOWN_LINES = 40
 Condition = Callable[[], Any]
+_operator: ContextVar["KopfOperator | None"] = ContextVar("operator", default=None)
 
 
 class KopfOperator:
@@ -67,7 +69,7 @@ class KopfOperator:
         with ExitStack() as stack:
             self.server = self._given_server or stack.enter_context(LocalServer())
             stack.enter_context(self.server.selected())
-            stack.enter_context(_Log(self.log))
+            stack.enter_context(_Log(self))
             if self._virtual:
                 stack.enter_context(virtual_basetime())
             server = self.server
@@ -97,6 +99,8 @@ class KopfOperator:
 
     async def _start(self, registry: kopf.OperatorRegistry) -> None:
         self._ready, self._stopping = asyncio.Event(), asyncio.Event()
+        # The context of all tasks and threads of the operator.
+        _operator.set(self)
         running = kopf.operator(
             registry=registry,
             settings=self.settings,
@@ -270,15 +274,17 @@ class _Waiting:
 
 
 class _Log(logging.Handler):
-    """Collects the messages of kopf at all levels."""
+    """Collects the messages of kopf in one operator, at all levels."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, operator: KopfOperator) -> None:
         super().__init__(logging.DEBUG)
-        self._lines = lines
+        self._operator = operator
         self._logger = logging.getLogger(_LOGGER)
         self._level = self._logger.level
 
     def emit(self, record: logging.LogRecord) -> None:
+        if _operator.get() is not self._operator:
+            return
         message = record.getMessage()
         reference = getattr(record, "k8s_ref", None)
         if reference:
@@ -287,7 +293,7 @@ class _Log(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             message += f" ({type(error).__name__}: {error})"
-        self._lines.append(message)
+        self._operator.log.append(message)
 
     def __enter__(self) -> Self:
         self._logger.addHandler(self)
