@@ -43,6 +43,7 @@ NAVIGATION = {
             "what-is-sent",
             "caches",
             "testing",
+            "other-languages",
             "common-mistakes",
             "options",
             "envtest",

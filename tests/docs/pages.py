@@ -1,7 +1,7 @@
 """The pages as those who try them out read them: files to write, commands to type, and what is shown of their output.
 
-A block whose first line is `# some/file.ext` is that file. In a `console` block a line after `$ ` is a command, a line
-after `> ` goes on with it, and the others are what it prints. Times, spans of time, revisions, and the ports, processes
+A block whose first line is `# some/file.ext`, or `// some/file.ext`, is that file. In a `console` block a line after
+`$ ` is a command, a line after `> ` goes on with it, and the others are what it prints. Times, spans of time, revisions, and the ports, processes
 and sessions that were chosen may be others; `…` stands for any text, alone on a line for any lines; and how many blanks
 there are does not count. A `sh` block is commands alone. What cannot be run says so in a comment
 before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of its own -->`: a `text`
@@ -19,7 +19,7 @@ _BLOCK = re.compile(
     r"^```(?P<kind>\w+)[^\n]*\n(?P<body>.*?)^```$|^<!-- there, a key ends it: (?P<key>\S+) -->$",
     re.MULTILINE | re.DOTALL,
 )
-_FILE = re.compile(r"# ((?:[\w-]+/)*(?:[\w-]*\.[\w.-]+|Procfile|Tiltfile|Containerfile|Dockerfile))")
+_FILE = re.compile(r"(?:#|//) ((?:[\w-]+/)*(?:[\w-]*\.[\w.-]+|Procfile|Tiltfile|Containerfile|Dockerfile))")
 
 # What is another one at every start: how to find it on a page, and what it may be.
 _VARIES = {

@@ -21,6 +21,11 @@ CONTAINERS = {"from-compose"}
 # Nobody marks a block lightly: each is here once more, with its reason.
 NOT_RUN = {
     "quick-start": ["needs a package registry"],
+    "from-kopf": ["needs a package registry"],
+    "other-languages": [
+        f"{needs}; tests/docs/test_other_languages.py runs it"
+        for needs in ("needs Go", "needs Node.js and its registry", "needs Java and Maven", "needs Rust")
+    ],
     "envtest": [
         "needs Go, a Go operator and a published package; tests/clients runs controller-runtime's own suites so",
     ],
