@@ -2,10 +2,11 @@
 
 A block whose first line is `# some/file.ext`, or `// some/file.ext`, is that file. In a `console` block a line after
 `$ ` is a command, a line after `> ` goes on with it, and the others are what it prints. Times, spans of time,
-revisions, and the ports, processes and sessions that were chosen may be others; `…` stands for any text, alone on a line
-for any lines; and how many blanks there are does not count. A `sh` block is commands alone. What cannot be run says so
-in a comment before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of its own -->`: a `text`
-block after `<!-- shown there -->` is what it shows then, and `<!-- there, a key ends it: q -->` is its end.
+revisions, and the ports, processes and sessions that were chosen may be others; `…` stands for any text, alone on a
+line for any lines; and how many blanks there are does not count. A `sh` block is commands alone. What cannot be run
+says so in a comment before it, `<!-- not run: why -->`; what goes on while others are typed, `<!-- in a terminal of
+its own -->`: a `text` block after `<!-- shown there -->` is what it shows then, and `<!-- there, a key ends it: q
+-->` is its end.
 """
 
 import re
