@@ -332,9 +332,10 @@ async def _apply(context: Context, resource: Resource, options: WriteOptions) ->
     info = context.info
     try:
         config, repeated = await read_configuration(context, options)
-    except BadRequest:
+    except BadRequest as error:
         key = resource.storage.key(info.namespace, info.name)
-        if info.subresource and await context.services.store.get(key) is None:
+        is_late = not error.message.startswith("error encoding patch")
+        if info.subresource and is_late and await context.services.store.get(key) is None:
             # The configuration is decoded when the object is known to exist.
             raise NotFound.of(resource.group_resource, info.name) from None
         raise
