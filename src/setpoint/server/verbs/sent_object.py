@@ -69,6 +69,8 @@ def _put_empty(tree: Object, sent: Object, definition: str) -> bool:
         if places is not None and (name not in places or name in _DISABLED):
             continue
         inner, _ = struct_inside(places[name]) if places is not None else ("", "")
+        if inner.endswith(".LabelSelector"):
+            continue  # as above, under another name
         if value == [] or value == {}:
             if mine is None:
                 tree[name] = value
