@@ -52,6 +52,21 @@ def test_the_versions_of_objects_of_the_start_do_not_matter() -> None:
     assert classes(listed(("1", "2"), {}), listed(("1", "1"), {})) == ["field metadata.resourceVersion differs"]
 
 
+def test_a_part_of_a_list_with_generated_names_has_any_of_the_objects() -> None:
+    def page(*names: str) -> Answer:
+        return answer({"kind": "List", "items": [{"metadata": {"name": f"gen-a-{name}"}} for name in names]})
+
+    part = Request("GET", "/api/v1/configmaps", (("limit", "1"),), verb="list")
+    known = (Names(), Names())
+    compare(part, page("bcdfg", "hjklm"), page("bcdfg", "hjklm"), known)
+    assert compare(part, page("bcdfg"), page("hjklm"), known).differences == []
+    assert [found.place for found in compare(part, page("bcdfg"), page("bcdfg", "hjklm"), known).differences] == [
+        "size differs"
+    ]
+    whole = Request("GET", "/api/v1/configmaps", verb="list")
+    assert compare(whole, page("bcdfg"), page("hjklm"), known).differences != []
+
+
 def test_one_value_in_place_of_two_matters() -> None:
     names = [f"{digit * 8}-2222-4333-8444-555555555555" for digit in "12"]
     one = [thing(names[0], "1"), thing(names[1], "2")]
