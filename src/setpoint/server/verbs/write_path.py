@@ -70,7 +70,9 @@ async def create_object(
     metadata = tree["metadata"]
     if metadata.get("resourceVersion", "") in ("", "0"):
         metadata.pop("resourceVersion", None)
-    if not meta.SYSTEM_FIELDS.isdisjoint(metadata):
+    # As on kube-apiserver, who creates an object by an update owns the system fields that are not stored.
+    is_update = context.info.verb == "update"
+    if not is_update and not meta.SYSTEM_FIELDS.isdisjoint(metadata):
         meta.wipe_system_fields(metadata)
     _remove_duplicate_owners(context, metadata)
     is_long = context.is_expensive(0, resource)
@@ -78,6 +80,8 @@ async def create_object(
         through = context.info.subresource if resource.strategy.allows_create_on_status_update else ""
         tree = await _managed(context, resource, None, tree, through, options, is_long)
         metadata = tree["metadata"]
+    if is_update:
+        meta.wipe_system_fields(metadata)
     name = metadata.get("name", "")
     operation = Operation(
         "CREATE",
