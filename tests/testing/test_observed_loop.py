@@ -80,19 +80,17 @@ def test_data_between_two_loops_is_work(thread: LoopThread) -> None:
     rounds = 200
     received: list[bytes] = []
 
+    for each in (one_end, other_end):
+        each.setblocking(False)
+
     async def echo() -> None:
-        reader, writer = await asyncio.open_connection(sock=other_end)
-        while data := await reader.read(1):
-            writer.write(data)
-        writer.close()
+        while data := await other.loop.sock_recv(other_end, 1):
+            await other.loop.sock_sendall(other_end, data)
 
     async def send() -> None:
-        reader, writer = await asyncio.open_connection(sock=one_end)
         for _ in range(rounds):
-            writer.write(b"x")
-            received.append(await reader.readexactly(1))
-        await asyncio.sleep(1000)
-        writer.close()
+            await thread.loop.sock_sendall(one_end, b"x")
+            received.append(await thread.loop.sock_recv(one_end, 1))
 
     async def start(work: list[asyncio.Task[None]], thread: LoopThread) -> None:
         work.append(asyncio.ensure_future(echo() if thread is other else send()))
@@ -104,8 +102,9 @@ def test_data_between_two_loops_is_work(thread: LoopThread) -> None:
         until_idle(thread, other)
         assert len(received) == rounds
     finally:
-        thread.jump(2000)
         other.stop()
+        one_end.close()
+        other_end.close()
 
 
 def test_work_on_its_own_thread_is_refused(thread: LoopThread) -> None:
