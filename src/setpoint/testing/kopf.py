@@ -4,7 +4,7 @@
         server.apply("example.yaml")
         operator.eventually(lambda: server.client.get("v1/ConfigMap", "child"))
 
-The operator runs in a thread of its own, as `kopf run` would run it. `eventually` and `advance` let its time jump from
+The operator runs in a thread of its own, as with `kopf run`. `eventually` and `advance` let its time jump from
 one timer to the next whenever the operator and the server are idle: delays of retries, timers, `asyncio.sleep` in
 handlers, and daemons that are coroutines need no real time. The time of the server, of blocking code in `def` handlers
 and of other network connections is real; while a `def` handler runs, the operator's time is real, too.
@@ -173,7 +173,7 @@ class KopfOperator:
         return idle
 
     def _is_idle(self) -> bool:
-        # The controllers of the server react to what was written.
+        # The controllers of the server react to all writes.
         activity = self.server.thread.loop.observed.activity
         if activity != self._settled:
             self.server.settle()

@@ -131,7 +131,7 @@ def _checked(login: Callable[..., Any], server: str) -> Callable[..., Any]:
         if found is not None and getattr(found, "server", server).rstrip("/") != server:
             raise kopf.PermanentError(
                 f"the login {login.__name__} leads to {found.server} instead of the test's server {server}: "
-                "let it read KUBECONFIG, or do not register it in tests"
+                "read KUBECONFIG in this login, or register no login in tests"
             )
         return found
 

@@ -2,7 +2,7 @@
 
 kopf waits with asyncio, and computes the moments of retries from the time of its event loop: its time is that of the
 loop, which can jump while the operator and its server are idle. Only one function of kopf reads the wall clock for
-this purpose; it is replaced by one that gives the same result on loops without jumps.
+this purpose; its replacement gives the same result on loops without jumps.
 """
 
 import asyncio

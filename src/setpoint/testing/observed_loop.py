@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, whose idleness other threads can observe, and whose time can jump.
+"""An event loop in a thread of its own: other threads can observe its idleness, and its time can jump.
 
 The loop passes a selector of this module to asyncio, and overrides `time`; both are interfaces of asyncio. A loop is
 idle when asyncio waits in `select` with no callback due and no event at any socket. Then the time may jump to the next
@@ -67,7 +67,7 @@ class ObservedSelector(selectors.DefaultSelector):
 
 
 class ObservedLoop(asyncio.SelectorEventLoop):
-    """An event loop that reports its idleness, and whose time can jump forward."""
+    """An event loop that reports its idleness, and has a time that can jump forward."""
 
     def __init__(self) -> None:
         self.observed = ObservedSelector()
@@ -159,7 +159,7 @@ def are_idle(*threads: LoopThread) -> bool:
         return [each.loop.observed.activity for each in threads]
 
     before = activity()
-    # Data that one loop sent before it became idle is work of another one afterwards.
+    # Data that a loop sent before becoming idle is work of another one afterwards.
     if not all(each.wait_idle() for _ in range(2) for each in threads):
         return False
     return activity() == before and not any(each.loop.threads for each in threads)

@@ -108,7 +108,7 @@ def _run_command(arguments: tuple[str, ...], config: Config) -> NoReturn:
     command = ServedCommand(arguments)
     with tempfile.TemporaryDirectory(prefix="setpoint-") as directory:
         kubeconfig = Path(config.kubeconfig) if config.kubeconfig else Path(directory) / "kubeconfig"
-        # The command inherits the limit of open files, which therefore stays as it is.
+        # The command inherits the limit of open files, which therefore stays unchanged.
         code = process.run(lambda _: _serve_command(config, kubeconfig, command), raise_file_limit=False)
     sys.exit(code or command.exit_code)
 

@@ -1,7 +1,8 @@
 """The command of `setpoint serve -- CMD`: a child process with the server's kubeconfig.
 
-The command inherits the standard streams. On a terminal it stays in the process group of this process, where Ctrl-C
-reaches both; elsewhere it leads a session of its own, whose processes receive every signal, so that none stays behind.
+The command inherits the standard streams. On a terminal the command stays in the process group of this process,
+where Ctrl-C reaches both; elsewhere the command leads a session of its own, and all processes of the session receive
+every signal, so that none stays behind.
 """
 
 import asyncio
