@@ -80,8 +80,8 @@ def test_data_between_two_loops_is_work(thread: LoopThread) -> None:
     rounds = 200
     received: list[bytes] = []
 
-    for each in (one_end, other_end):
-        each.setblocking(False)
+    for end in (one_end, other_end):
+        end.setblocking(False)
 
     async def echo() -> None:
         while data := await other.loop.sock_recv(other_end, 1):
